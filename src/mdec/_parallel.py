@@ -1,0 +1,55 @@
+"""Ordered parallel map with the same BLAS thread cap for every `n_jobs`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from joblib import Parallel, delayed
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Looking the libraries up takes milliseconds, setting them microseconds. The
+    # OpenMP runtime of scikit-learn loads here, so that it is among those found.
+    import sklearn.utils._openmp_helpers  # noqa: F401
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Cap BLAS and OpenMP at one thread: sums must not depend on thread counts."""
+    with _controller().limit(limits=1):
+        yield
+
+
+def _run(func: Callable[[T], R], item: T, parent: int) -> R:
+    # Threads of the parent share its cap, which must not be lifted by the first
+    # thread to finish; a worker process sets its own and keeps it.
+    if os.getpid() != parent:
+        _controller().limit(limits=1)
+    return func(item)
+
+
+def map_ordered(
+    func: Callable[[T], R], items: Iterable[T], *, n_jobs: int | None, verbose: int = 0
+) -> Iterator[R]:
+    """Yield ``func(item)`` for each item, in order, as results come in.
+
+    Threads are preferred, since the heavy loops release the interpreter lock and
+    threads share the data; `joblib.parallel_config` chooses any other backend.
+    """
+    pool = Parallel(
+        n_jobs=n_jobs, prefer="threads", return_as="generator", verbose=verbose
+    )
+    tasks: Any = (delayed(_run)(func, item, os.getpid()) for item in items)
+    with single_threaded_blas():
+        yield from pool(tasks)

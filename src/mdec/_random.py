@@ -1,0 +1,62 @@
+"""Seeds: one root, one child per member, one named stream per purpose."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+# The position of a name is part of every seed, so new names go at the end.
+_STREAMS = ("subspace", "kernel", "n_clusters", "solver", "kmeans", "consensus")
+
+
+def root_entropy(random_state: RandomState) -> int:
+    """Return the integer from which every stream of a run is derived.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        An integer is used as it is; a generator is asked for 128 bits; None
+        takes fresh entropy from the operating system.
+
+    Returns
+    -------
+    int
+        Entropy for a `numpy.random.SeedSequence`.
+    """
+    if random_state is None:
+        entropy = np.random.SeedSequence().entropy
+        assert isinstance(entropy, int)
+        return entropy
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        words = random_state.integers(0, 2**32, size=4, dtype=np.uint64)
+    else:
+        generator = check_random_state(random_state)
+        words = generator.randint(0, 2**32, size=4, dtype=np.uint64)
+    return sum(int(word) << (32 * i) for i, word in enumerate(words))
+
+
+def member_stream(
+    entropy: int, member: int, name: str, attempt: int = 0
+) -> np.random.Generator:
+    """Return the generator of one purpose inside one member.
+
+    Streams depend on the names alone, so a member is the same whatever the
+    ensemble's size, and can be recomputed without the others.
+    """
+    key = (member, _STREAMS.index(name), attempt)
+    return np.random.Generator(np.random.PCG64(_sequence(entropy, key)))
+
+
+def consensus_stream(random_state: RandomState) -> np.random.Generator:
+    """Return the generator of a consensus function."""
+    key = (_STREAMS.index("consensus"),)
+    sequence = _sequence(root_entropy(random_state), key)
+    return np.random.Generator(np.random.PCG64(sequence))
+
+
+def _sequence(entropy: int, key: tuple[int, ...]) -> np.random.SeedSequence:
+    return np.random.SeedSequence(entropy, spawn_key=key)

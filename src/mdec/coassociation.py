@@ -1,0 +1,80 @@
+"""The weighted co-association of samples, Eqs. 20 to 23, mostly in factored form."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec._memory import require_memory
+from mdec.ensemble import Ensemble
+from mdec.weights import ensemble_driven_cluster_index
+
+Array = NDArray[np.floating]
+
+
+def coassociation_factor(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
+    r"""Return the sparse factor F of the co-association :math:`A = F F^T`.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_base_clusters)
+        :math:`F = Z\,diag(\sqrt{w / M})`. The row of a sample that only a share f of
+        the members cluster is divided by :math:`\sqrt f`, which keeps A within
+        [0, 1].
+    """
+    factor = ensemble.indicator()
+    n_present = np.diff(factor.indptr)
+    data = np.sqrt(weights)[factor.indices] / np.sqrt(np.repeat(n_present, n_present))
+    return sparse.csr_array((data, factor.indices, factor.indptr), shape=factor.shape)
+
+
+def locally_weighted_coassociation(
+    ensemble: Ensemble, weights: Array | None = None
+) -> Array:
+    r"""Return the locally weighted co-association matrix, for few samples.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for the ECI.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+        Symmetric, in [0, 1], ones on the diagonal.
+
+    Notes
+    -----
+    Eqs. 20 to 23: :math:`A_{ij} = \frac{1}{M} \sum_m w(C) [x_i, x_j \in C \in \pi^m]`.
+    The consensus functions do not need this matrix; it is for looking at.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 1]])
+    >>> locally_weighted_coassociation(ensemble, np.ones(4))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0.5],
+           [0. , 0.5, 1. ]])
+    """
+    if weights is None:
+        weights = ensemble_driven_cluster_index(ensemble)
+    n_samples = ensemble.n_samples
+    require_memory(
+        3 * 8 * n_samples**2,
+        f"the {n_samples} x {n_samples} co-association matrix",
+        "the consensus functions work without it",
+    )
+    factor = coassociation_factor(ensemble, weights)
+    dense: Array = (factor @ factor.T).toarray()
+    np.fill_diagonal(dense, 1.0)
+    return np.minimum(dense, 1.0)

@@ -1,0 +1,62 @@
+"""What every consensus function does before and after its own work."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from mdec.ensemble import Ensemble
+from mdec.weights import ensemble_driven_cluster_index
+
+Array = NDArray[np.floating]
+
+
+def resolve_weights(ensemble: Ensemble, weights: Array | None) -> Array:
+    """Return the given weights of the base clusters, or the ECI."""
+    if weights is None:
+        return ensemble_driven_cluster_index(ensemble)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (ensemble.n_base_clusters,):
+        raise ValueError(
+            f"weights must hold one number for each of the {ensemble.n_base_clusters} "
+            f"base clusters, got shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or weights.min() < 0.0 or not weights.any():
+        raise ValueError("weights must be finite, not negative and not all zero.")
+    return weights
+
+
+def trivial_partition(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int32] | None:
+    """Return the partition into one cluster or into single samples, else None."""
+    n_samples = ensemble.n_samples
+    if not isinstance(n_clusters, Integral) or not 1 <= n_clusters <= n_samples:
+        raise ValueError(
+            f"n_clusters={n_clusters!r} must be a whole number from 1 to the "
+            f"{n_samples} samples."
+        )
+    if n_clusters == 1:
+        return np.zeros(n_samples, dtype=np.int32)
+    if n_clusters == n_samples:
+        return np.arange(n_samples, dtype=np.int32)
+    return None
+
+
+def numbered_by_appearance(
+    labels: NDArray[np.integer], n_clusters: int
+) -> NDArray[np.int32]:
+    """Number clusters in the order of their first samples; warn if some are missing."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    if first.size < n_clusters:
+        warnings.warn(
+            f"the ensemble tells only {first.size} groups of samples apart, so "
+            f"{first.size} clusters are returned instead of {n_clusters}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    rank = np.empty(first.size, dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
+    return rank[inverse]

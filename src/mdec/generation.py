@@ -1,0 +1,286 @@
+"""Making the ensemble: random metric, random subspace, spectral base clustering."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+from mdec._parallel import map_ordered
+from mdec._random import RandomState, member_stream, root_entropy
+from mdec.ensemble import Ensemble, Failure, Member
+from mdec.graphs import similarity_graph
+from mdec.kernels import KERNELS, draw_kernel_params
+from mdec.spectral import spectral_partition
+
+Array = NDArray[np.floating]
+
+ATTEMPTS = 2
+MAX_FAILED_SHARE = 0.1
+
+
+def draw_subspace(
+    n_features: int, sampling_ratio: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    r"""Draw the features of a member, without replacement.
+
+    Parameters
+    ----------
+    n_features : int
+        D.
+    sampling_ratio : float
+        :math:`\tau`, the share of the features to draw.
+    rng : Generator
+        Source of the draw.
+
+    Returns
+    -------
+    ndarray
+        :math:`\lfloor \tau D + 1/2 \rfloor` sorted feature numbers.
+
+    Examples
+    --------
+    >>> draw_subspace(5, 0.5, np.random.default_rng(0)).size
+    3
+    """
+    size = math.floor(sampling_ratio * n_features + 0.5)
+    return np.sort(rng.choice(n_features, size=size, replace=False))
+
+
+def base_n_clusters_bounds(
+    n_samples: int, base_n_clusters_range: tuple[int, int] | None
+) -> tuple[int, int]:
+    r"""Return the least and greatest number of clusters of a member.
+
+    Notes
+    -----
+    By default :math:`K_m` is uniform on :math:`\{2, ..., \lceil\sqrt N\rceil\}`.
+    """
+    if base_n_clusters_range is None:
+        return 2, max(2, math.ceil(math.sqrt(n_samples)))
+    return base_n_clusters_range
+
+
+def draw_member(entropy: int, index: int, attempt: int, spec: dict[str, Any]) -> Member:
+    """Draw the parameters of one member, Eqs. 4 to 7."""
+    kernel_rng = member_stream(entropy, index, "kernel", attempt)
+    n_neighbors, mu = draw_kernel_params(
+        spec["n_samples"], spec["n_neighbors_range"], spec["mu_range"], kernel_rng
+    )
+    count_rng = member_stream(entropy, index, "n_clusters", attempt)
+    low, high = spec["base_n_clusters_range"]
+    n_clusters = int(count_rng.integers(low, high, endpoint=True))
+    return Member(index, attempt, n_neighbors, mu, n_clusters)
+
+
+def member_features(member: Member, spec: dict[str, Any]) -> NDArray[np.int64]:
+    """Return the features that a member looks at, drawn again from its seed.
+
+    Parameters
+    ----------
+    member : Member
+        One of ``ensemble.members``.
+    spec : dict
+        ``ensemble.parameters``.
+
+    Returns
+    -------
+    ndarray
+        Sorted feature numbers.
+    """
+    rng = member_stream(spec["entropy"], member.index, "subspace", member.attempt)
+    return draw_subspace(spec["n_features"], spec["sampling_ratio"], rng)
+
+
+def member_similarity(
+    X: Array, member: Member, spec: dict[str, Any]
+) -> sparse.csr_array:
+    """Return the similarity graph of one member, Eqs. 8 to 10."""
+    subspace = np.ascontiguousarray(X[:, member_features(member, spec)])
+    return similarity_graph(subspace, spec["kernel"], member.n_neighbors, member.mu)
+
+
+def base_clustering(
+    X: Array, member: Member, spec: dict[str, Any]
+) -> NDArray[np.int32]:
+    """Return the labels of one member, Eqs. 11 to 13.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        All features.
+    member : Member
+        What to make it with.
+    spec : dict
+        ``ensemble.parameters``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels from 0.
+    """
+    seed = spec["entropy"], member.index
+    labels = spectral_partition(
+        member_similarity(X, member, spec),
+        member.n_clusters,
+        solver=member_stream(*seed, "solver", member.attempt),
+        assign=member_stream(*seed, "kmeans", member.attempt),
+    )
+    numbered = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    if numbered.max() == 0:
+        raise ValueError("all samples fell into one cluster.")
+    return numbered
+
+
+def _make_member(
+    index: int, X: Array, spec: dict[str, Any]
+) -> tuple[Member, NDArray[np.int32]] | Failure:
+    """Make one member, with a fresh stream if the first attempt fails."""
+    for attempt in range(ATTEMPTS):
+        member = draw_member(spec["entropy"], index, attempt, spec)
+        try:
+            return member, base_clustering(X, member, spec)
+        except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+            reason = str(error)
+    return Failure(index, reason)
+
+
+def generate_ensemble(
+    X: ArrayLike,
+    *,
+    ensemble_size: int = 100,
+    sampling_ratio: float = 0.5,
+    kernel: str = "scaled_gaussian",
+    mu_range: tuple[float, float] = (0.2, 0.8),
+    n_neighbors_range: tuple[int, int] = (5, 20),
+    base_n_clusters_range: tuple[int, int] | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    verbose: int = 0,
+) -> Ensemble:
+    r"""Make an ensemble of base clusterings, Eq. 14.
+
+    Each member looks at its own random features through its own random kernel, and
+    cuts the similarity graph into its own random number of clusters.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        At least three samples, not all equal; no missing values.
+    ensemble_size : int, default=100
+        M, the number of members.
+    sampling_ratio : float, default=0.5
+        :math:`\tau`, the share of the features that a member looks at.
+    kernel : str, default="scaled_gaussian"
+        "scaled_gaussian", "scaled_exponential", "cosine", "correlation" or "spearman".
+    mu_range : tuple of float, default=(0.2, 0.8)
+        Interval of the kernel's width.
+    n_neighbors_range : tuple of int, default=(5, 20)
+        Interval of the number of neighbours.
+    base_n_clusters_range : tuple of int, default=None
+        Interval of a member's number of clusters; None is 2 to
+        :math:`\lceil\sqrt N\rceil`.
+    n_jobs : int, default=None
+        Members made at the same time, as in joblib; changes no label.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; the first members do not depend on `ensemble_size`.
+    verbose : int, default=0
+        Passed to joblib, which reports progress.
+
+    Returns
+    -------
+    Ensemble
+        Its members, and in ``failures`` those that had to be dropped.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 8))
+    >>> generate_ensemble(X, ensemble_size=5, random_state=0)
+    Ensemble(5 members, 30 samples, 17 base clusters)
+    """
+    data = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
+    spec = {
+        "entropy": root_entropy(random_state),
+        "n_samples": data.shape[0],
+        "n_features": data.shape[1],
+        "sampling_ratio": sampling_ratio,
+        "kernel": kernel,
+        "mu_range": tuple(mu_range),
+        "n_neighbors_range": tuple(n_neighbors_range),
+        "base_n_clusters_range": base_n_clusters_bounds(
+            data.shape[0], base_n_clusters_range
+        ),
+    }
+    check_generation(data, ensemble_size, spec)
+    make = partial(_make_member, X=data, spec=spec)
+    results = list(
+        map_ordered(make, range(ensemble_size), n_jobs=n_jobs, verbose=verbose)
+    )
+    failures = tuple(made for made in results if isinstance(made, Failure))
+    made = [result for result in results if not isinstance(result, Failure)]
+    _report_failures(failures, ensemble_size)
+    labels = np.stack([column for _, column in made], axis=1)
+    return Ensemble(labels, tuple(member for member, _ in made), failures, spec)
+
+
+def _report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
+    if not failures:
+        return
+    first = f"member {failures[0].index}: {failures[0].reason}"
+    if len(failures) > MAX_FAILED_SHARE * ensemble_size:
+        raise ValueError(
+            f"{len(failures)} of {ensemble_size} base clusterings failed, more than "
+            f"a tenth; the first was {first}"
+        )
+    warnings.warn(
+        f"{len(failures)} of {ensemble_size} base clusterings failed and were left "
+        f"out, see the ensemble's failures; the first was {first}",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def check_generation(X: Array, ensemble_size: int, spec: dict[str, Any]) -> None:
+    """Raise one sentence for parameters that do not fit each other or the data."""
+    n_samples, n_features = X.shape
+    ratio = spec["sampling_ratio"]
+    if ensemble_size < 1:
+        raise ValueError(
+            f"ensemble_size={ensemble_size} makes no member; use 1 or more."
+        )
+    if spec["kernel"] not in KERNELS:
+        raise ValueError(
+            f"kernel={spec['kernel']!r} is not one of {', '.join(KERNELS)}."
+        )
+    if not 0.0 < ratio <= 1.0:
+        raise ValueError(f"sampling_ratio={ratio} must be above 0 and at most 1.")
+    if math.floor(ratio * n_features + 0.5) < 1:
+        raise ValueError(
+            f"sampling_ratio={ratio} selects none of the {n_features} features; raise "
+            f"it to {0.5 / n_features:.3g} or more."
+        )
+    for name, least in (
+        ("mu_range", 0.0),
+        ("n_neighbors_range", 1),
+        ("base_n_clusters_range", 2),
+    ):
+        low, high = spec[name]
+        if not least <= low <= high or (name == "mu_range" and low == 0.0):
+            bound = "above 0" if name == "mu_range" else f"{least} or more"
+            raise ValueError(f"{name}={spec[name]} must be (low, high), low {bound}.")
+    if spec["base_n_clusters_range"][1] > n_samples:
+        raise ValueError(
+            f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
+            f"clusters than the {n_samples} samples; lower its end."
+        )
+    if np.ptp(X, axis=0).max() == 0.0:
+        raise ValueError(
+            f"all {n_samples} samples are equal, so there is nothing to cluster; check "
+            "how X was read or scaled."
+        )

@@ -1,0 +1,274 @@
+"""Sparse similarity graphs: the k largest similarities of each sample, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec.kernels import (
+    ANGULAR,
+    RELATIVE_FLOOR,
+    angular_coordinates,
+    greatest_unseen_similarity,
+    mean_neighbor_distance,
+    scaled_exponential_similarity,
+    scaled_gaussian_similarity,
+    scaling_term,
+)
+from mdec.neighbors import (
+    BlockedDistances,
+    NeighborPairs,
+    nearest_pairs,
+    pair_graph,
+    squared_distances,
+)
+
+Array = NDArray[np.floating]
+
+# Up to this many samples all pairs are looked at in float64; above, candidates are
+# searched in float32 blocks.
+DENSE_SAMPLES = 1000
+
+
+def similarity_graph(
+    X: Array, kernel: str, n_neighbors: int, mu: float
+) -> sparse.csr_array:
+    """Return the similarity graph of one member, Eqs. 8 to 10.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The samples in the member's subspace.
+    kernel : str
+        One of `mdec.kernels.KERNELS`.
+    n_neighbors : int
+        Similarities kept per sample, fewer than the samples.
+    mu : float
+        Width of the scaled kernels; the others have none.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric, non-negative, no self-loops.
+
+    Notes
+    -----
+    An edge stays if either end keeps it. The graph does not depend on the scale of X,
+    up to one factor for all edges.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
+    >>> W = similarity_graph(X, "scaled_gaussian", n_neighbors=2, mu=0.5)
+    >>> round(float(W[0, 1]), 6), round(float(W[3, 4]), 6)
+    (0.240504, 0.057079)
+    """
+    rows = angular_coordinates(X, kernel) if kernel in ANGULAR else X
+    if len(rows) <= DENSE_SAMPLES:
+        distances = squared_distances(rows.astype(np.float64))
+        return graph_from_distances(distances, kernel, n_neighbors, mu)
+    if kernel == "scaled_gaussian":
+        return _searched_gaussian_graph(rows, n_neighbors, mu)
+    # Rounding may swap neighbours at the edge, so a few more are searched.
+    _, pairs = _candidates(rows, min(n_neighbors + 8, len(rows) - 1))
+    return _nearest_graph(pairs.graph, kernel, n_neighbors, mu)
+
+
+def graph_from_distances(
+    distances: Array, kernel: str, n_neighbors: int, mu: float
+) -> sparse.csr_array:
+    """Return the similarity graph of samples whose squared distances are known.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_samples, n_samples)
+        Squared Euclidean distances; the diagonal is not read.
+    kernel : str
+        One of `mdec.kernels.KERNELS`; the angular ones expect distances of rows of
+        unit length.
+    n_neighbors : int
+        Similarities kept per sample.
+    mu : float
+        Width of the scaled kernels.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric, non-negative, no self-loops.
+    """
+    n_samples = len(distances)
+    others = ~np.eye(n_samples, dtype=bool)
+    indptr = np.arange(n_samples + 1) * (n_samples - 1)
+    columns = np.broadcast_to(np.arange(n_samples), others.shape)[others]
+    graph = sparse.csr_array(
+        (distances[others], columns, indptr), shape=(n_samples, n_samples)
+    )
+    if kernel == "scaled_gaussian":
+        rho = _neighbor_distance(graph, n_neighbors)
+        return _largest_both_ways(_gaussian(graph, rho, mu), n_neighbors)
+    return _nearest_graph(graph, kernel, n_neighbors, mu)
+
+
+def _nearest_graph(
+    graph: sparse.csr_array, kernel: str, n_neighbors: int, mu: float
+) -> sparse.csr_array:
+    """Keep the nearest of each row of a graph of squared distances, as similarities."""
+    if kernel in ANGULAR:
+        # The similarity of unit rows falls as their distance grows; a negative one
+        # is no bond and counts as none.
+        return _largest_both_ways(
+            _with_data(graph, np.maximum(1.0 - 0.5 * graph.data, 0.0)), n_neighbors
+        )
+    euclidean = _with_data(graph, np.sqrt(graph.data))
+    rho = _neighbor_distance(euclidean, n_neighbors)
+    nearest = _kept(euclidean, -euclidean.data, n_neighbors)
+    return _both_ways(_map_edges(nearest, rho, mu, scaled_exponential_similarity))
+
+
+def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.csr_array:
+    """Find the k largest scaled Gaussian similarities without looking at all pairs.
+
+    The largest similarities are not always the nearest samples, because the scale
+    depends on both ends. So a few more neighbours than k are searched, and a bound on
+    what the rest could reach tells which rows are settled; the others are searched
+    once more, up to the distance where the bound falls below their k-th similarity.
+    """
+    n_candidates = min(2 * n_neighbors + 16, len(X) - 1)
+    distances, pairs = _candidates(X, n_candidates)
+    rho = _neighbor_distance(pairs.graph, n_neighbors)
+    graph = _largest(_gaussian(pairs.graph, rho, mu), n_neighbors)
+    worst = np.minimum.reduceat(graph.data, graph.indptr[:-1])
+    limit = _search_limit(pairs.radius, rho, worst, mu)
+    if np.any(limit > 0.0):
+        more = _search_within(distances, limit, rho, n_neighbors, mu)
+        graph = _largest(graph.maximum(more), n_neighbors)
+    return _both_ways(graph)
+
+
+def _candidates(X: Array, n_candidates: int) -> tuple[BlockedDistances, NeighborPairs]:
+    """Search near pairs in float32, or in float64 where float32 would not tell them.
+
+    A distance loses the digits by which the norms exceed it, so tight groups far from
+    the centre need the longer format. Copies are at distance zero in either.
+    """
+    centred = X - X.mean(axis=0, dtype=np.float64)
+    distances = BlockedDistances(centred.astype(np.float32))
+    pairs = nearest_pairs(distances, n_candidates)
+    farthest = np.maximum.reduceat(pairs.graph.data, pairs.graph.indptr[:-1])
+    if np.any((farthest > 0.0) & (farthest < 100.0 * distances.rounding)):
+        distances = BlockedDistances(centred)
+        pairs = nearest_pairs(distances, n_candidates)
+    return distances, pairs
+
+
+def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
+    """Return the distance beyond which no unseen sample can enter a row's k best.
+
+    Zero stands for a row that needs no further search, infinity for one that needs
+    all. An unseen pair is no nearer than either radius, and no neighbour distance is
+    more than its radius over the least ratio of the two, so the distance of a pair
+    bounds its scale.
+    """
+    floor, greatest = float(rho.min()), float(rho.max())
+    above = rho > floor
+    ratio = float(np.min(radius[above] / rho[above], initial=np.inf))
+    limit = np.zeros_like(rho)
+    if ratio <= 0.0:
+        limit[:] = np.inf
+        return limit
+
+    def reaches(rows: NDArray[np.integer], distance: Array) -> NDArray[np.bool_]:
+        far_rho = np.clip(distance / ratio, floor, greatest)
+        return (
+            greatest_unseen_similarity(distance, rho[rows], far_rho, mu) > worst[rows]
+        )
+
+    rows = np.flatnonzero(reaches(np.arange(rho.size), radius))
+    low, high = radius[rows], np.maximum(radius[rows], rho[rows])
+    while np.any(growing := reaches(rows, high)):
+        low = np.where(growing, high, low)
+        high = np.where(growing, 2.0 * high, high)
+    for _ in range(10):
+        middle = 0.5 * (low + high)
+        inside = reaches(rows, middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    limit[rows] = high
+    return limit
+
+
+def _search_within(
+    distances: BlockedDistances,
+    limit: Array,
+    rho: Array,
+    n_neighbors: int,
+    mu: float,
+) -> sparse.csr_array:
+    """Return the k largest similarities of rows with a limit, among all within it."""
+    n_samples = len(distances)
+    rows = np.flatnonzero(limit > 0.0)
+    found = sparse.csr_array((n_samples, n_samples))
+    height = max(1, 2**21 // n_samples)
+    for start in range(0, rows.size, height):
+        block = rows[start : start + height]
+        reach = (limit + distances.rounding)[block, None]
+        within = distances.block(block, slice(None)) <= reach
+        near, columns = np.divmod(np.flatnonzero(within), n_samples)
+        others = columns != block[near]
+        candidates = pair_graph(distances.X, block[near[others]], columns[others])
+        graph = _gaussian(candidates, rho, mu)
+        found = found.maximum(_largest(graph, n_neighbors))
+    return found
+
+
+def _neighbor_distance(graph: sparse.csr_array, n_neighbors: int) -> Array:
+    from mdec import _compiled
+
+    means = _compiled.mean_of_smallest(graph.indptr, graph.data, n_neighbors)
+    return mean_neighbor_distance(means, RELATIVE_FLOOR)
+
+
+def _map_edges(
+    graph: sparse.csr_array,
+    rho: Array,
+    mu: float,
+    similarity: Callable[[Array, Array, float], Array],
+) -> sparse.csr_array:
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    scale = scaling_term(graph.data, rho[rows], rho[graph.indices])
+    return _with_data(graph, similarity(graph.data, scale, mu))
+
+
+def _gaussian(graph: sparse.csr_array, rho: Array, mu: float) -> sparse.csr_array:
+    return _map_edges(graph, rho, mu, scaled_gaussian_similarity)
+
+
+def _with_data(graph: sparse.csr_array, data: Array) -> sparse.csr_array:
+    return sparse.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
+
+
+def _kept(graph: sparse.csr_array, order: Array, n_neighbors: int) -> sparse.csr_array:
+    """Keep the entries of each row that come last in `order`; the first of equals."""
+    from mdec import _compiled
+
+    kept = _compiled.keep_largest(graph.indptr, order, n_neighbors)
+    counts = np.concatenate([[0], np.cumsum(kept)])
+    return sparse.csr_array(
+        (graph.data[kept], graph.indices[kept], counts[graph.indptr]),
+        shape=graph.shape,
+    )
+
+
+def _largest(graph: sparse.csr_array, n_neighbors: int) -> sparse.csr_array:
+    return _kept(graph, graph.data, n_neighbors)
+
+
+def _both_ways(graph: sparse.csr_array) -> sparse.csr_array:
+    both: sparse.csr_array = graph.maximum(graph.T.tocsr())
+    return both
+
+
+def _largest_both_ways(graph: sparse.csr_array, n_neighbors: int) -> sparse.csr_array:
+    return _both_ways(_largest(graph, n_neighbors))

@@ -1,0 +1,58 @@
+"""k-means as the reference runs it: several k-means++ starts, Lloyd to the end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+
+def kmeans(
+    X: Array,
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    n_init: int = 3,
+    max_iter: int = 100,
+) -> NDArray[np.int32]:
+    """Return the labels of the best of several k-means runs.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Points, float32 or float64.
+    n_clusters : int
+        Number of clusters, at most the number of points.
+    rng : Generator
+        Source of the starts.
+    n_init : int
+        Runs, each from its own k-means++ start.
+    max_iter : int
+        Iterations at most in one run.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels of the run with the least sum of squares; fewer than `n_clusters`
+        distinct ones only if there are fewer distinct points.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> labels = kmeans(X, 2, np.random.default_rng(0))
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+    from mdec import _compiled
+
+    X = np.ascontiguousarray(X)
+    best: NDArray[np.int32] | None = None
+    least = np.inf
+    for _ in range(n_init):
+        centers = _compiled.kmeans_plus_plus(X, rng.random(n_clusters))
+        labels, inertia = _compiled.lloyd(X, centers, max_iter)
+        if best is None or inertia < least:
+            best, least = labels, inertia
+    assert best is not None
+    return best

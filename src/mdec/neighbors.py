@@ -1,0 +1,159 @@
+"""Exact nearest neighbours in row blocks; no array grows with N squared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.floating]
+
+# A square tile of this many rows of float32 distances fits a core's own cache.
+TILE = 512
+
+
+def squared_distances(X: Array) -> Array:
+    r"""Return all squared Euclidean distances, for few samples.
+
+    Notes
+    -----
+    :math:`D_{ij} = \|x_i\|^2 + \|x_j\|^2 - 2 x_i \cdot x_j`, clipped at zero, with a
+    diagonal of exact zeros.
+
+    Examples
+    --------
+    >>> squared_distances(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+    norms = np.einsum("ij,ij->i", X, X)
+    distances = norms[:, None] + norms[None, :] - 2.0 * (X @ X.T)
+    np.maximum(distances, 0.0, out=distances)
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+@dataclass(frozen=True)
+class NeighborPairs:
+    """Pairs of near samples with their exact squared distances.
+
+    Attributes
+    ----------
+    graph : csr_array of shape (n_samples, n_samples)
+        Squared distances of the known pairs, both ways; zeros are stored.
+    radius : ndarray of shape (n_samples,)
+        A pair that is not in `graph` is at least as far apart as the larger of its
+        two radii.
+    """
+
+    graph: sparse.csr_array
+    radius: Array
+
+
+class BlockedDistances:
+    """Squared distances of the rows of X, block by block, in its own precision.
+
+    The two norms are appended to the rows as extra coordinates, so that one matrix
+    product gives distances and not only products.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Centred rows; float32 for speed.
+    """
+
+    def __init__(self, X: Array) -> None:
+        norms = np.einsum("ij,ij->i", X, X)[:, None]
+        ones = np.ones_like(norms)
+        self.X = X
+        self.left = np.hstack([-2.0 * X, norms, ones])
+        self.right = np.hstack([X, ones, norms])
+        # What rounding may add to or take from a distance of row i.
+        epsilon = 16.0 * np.finfo(X.dtype).eps
+        self.rounding = epsilon * (norms[:, 0] + norms.max())
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
+        """Return the distances between some rows and some columns."""
+        return self.left[rows] @ self.right[columns].T
+
+    def tiles(self) -> Iterator[tuple[int, int, Array]]:
+        """Yield (first row, first column, distances), the diagonal tiles first.
+
+        Only tiles on or above the diagonal are made. Near the diagonal comes first
+        because rows that lie close together in memory are often alike, and early
+        near neighbours spare later work.
+        """
+        starts = range(0, len(self), TILE)
+        for offset in range(len(starts)):
+            for row, column in zip(starts, starts[offset:], strict=False):
+                rows, columns = slice(row, row + TILE), slice(column, column + TILE)
+                yield row, column, self.block(rows, columns)
+
+
+def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPairs:
+    """Find each row's nearest rows, and the pairs' exact distances.
+
+    Blocks of rounded distances choose the candidates; what is returned is computed
+    from differences, so it does not depend on the blocks.
+
+    Parameters
+    ----------
+    distances : BlockedDistances
+        The rows to search.
+    n_neighbors : int
+        Neighbours to find per row, at most n_samples - 1.
+
+    Returns
+    -------
+    NeighborPairs
+        At least `n_neighbors` entries in every row.
+    """
+    from mdec import _compiled
+
+    n_samples = len(distances)
+    shape = (n_samples, 2 * n_neighbors)
+    values = np.empty(shape, dtype=distances.X.dtype)
+    index = np.empty(shape, dtype=np.int32)
+    count = np.zeros(n_samples, dtype=np.int64)
+    bound = np.full(n_samples, np.inf, dtype=distances.X.dtype)
+    for row, column, tile in distances.tiles():
+        _compiled.scan_tile(tile, row, column, values, index, count, bound, n_neighbors)
+    _compiled.finish_scan(values, index, count, bound, n_neighbors)
+    rows = np.repeat(np.arange(n_samples), n_neighbors)
+    graph = pair_graph(distances.X, rows, index[:, :n_neighbors].ravel())
+    return NeighborPairs(graph, np.maximum(bound - distances.rounding, 0.0))
+
+
+def pair_graph(
+    X: Array, rows: NDArray[np.integer], columns: NDArray[np.integer]
+) -> sparse.csr_array:
+    """Return a symmetric graph of squared distances over the given pairs."""
+    from mdec import _compiled
+
+    n_samples = len(X)
+    low = np.minimum(rows, columns).astype(np.int64)
+    keys = np.sort(low * n_samples + np.maximum(rows, columns))
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+    low, high = np.divmod(keys, n_samples)
+    values = _compiled.pair_distances(X, low, high)
+    return symmetric_graph(values, low, high, n_samples)
+
+
+def symmetric_graph(
+    values: Array,
+    low: NDArray[np.integer],
+    high: NDArray[np.integer],
+    n_samples: int,
+) -> sparse.csr_array:
+    """Return the CSR graph that holds each listed pair both ways."""
+    both = np.concatenate([low, high]), np.concatenate([high, low])
+    shape = (n_samples, n_samples)
+    graph = sparse.coo_array((np.tile(values, 2), both), shape=shape).tocsr()
+    graph.sort_indices()
+    return graph

@@ -1,0 +1,195 @@
+"""Normalised spectral partitioning, Eqs. 11 to 13, once for every user of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from mdec.eigen import DENSE_ORDER, Operator, leading_eigenvectors
+from mdec.kmeans import kmeans
+
+Array = NDArray[np.floating]
+
+# Tiny against any degree; keeps isolated samples from dividing by zero.
+_TINY = np.finfo(np.float64).tiny
+
+
+def normalized_affinity(W: sparse.csr_array) -> sparse.csr_array:
+    r"""Return the affinity scaled by degrees, the complement of the Laplacian, Eq. 12.
+
+    Notes
+    -----
+    :math:`D^{-1/2} W D^{-1/2} = I - L` with :math:`D_{ii} = \sum_j W_{ij}`.
+
+    Examples
+    --------
+    >>> W = sparse.csr_array([[0.0, 2.0], [2.0, 0.0]])
+    >>> normalized_affinity(W).toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    scale = 1.0 / np.sqrt(np.maximum(degrees, _TINY))
+    rows = np.repeat(scale, np.diff(W.indptr))
+    return sparse.csr_array(
+        (W.data * rows * scale[W.indices], W.indices, W.indptr), shape=W.shape
+    )
+
+
+def shared_components(
+    graph: sparse.csr_array,
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the connected component of each row and column of a bipartite graph."""
+    n_rows, n_columns = graph.shape
+    indptr = np.concatenate([graph.indptr, np.full(n_columns, graph.indptr[-1])])
+    shape = (n_rows + n_columns, n_rows + n_columns)
+    joined = sparse.csr_array((graph.data, graph.indices + n_rows, indptr), shape=shape)
+    component = connected_components(joined, directed=False)[1]
+    return component[:n_rows], component[n_rows:]
+
+
+def leading_vectors(
+    operator: Operator,
+    degrees: Array,
+    component: NDArray[np.integer],
+    n_vectors: int,
+    rng: np.random.Generator,
+    *,
+    tol: float = 1e-3,
+    dtype: type[np.floating] = np.float64,
+) -> Array:
+    """Return the leading eigenvectors of a normalised affinity.
+
+    Parameters
+    ----------
+    operator : callable
+        Applies the affinity, scaled by the roots of the degrees, to a block.
+    degrees : ndarray of shape (order,)
+        Sums of the affinity's rows.
+    component : ndarray of shape (order,)
+        Connected component of each vertex.
+    n_vectors : int
+        Eigenvectors wanted.
+    rng : Generator
+        Start of the solver, and the choice among equals.
+    tol : float
+        Greatest residual norm of a computed vector.
+    dtype : dtype
+        Precision of the iteration.
+
+    Returns
+    -------
+    ndarray of shape (order, n_vectors)
+        Orthonormal columns.
+
+    Notes
+    -----
+    A graph of c components has c eigenvalues of one, whose eigenvectors are the roots
+    of the degrees inside each component; only the remaining ones are computed. With
+    more components than vectors wanted the leading ones are not unique: a random
+    orthonormal set of their span is taken.
+    """
+    order = degrees.size
+    _, component = np.unique(component, return_inverse=True)
+    n_components = int(component.max()) + 1
+    # An isolated vertex is a component of its own.
+    roots = np.sqrt(np.where(degrees > 0.0, degrees, 1.0))
+    roots /= np.sqrt(np.bincount(component, roots**2))[component]
+    if n_components >= n_vectors:
+        mix, _ = np.linalg.qr(rng.standard_normal((n_components, n_vectors)))
+        return roots[:, None] * mix[component]
+    known = np.zeros((order, n_components), dtype=dtype)
+    known[np.arange(order), component] = roots
+    _, vectors = leading_eigenvectors(
+        operator,
+        order,
+        n_vectors - n_components,
+        rng,
+        known=known,
+        tol=tol,
+        dtype=dtype,
+    )
+    return np.hstack([known, vectors])
+
+
+def spectral_embedding(
+    W: sparse.csr_array, n_vectors: int, rng: np.random.Generator
+) -> Array:
+    """Return rows of unit length from the leading eigenvectors of a similarity graph.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_samples, n_samples)
+        Symmetric and non-negative.
+    n_vectors : int
+        Dimension of the embedding.
+    rng : Generator
+        Start of the solver.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_vectors)
+        Unit rows.
+    """
+    _, component = connected_components(W, directed=False)
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    operator, dtype = matrix_operator(normalized_affinity(W))
+    return unit_rows(
+        leading_vectors(operator, degrees, component, n_vectors, rng, dtype=dtype)
+    )
+
+
+def matrix_operator(matrix: sparse.csr_array) -> tuple[Operator, type[np.floating]]:
+    """Return a sparse matrix as an operator on blocks, and the precision to use.
+
+    Large graphs are applied in float32: the labels need no more, and a block then
+    moves half the bytes.
+    """
+    if matrix.shape[0] <= DENSE_ORDER:
+        return matrix.dot, np.float64
+    from mdec import _compiled
+
+    data = matrix.data.astype(np.float32)
+
+    def apply(block: Array) -> Array:
+        image = np.empty_like(block)
+        _compiled.csr_times_dense(matrix.indptr, matrix.indices, data, block, image)
+        return image
+
+    return apply, np.float32
+
+
+def unit_rows(rows: Array) -> Array:
+    """Scale rows to length one; rows of zeros stay."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0.0, norms, 1.0)
+
+
+def spectral_partition(
+    W: sparse.csr_array,
+    n_clusters: int,
+    *,
+    solver: np.random.Generator,
+    assign: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Cut a similarity graph into clusters, Eqs. 11 and 13.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_samples, n_samples)
+        Symmetric and non-negative.
+    n_clusters : int
+        Number of clusters.
+    solver : Generator
+        Stream of the eigen-solver.
+    assign : Generator
+        Stream of k-means.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels.
+    """
+    return kmeans(spectral_embedding(W, n_clusters, solver), n_clusters, assign)
