@@ -159,40 +159,52 @@ def finish_scan(values: Any, index: Any, count: Any, bound: Any, k: int) -> None
 
 
 @_compile()
+def _smallest_in_order(values: Any, sign: int, kept: Any) -> None:
+    """Fill `kept` with the smallest of sign * values, in ascending order."""
+    last = kept.size - 1
+    kept[:] = np.inf
+    for e in range(values.size):
+        value = sign * values[e]
+        if value < kept[last]:
+            position = last
+            while position > 0 and kept[position - 1] > value:
+                kept[position] = kept[position - 1]
+                position -= 1
+            kept[position] = value
+
+
+@_compile()
 def keep_largest(indptr: Any, data: Any, k: int) -> Any:
     """Mark the k largest entries of each CSR row; equal ones go to the first."""
-    kept = np.zeros(data.size, dtype=np.bool_)
+    marked = np.zeros(data.size, dtype=np.bool_)
+    ordered = np.empty(k, dtype=data.dtype)
     for i in range(indptr.size - 1):
         start, stop = indptr[i], indptr[i + 1]
         if stop - start <= k:
-            kept[start:stop] = True
+            marked[start:stop] = True
             continue
-        values = -data[start:stop]
-        threshold = -_select_smallest(
-            values, np.empty(values.size, np.int8), values.size, k
-        )
-        n_above = 0
+        _smallest_in_order(data[start:stop], -1, ordered)
+        threshold = -ordered[k - 1]
+        n_equal = 0
+        for t in range(k):
+            n_equal += -ordered[t] == threshold
         for e in range(start, stop):
             if data[e] > threshold:
-                kept[e] = True
-                n_above += 1
-        for e in range(start, stop):
-            if n_above == k:
-                break
-            if data[e] == threshold:
-                kept[e] = True
-                n_above += 1
-    return kept
+                marked[e] = True
+            elif data[e] == threshold and n_equal > 0:
+                marked[e] = True
+                n_equal -= 1
+    return marked
 
 
 @_compile()
 def mean_of_smallest(indptr: Any, data: Any, k: int) -> Any:
     """Return the mean of the k smallest entries of each CSR row, added in order."""
     means = np.empty(indptr.size - 1)
+    ordered = np.empty(k, dtype=data.dtype)
     for i in range(means.size):
-        values = data[indptr[i] : indptr[i + 1]].copy()
-        _select_smallest(values, np.empty(values.size, np.int8), values.size, k)
-        means[i] = np.sum(np.sort(values[:k])) / k
+        _smallest_in_order(data[indptr[i] : indptr[i + 1]], 1, ordered)
+        means[i] = np.sum(ordered) / k
     return means
 
 
@@ -213,19 +225,53 @@ def pair_distances(X: Any, rows: Any, columns: Any) -> Any:
     return out
 
 
+@_compile()
+def mirror_pairs(low: Any, high: Any, values: Any, n: int) -> Any:
+    """Return the CSR arrays that hold sorted pairs, low < high, both ways."""
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    for e in range(low.size):
+        indptr[low[e] + 1] += 1
+        indptr[high[e] + 1] += 1
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    indices = np.empty(2 * low.size, dtype=np.int32)
+    data = np.empty(2 * low.size, dtype=values.dtype)
+    fill = indptr[:-1].copy()
+    # In two passes, so that every row is sorted: its lower partners come first.
+    for e in range(low.size):
+        position = fill[high[e]]
+        indices[position], data[position] = low[e], values[e]
+        fill[high[e]] += 1
+    for e in range(low.size):
+        position = fill[low[e]]
+        indices[position], data[position] = high[e], values[e]
+        fill[low[e]] += 1
+    return indptr, indices, data
+
+
 # ------------------------------------------------------------------ sparse times dense
 
 
 @_compile(fastmath=_REASSOCIATE)
-def csr_times_dense(indptr: Any, indices: Any, data: Any, V: Any, out: Any) -> None:
-    """Write the product of a CSR matrix and a dense block of vectors to `out`."""
-    width = V.shape[1]
+def csr_step(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    block: Any,
+    scale: Any,
+    shift: Any,
+    before: Any,
+    out: Any,
+) -> None:
+    """Write ``scale * (A @ block) + shift * block - before`` to `out`, A in CSR."""
+    width = block.shape[1]
     for i in range(out.shape[0]):
-        target = out[i]
-        target[:] = 0
+        target, own, old = out[i], block[i], before[i]
+        for c in range(width):
+            target[c] = shift * own[c] - old[c]
         for e in range(indptr[i], indptr[i + 1]):
-            weight = data[e]
-            source = V[indices[e]]
+            weight = scale * data[e]
+            source = block[indices[e]]
             for c in range(width):
                 target[c] += weight * source[c]
 

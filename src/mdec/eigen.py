@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 Array = NDArray[np.floating]
 Operator = Callable[[Array], Array]
 
 # Up to this order LAPACK is faster than iterating.
-DENSE_ORDER = 300
+DENSE_ORDER = 150
 
 DEGREE = 12
 GUARD_VECTORS = 8
@@ -20,7 +20,7 @@ MAX_ROUNDS = 30
 
 
 def leading_eigenvectors(
-    operator: Operator,
+    operator: Operator | Array,
     order: int,
     n_vectors: int,
     rng: np.random.Generator,
@@ -33,9 +33,9 @@ def leading_eigenvectors(
 
     Parameters
     ----------
-    operator : callable
-        Maps a block of vectors, shape (order, any), to its image. Symmetric, with
-        eigenvalues between -1 and 1.
+    operator : callable or ndarray of shape (order, order)
+        Maps a block of vectors, shape (order, any), to its image; an array stands for
+        its product. Symmetric, with eigenvalues between -1 and 1.
     order : int
         Length of a vector.
     n_vectors : int
@@ -66,25 +66,29 @@ def leading_eigenvectors(
     Examples
     --------
     >>> A = np.diag([0.5, 1.0, -0.2])
-    >>> values, _ = leading_eigenvectors(A.dot, 3, 2, np.random.default_rng(0))
+    >>> values, _ = leading_eigenvectors(A, 3, 2, np.random.default_rng(0))
     >>> values
     array([1. , 0.5])
     """
     if known is None:
         known = np.empty((order, 0))
     if order <= DENSE_ORDER or 2 * n_vectors + GUARD_VECTORS > order:
-        return _dense(operator, order, n_vectors, known)
+        matrix = operator(np.eye(order)) if callable(operator) else operator
+        return _dense(matrix, n_vectors, known)
+    if not callable(operator):
+        operator = operator.astype(dtype).dot
     return _iterated(operator, order, n_vectors, rng, known.astype(dtype), tol, dtype)
 
 
-def _dense(
-    operator: Operator, order: int, n_vectors: int, known: Array
-) -> tuple[Array, Array]:
-    matrix = operator(np.eye(order))
-    # Moves the known vectors below everything else.
-    matrix = 0.5 * (matrix + matrix.T) - 3.0 * (known @ known.T)
+def _dense(matrix: Array, n_vectors: int, known: Array) -> tuple[Array, Array]:
+    order = len(matrix)
+    # Moves the known vectors below everything else. LAPACK reads one triangle only.
+    matrix = matrix - 3.0 * (known @ known.T)
     values, vectors = linalg.eigh(
-        matrix, subset_by_index=[order - n_vectors, order - 1], overwrite_a=True
+        matrix,
+        subset_by_index=[order - n_vectors, order - 1],
+        overwrite_a=True,
+        check_finite=False,
     )
     return values[::-1], vectors[:, ::-1]
 
@@ -112,18 +116,60 @@ def _iterated(
     return values[:n_vectors], block[:, :n_vectors]
 
 
+class SparseOperator:
+    """A sparse matrix as an operator on float32 blocks.
+
+    The labels need no more digits, and a block then moves half the bytes.
+
+    Parameters
+    ----------
+    matrix : csr_array
+        Symmetric.
+    """
+
+    def __init__(self, matrix: sparse.csr_array) -> None:
+        self.matrix = matrix
+        self.data = matrix.data.astype(np.float32)
+
+    def __call__(self, block: Array) -> Array:
+        """Return the matrix times the block."""
+        return self.step(block, 1.0, 0.0, np.zeros_like(block))
+
+    def step(self, block: Array, scale: float, shift: float, before: Array) -> Array:
+        """Return ``scale * (A @ block) + shift * block - before`` in one pass."""
+        from mdec import _compiled
+
+        out = np.empty_like(block)
+        factors = np.float32(scale), np.float32(shift)
+        matrix = self.matrix
+        _compiled.csr_step(
+            matrix.indptr, matrix.indices, self.data, block, *factors, before, out
+        )
+        return out
+
+
+def _step(
+    operator: Operator, block: Array, scale: float, shift: float, before: Array
+) -> Array:
+    if isinstance(operator, SparseOperator):
+        return operator.step(block, scale, shift, before)
+    image = operator(block)
+    image *= scale
+    image += shift * block
+    image -= before
+    return image
+
+
 def chebyshev_filter(
     operator: Operator, block: Array, degree: int, cut: float
 ) -> Array:
     """Apply a polynomial that is small on [-1, cut] and grows fast beyond."""
     half_width, center = 0.5 * (cut + 1.0), 0.5 * (cut - 1.0)
+    scale, shift = 1.0 / half_width, -center / half_width
     before = block
-    current: Array = (operator(block) - center * block) / half_width
+    current = _step(operator, block, scale, shift, np.zeros_like(block))
     for _ in range(degree - 1):
-        following = operator(current)
-        following -= center * current
-        following *= 2.0 / half_width
-        following -= before
+        following = _step(operator, current, 2.0 * scale, 2.0 * shift, before)
         before, current = current, following
     return current
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from mdec._parallel import map_ordered
 from mdec._random import RandomState, member_stream, root_entropy
 from mdec.ensemble import Ensemble, Failure, Member
-from mdec.graphs import similarity_graph
+from mdec.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.kernels import KERNELS, draw_kernel_params
 from mdec.spectral import spectral_partition
 
@@ -102,7 +102,7 @@ def member_similarity(
     X: Array, member: Member, spec: dict[str, Any]
 ) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10."""
-    subspace = np.ascontiguousarray(X[:, member_features(member, spec)])
+    subspace = X.T[member_features(member, spec)].T
     return similarity_graph(subspace, spec["kernel"], member.n_neighbors, member.mu)
 
 
@@ -218,6 +218,9 @@ def generate_ensemble(
         ),
     }
     check_generation(data, ensemble_size, spec)
+    if len(data) <= DENSE_SAMPLES:
+        # Members then copy whole columns and need not convert them.
+        data = np.asfortranarray(data, dtype=np.float64)
     make = partial(_make_member, X=data, spec=spec)
     results = list(
         map_ordered(make, range(ensemble_size), n_jobs=n_jobs, verbose=verbose)

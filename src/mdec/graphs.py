@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec.kernels import (
     ANGULAR,
-    RELATIVE_FLOOR,
+    SIMILARITY,
     angular_coordinates,
     greatest_unseen_similarity,
     mean_neighbor_distance,
-    scaled_exponential_similarity,
-    scaled_gaussian_similarity,
     scaling_term,
 )
 from mdec.neighbors import (
@@ -68,7 +64,7 @@ def similarity_graph(
     """
     rows = angular_coordinates(X, kernel) if kernel in ANGULAR else X
     if len(rows) <= DENSE_SAMPLES:
-        distances = squared_distances(rows.astype(np.float64))
+        distances = squared_distances(rows.astype(np.float64, copy=False))
         return graph_from_distances(distances, kernel, n_neighbors, mu)
     if kernel == "scaled_gaussian":
         return _searched_gaussian_graph(rows, n_neighbors, mu)
@@ -99,33 +95,50 @@ def graph_from_distances(
     csr_array of shape (n_samples, n_samples)
         Symmetric, non-negative, no self-loops.
     """
+    from mdec import _compiled
+
     n_samples = len(distances)
-    others = ~np.eye(n_samples, dtype=bool)
-    indptr = np.arange(n_samples + 1) * (n_samples - 1)
-    columns = np.broadcast_to(np.arange(n_samples), others.shape)[others]
-    graph = sparse.csr_array(
-        (distances[others], columns, indptr), shape=(n_samples, n_samples)
-    )
-    if kernel == "scaled_gaussian":
-        rho = _neighbor_distance(graph, n_neighbors)
-        return _largest_both_ways(_gaussian(graph, rho, mu), n_neighbors)
-    return _nearest_graph(graph, kernel, n_neighbors, mu)
+    indptr = np.arange(n_samples + 1) * n_samples
+    scaled = _scaled_distances(distances, kernel)
+    np.fill_diagonal(scaled, np.inf)
+    if kernel in ANGULAR:
+        similarity = _angular_similarity(scaled)
+    else:
+        means = _compiled.mean_of_smallest(indptr, scaled.ravel(), n_neighbors)
+        rho = mean_neighbor_distance(means)
+        np.fill_diagonal(scaled, 0.0)
+        scale = scaling_term(scaled, rho[:, None], rho[None, :])
+        similarity = SIMILARITY[kernel](scaled, scale, mu)
+    order = similarity if kernel == "scaled_gaussian" else -scaled
+    np.fill_diagonal(order, -np.inf)
+    kept = _compiled.keep_largest(indptr, order.ravel(), n_neighbors)
+    kept = kept.reshape(similarity.shape)
+    kept |= kept.T
+    counts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    columns = np.flatnonzero(kept) % n_samples
+    return sparse.csr_array((similarity[kept], columns, counts), shape=similarity.shape)
+
+
+def _scaled_distances(distances: Array, kernel: str) -> Array:
+    """Return a copy of the distances as the kernel takes them."""
+    return np.sqrt(distances) if kernel == "scaled_exponential" else distances.copy()
+
+
+def _angular_similarity(distances: Array) -> Array:
+    """Return the products of unit rows; a negative one counts as no bond."""
+    return np.maximum(1.0 - 0.5 * distances, 0.0)
 
 
 def _nearest_graph(
     graph: sparse.csr_array, kernel: str, n_neighbors: int, mu: float
 ) -> sparse.csr_array:
     """Keep the nearest of each row of a graph of squared distances, as similarities."""
+    graph = _with_data(graph, _scaled_distances(graph.data, kernel))
+    nearest = _kept(graph, -graph.data, n_neighbors)
     if kernel in ANGULAR:
-        # The similarity of unit rows falls as their distance grows; a negative one
-        # is no bond and counts as none.
-        return _largest_both_ways(
-            _with_data(graph, np.maximum(1.0 - 0.5 * graph.data, 0.0)), n_neighbors
-        )
-    euclidean = _with_data(graph, np.sqrt(graph.data))
-    rho = _neighbor_distance(euclidean, n_neighbors)
-    nearest = _kept(euclidean, -euclidean.data, n_neighbors)
-    return _both_ways(_map_edges(nearest, rho, mu, scaled_exponential_similarity))
+        return _both_ways(_with_data(nearest, _angular_similarity(nearest.data)))
+    rho = _neighbor_distance(graph, n_neighbors)
+    return _both_ways(_similarities(nearest, kernel, rho, mu))
 
 
 def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.csr_array:
@@ -139,7 +152,9 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
     n_candidates = min(2 * n_neighbors + 16, len(X) - 1)
     distances, pairs = _candidates(X, n_candidates)
     rho = _neighbor_distance(pairs.graph, n_neighbors)
-    graph = _largest(_gaussian(pairs.graph, rho, mu), n_neighbors)
+    graph = _largest(
+        _similarities(pairs.graph, "scaled_gaussian", rho, mu), n_neighbors
+    )
     worst = np.minimum.reduceat(graph.data, graph.indptr[:-1])
     limit = _search_limit(pairs.radius, rho, worst, mu)
     if np.any(limit > 0.0):
@@ -154,7 +169,7 @@ def _candidates(X: Array, n_candidates: int) -> tuple[BlockedDistances, Neighbor
     A distance loses the digits by which the norms exceed it, so tight groups far from
     the centre need the longer format. Copies are at distance zero in either.
     """
-    centred = X - X.mean(axis=0, dtype=np.float64)
+    centred = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64))
     distances = BlockedDistances(centred.astype(np.float32))
     pairs = nearest_pairs(distances, n_candidates)
     farthest = np.maximum.reduceat(pairs.graph.data, pairs.graph.indptr[:-1])
@@ -218,7 +233,7 @@ def _search_within(
         near, columns = np.divmod(np.flatnonzero(within), n_samples)
         others = columns != block[near]
         candidates = pair_graph(distances.X, block[near[others]], columns[others])
-        graph = _gaussian(candidates, rho, mu)
+        graph = _similarities(candidates, "scaled_gaussian", rho, mu)
         found = found.maximum(_largest(graph, n_neighbors))
     return found
 
@@ -226,23 +241,17 @@ def _search_within(
 def _neighbor_distance(graph: sparse.csr_array, n_neighbors: int) -> Array:
     from mdec import _compiled
 
-    means = _compiled.mean_of_smallest(graph.indptr, graph.data, n_neighbors)
-    return mean_neighbor_distance(means, RELATIVE_FLOOR)
+    return mean_neighbor_distance(
+        _compiled.mean_of_smallest(graph.indptr, graph.data, n_neighbors)
+    )
 
 
-def _map_edges(
-    graph: sparse.csr_array,
-    rho: Array,
-    mu: float,
-    similarity: Callable[[Array, Array, float], Array],
+def _similarities(
+    graph: sparse.csr_array, kernel: str, rho: Array, mu: float
 ) -> sparse.csr_array:
     rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     scale = scaling_term(graph.data, rho[rows], rho[graph.indices])
-    return _with_data(graph, similarity(graph.data, scale, mu))
-
-
-def _gaussian(graph: sparse.csr_array, rho: Array, mu: float) -> sparse.csr_array:
-    return _map_edges(graph, rho, mu, scaled_gaussian_similarity)
+    return _with_data(graph, SIMILARITY[kernel](graph.data, scale, mu))
 
 
 def _with_data(graph: sparse.csr_array, data: Array) -> sparse.csr_array:
@@ -268,7 +277,3 @@ def _largest(graph: sparse.csr_array, n_neighbors: int) -> sparse.csr_array:
 def _both_ways(graph: sparse.csr_array) -> sparse.csr_array:
     both: sparse.csr_array = graph.maximum(graph.T.tocsr())
     return both
-
-
-def _largest_both_ways(graph: sparse.csr_array, n_neighbors: int) -> sparse.csr_array:
-    return _both_ways(_largest(graph, n_neighbors))

@@ -10,10 +10,6 @@ from scipy.stats import rankdata
 
 Array = NDArray[np.floating]
 
-SCALED = ("scaled_gaussian", "scaled_exponential")
-ANGULAR = ("cosine", "correlation", "spearman")
-KERNELS = SCALED + ANGULAR
-
 # Copies of a sample are at distance zero; without a floor their scale would be zero
 # and their similarity infinite.
 RELATIVE_FLOOR = 1e-6
@@ -125,6 +121,14 @@ def scaled_gaussian_similarity(distance: Array, scale: Array, mu: float) -> Arra
     """
     width = mu * scale
     return np.exp(-0.5 * (distance / width) ** 2) / (np.sqrt(2.0 * np.pi) * width)
+
+
+SIMILARITY = {
+    "scaled_gaussian": scaled_gaussian_similarity,
+    "scaled_exponential": scaled_exponential_similarity,
+}
+ANGULAR = ("cosine", "correlation", "spearman")
+KERNELS = (*SIMILARITY, *ANGULAR)
 
 
 def greatest_unseen_similarity(

@@ -29,8 +29,11 @@ def squared_distances(X: Array) -> Array:
     array([[ 0., 25.],
            [25.,  0.]])
     """
-    norms = np.einsum("ij,ij->i", X, X)
-    distances = norms[:, None] + norms[None, :] - 2.0 * (X @ X.T)
+    distances = X @ X.T
+    norms = distances.diagonal().copy()
+    distances *= -2.0
+    distances += norms[:, None]
+    distances += norms
     np.maximum(distances, 0.0, out=distances)
     np.fill_diagonal(distances, 0.0)
     return distances
@@ -142,18 +145,5 @@ def pair_graph(
     keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
     low, high = np.divmod(keys, n_samples)
     values = _compiled.pair_distances(X, low, high)
-    return symmetric_graph(values, low, high, n_samples)
-
-
-def symmetric_graph(
-    values: Array,
-    low: NDArray[np.integer],
-    high: NDArray[np.integer],
-    n_samples: int,
-) -> sparse.csr_array:
-    """Return the CSR graph that holds each listed pair both ways."""
-    both = np.concatenate([low, high]), np.concatenate([high, low])
-    shape = (n_samples, n_samples)
-    graph = sparse.coo_array((np.tile(values, 2), both), shape=shape).tocsr()
-    graph.sort_indices()
-    return graph
+    indptr, indices, data = _compiled.mirror_pairs(low, high, values, n_samples)
+    return sparse.csr_array((data, indices, indptr), shape=(n_samples, n_samples))

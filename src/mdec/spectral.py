@@ -7,7 +7,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from mdec.eigen import DENSE_ORDER, Operator, leading_eigenvectors
+from mdec.eigen import (
+    DENSE_ORDER,
+    Operator,
+    SparseOperator,
+    leading_eigenvectors,
+)
 from mdec.kmeans import kmeans
 
 Array = NDArray[np.floating]
@@ -51,7 +56,7 @@ def shared_components(
 
 
 def leading_vectors(
-    operator: Operator,
+    operator: Operator | Array,
     degrees: Array,
     component: NDArray[np.integer],
     n_vectors: int,
@@ -64,8 +69,8 @@ def leading_vectors(
 
     Parameters
     ----------
-    operator : callable
-        Applies the affinity, scaled by the roots of the degrees, to a block.
+    operator : callable or ndarray of shape (order, order)
+        The affinity, scaled by the roots of the degrees.
     degrees : ndarray of shape (order,)
         Sums of the affinity's rows.
     component : ndarray of shape (order,)
@@ -135,30 +140,17 @@ def spectral_embedding(
     """
     _, component = connected_components(W, directed=False)
     degrees = np.asarray(W.sum(axis=1)).ravel()
-    operator, dtype = matrix_operator(normalized_affinity(W))
-    return unit_rows(
-        leading_vectors(operator, degrees, component, n_vectors, rng, dtype=dtype)
-    )
-
-
-def matrix_operator(matrix: sparse.csr_array) -> tuple[Operator, type[np.floating]]:
-    """Return a sparse matrix as an operator on blocks, and the precision to use.
-
-    Large graphs are applied in float32: the labels need no more, and a block then
-    moves half the bytes.
-    """
-    if matrix.shape[0] <= DENSE_ORDER:
-        return matrix.dot, np.float64
-    from mdec import _compiled
-
-    data = matrix.data.astype(np.float32)
-
-    def apply(block: Array) -> Array:
-        image = np.empty_like(block)
-        _compiled.csr_times_dense(matrix.indptr, matrix.indices, data, block, image)
-        return image
-
-    return apply, np.float32
+    affinity = normalized_affinity(W)
+    if W.shape[0] <= DENSE_ORDER:
+        vectors = leading_vectors(
+            affinity.toarray(), degrees, component, n_vectors, rng
+        )
+    else:
+        operator = SparseOperator(affinity)
+        vectors = leading_vectors(
+            operator, degrees, component, n_vectors, rng, dtype=np.float32
+        )
+    return unit_rows(vectors)
 
 
 def unit_rows(rows: Array) -> Array:

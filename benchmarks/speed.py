@@ -1,0 +1,290 @@
+"""Time mdec against a straight port, bare matrix products and scikit-learn.
+
+    python benchmarks/speed.py [--data DIR] [--sizes small medium large] [--jobs 2]
+
+All sides run in this process, one after the other, on the same cores and the same drawn
+members. Slow sides run fewer members and are scaled up, and say so. Without ``--data``
+the sizes are generated mixtures; with it, the files of DS-11, DS-26 and DS-30. Each
+run appends a line of JSON to benchmarks/results/speed.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import straight_port as port
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.cluster import SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+import mdec
+from mdec import generation, graphs, spectral, weights
+from mdec._parallel import single_threaded_blas
+from mdec.consensus import CONSENSUS
+from mdec.ensemble import Ensemble
+
+SIZES = {
+    "small": ("DS-11", 248, 2526, 2),
+    "medium": ("DS-26", 2000, 649, 10),
+    "large": ("DS-30", 11000, 256, 10),
+}
+RESULTS = Path(__file__).parent / "results" / "speed.jsonl"
+
+
+def load(size: str, data: Path | None) -> NDArray[Any]:
+    name, n_samples, n_features, n_groups = SIZES[size]
+    if data is not None:
+        path = next(data.glob(f"{name}_*.npz"))
+        return np.load(path, allow_pickle=False)["X"]
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(n_groups, 12)) * 2.0
+    latent = centers[rng.integers(n_groups, size=n_samples)]
+    latent = latent + rng.normal(size=latent.shape)
+    noise = rng.normal(size=(n_samples, n_features))
+    return (latent @ rng.normal(size=(12, n_features)) + noise).astype(np.float32)
+
+
+def clock(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def blocked_products(X: NDArray[Any], features: NDArray[np.int64]) -> None:
+    """The multiply-adds of one member's distances: all N x N, float32, in blocks."""
+    rows = np.ascontiguousarray(X[:, features], dtype=np.float32)
+    out = np.empty((512, len(rows)), dtype=np.float32)
+    for start in range(0, len(rows), 512):
+        block = rows[start : start + 512]
+        np.dot(block, rows.T, out=out[: len(block)])
+
+
+def per_member(work: Callable[[Any], object], members: list[Any], jobs: int) -> float:
+    """Seconds per member with `jobs` processes of one thread each.
+
+    One process per core is how a plain port is run in parallel: its loops hold the
+    interpreter lock. The workers are warmed up first.
+    """
+    run = Parallel(n_jobs=jobs, backend="loky" if jobs > 1 else "threading")
+
+    def once(member: Any) -> None:
+        with threadpool_limits(1):
+            work(member)
+
+    run(delayed(once)(members[0]) for _ in range(jobs))
+    return clock(lambda: run(delayed(once)(m) for m in members)) / len(members)
+
+
+@contextmanager
+def stopwatch(seconds: dict[str, float]) -> Iterator[None]:
+    """Time the stages of generation by wrapping the functions that do them."""
+    stages = [
+        (graphs, "nearest_pairs", "neighbours"),
+        (graphs, "squared_distances", "neighbours"),
+        (generation, "similarity_graph", "graph"),
+        (spectral, "leading_vectors", "eigenvectors"),
+        (spectral, "kmeans", "k-means"),
+    ]
+    originals = []
+    for module, name, stage in stages:
+        original = getattr(module, name)
+        originals.append((module, name, original))
+
+        def timed(
+            *args: Any, _do: Any = original, _stage: str = stage, **kwargs: Any
+        ) -> Any:
+            start = time.perf_counter()
+            result = _do(*args, **kwargs)
+            seconds[_stage] = seconds.get(_stage, 0.0) + time.perf_counter() - start
+            return result
+
+        setattr(module, name, timed)
+    try:
+        yield
+    finally:
+        for module, name, original in originals:
+            setattr(module, name, original)
+    seconds["graph"] -= seconds["neighbours"]
+
+
+def check_same_graphs(X: NDArray[Any], ensemble: Ensemble) -> None:
+    """The port and mdec must build the same similarity graphs."""
+    for member in ensemble.members[:2]:
+        ours = generation.member_similarity(X, member, ensemble.parameters)
+        features = generation.member_features(member, ensemble.parameters)
+        rows = X[:, features].astype(np.float64)
+        theirs = port.similarity(rows, member.n_neighbors, member.mu)
+        difference = np.abs(ours.toarray() - theirs)
+        if (difference > 1e-4 * theirs.max()).any():
+            raise SystemExit("the straight port and mdec disagree on a graph")
+
+
+def generation_times(
+    X: NDArray[Any], jobs: int, n_port: int, n_members: int
+) -> dict[str, Any]:
+    mdec.generate_ensemble(X, ensemble_size=2, random_state=1, n_jobs=jobs)
+    stages: dict[str, float] = {}
+    with stopwatch(stages):
+        n_split = min(10, n_members)
+        mdec.generate_ensemble(X, ensemble_size=n_split, random_state=0)
+    made: list[Ensemble] = []
+    seconds = clock(
+        lambda: made.append(
+            mdec.generate_ensemble(
+                X, ensemble_size=n_members, random_state=0, n_jobs=jobs
+            )
+        )
+    )
+    ensemble = made[0]
+    one_job = clock(
+        lambda: mdec.generate_ensemble(
+            X, ensemble_size=max(4, n_members // 4), random_state=0, n_jobs=1
+        )
+    )
+    check_same_graphs(X, ensemble)
+    spec = ensemble.parameters
+    drawn = [
+        (generation.member_features(m, spec), m.n_neighbors, m.mu, m.n_clusters)
+        for m in ensemble.members
+    ]
+    dense = X.astype(np.float64)
+    bare = per_member(lambda m: blocked_products(X, m[0]), drawn[:n_members], jobs)
+    ported = per_member(lambda m: port.base_clustering(dense, *m), drawn[:n_port], jobs)
+    model = SpectralClustering(affinity="nearest_neighbors", n_init=3, random_state=0)
+
+    def sklearn_member(m: Any) -> None:
+        settings = {"n_clusters": m[3], "n_neighbors": m[1]}
+        model.set_params(**settings).fit(X[:, m[0]])
+
+    theirs = per_member(sklearn_member, drawn[:n_port], jobs)
+    return {
+        "members": n_members,
+        "port_members": n_port,
+        "mdec_seconds": seconds,
+        "per_member": seconds / n_members,
+        "speedup_of_jobs": one_job / max(4, n_members // 4) / (seconds / n_members),
+        "bare_products": bare,
+        "port": ported,
+        "sklearn": theirs,
+        "stages_per_member": {k: v / n_split for k, v in stages.items()},
+        "ensemble": ensemble,
+    }
+
+
+def consensus_times(
+    ensemble: Ensemble, n_clusters: int, with_port: bool
+) -> dict[str, Any]:
+    with single_threaded_blas():
+        weights.ensemble_driven_cluster_index(ensemble[:2])
+        for name in CONSENSUS:
+            CONSENSUS[name](ensemble[:3], 2, random_state=0)
+        out: dict[str, Any] = {}
+        index: list[NDArray[Any]] = []
+        out["weights"] = clock(
+            lambda: index.append(weights.ensemble_driven_cluster_index(ensemble))
+        )
+        for name, function in CONSENSUS.items():
+            out[name] = clock(
+                lambda f=function: f(ensemble, n_clusters, index[0], random_state=0)
+            )
+        out["all"] = sum(out.values())
+    if with_port:
+        labels = ensemble.labels
+
+        def everything() -> None:
+            w = port.cluster_weights(labels)
+            A = port.coassociation(labels, w)
+            port.hierarchical(A, n_clusters)
+            port.spectral(A, n_clusters)
+            port.bipartite(labels, w, n_clusters)
+
+        out["port"] = clock(everything)
+    return out
+
+
+def machine() -> dict[str, Any]:
+    names = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [x for x in info.read_text().splitlines() if "model name" in x]
+        cpu = f"{lines[0].split(':')[1].strip()}, {len(lines)} cores"
+    return {
+        "mdec": mdec.__version__,
+        "python": platform.python_version(),
+        "cpu": cpu,
+        **{name: version(name) for name in names},
+    }
+
+
+def print_result(size: str, shape: tuple[int, ...], result: dict[str, Any]) -> None:
+    print(f"\n{size}: {shape[0]} x {shape[1]}, M = {result['members']}")
+    print(f"  generation           {result['mdec_seconds']:9.2f} s")
+    for stage, value in result["stages_per_member"].items():
+        print(f"    {stage:<18} {1000 * value:9.1f} ms per member, one core")
+    ours = result["per_member"]
+    print(f"  jobs against one job {result['speedup_of_jobs']:9.2f} x")
+    print(f"  straight port        {result['port'] / ours:9.2f} x our time")
+    print(f"  scikit-learn         {result['sklearn'] / ours:9.2f} x our time")
+    print(f"  ours to bare GEMM    {ours / result['bare_products']:9.2f} x")
+    for name, value in result["consensus"].items():
+        print(f"  consensus {name:<12}{value:9.2f} s")
+    if "port" in result["consensus"]:
+        ratio = result["consensus"]["port"] / result["consensus"]["all"]
+        print(f"  consensus port       {ratio:9.2f} x our time")
+    if result["port_members"] < result["members"]:
+        print(f"  (port and scikit-learn: {result['port_members']} members, scaled)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder of DS-XX_name.npz files")
+    parser.add_argument("--sizes", nargs="*", default=list(SIZES), choices=SIZES)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--port-members", type=int, nargs=3, default=(100, 20, 4))
+    parser.add_argument("--no-consensus-port", action="store_true")
+    options = parser.parse_args()
+    RESULTS.parent.mkdir(exist_ok=True)
+    for size in options.sizes:
+        X = load(size, options.data)
+        n_port = dict(zip(SIZES, options.port_members, strict=True))[size]
+        result = generation_times(
+            X, options.jobs, min(n_port, options.members), options.members
+        )
+        ensemble = result.pop("ensemble")
+        result["consensus"] = consensus_times(
+            ensemble, SIZES[size][3], not options.no_consensus_port
+        )
+        print_result(size, X.shape, result)
+        record = {
+            "size": size,
+            "shape": X.shape,
+            "data": "paper" if options.data else "generated",
+            "jobs": options.jobs,
+            "date": time.strftime("%Y-%m-%d"),
+            **machine(),
+            **result,
+        }
+        with RESULTS.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    import warnings
+
+    # The comparators warn of disconnected graphs, which MDEC handles.
+    warnings.simplefilter("ignore", UserWarning)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    main()
