@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-slow lint paper clean
+.PHONY: demo test test-slow lint bench paper clean
 
 demo: $(VENV)/core
 	$(BIN)/python examples/digits.py
@@ -17,6 +17,11 @@ lint: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Speed and memory; DATA, a folder of DS-XX_name.npz files, is optional.
+bench: $(VENV)/core
+	$(BIN)/python benchmarks/speed.py $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/memory.py
 
 # The paper's numbers: DATA is a folder of DS-XX_name.npz files with X and y.
 paper: $(VENV)/core

@@ -157,6 +157,22 @@ class Ensemble:
             columns[self.labels >= 0], minlength=self.n_base_clusters
         ).astype(np.int64)
 
+    @cached_property
+    def microclusters(
+        self,
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Groups of samples with the same label in every member.
+
+        First sample of each group, group of each sample, and size of each group.
+        """
+        # Rows are told apart by a 64-bit product with fixed random numbers.
+        factors = np.random.default_rng(0).integers(2**62, size=len(self))
+        keys = self.labels.astype(np.int64) @ factors
+        _, first, group, sizes = np.unique(
+            keys, return_index=True, return_inverse=True, return_counts=True
+        )
+        return first, group, sizes
+
     def indicator(self) -> sparse.csr_array:
         """Return the samples' membership in the base clusters.
 
@@ -168,8 +184,8 @@ class Ensemble:
         Examples
         --------
         >>> Ensemble.from_labels([[0, 1], [0, 0]]).indicator().toarray()
-        array([[1., 1., 0.],
-               [1., 0., 1.]])
+        array([[1., 0., 1.],
+               [1., 1., 0.]])
         """
         present = self.labels >= 0
         columns = (self.labels + self.offsets[:-1])[present].astype(np.int32)
@@ -238,10 +254,13 @@ class Ensemble:
             Equal to the saved one.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with (
+                Path(path).open("rb") as file,
+                np.load(file, allow_pickle=False) as archive,
+            ):
                 labels = archive["labels"]
                 provenance = json.loads(str(archive["provenance"]))
-        except (KeyError, ValueError, EOFError, AttributeError, BadZipFile) as error:
+        except (KeyError, TypeError, ValueError, EOFError, BadZipFile) as error:
             raise ValueError(
                 f"{os.fspath(path)!r} is not an ensemble saved by mdec; write it with "
                 "Ensemble.save."

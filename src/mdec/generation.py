@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from mdec._memory import require_memory
 from mdec._parallel import map_ordered
 from mdec._random import RandomState, member_stream, root_entropy
 from mdec.ensemble import Ensemble, Failure, Member
@@ -138,6 +141,19 @@ def base_clustering(
     return numbered
 
 
+def member_memory(spec: dict[str, Any]) -> int:
+    """Estimate the bytes that one base clustering takes beside the data."""
+    n_samples = spec["n_samples"]
+    n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
+    if n_samples <= DENSE_SAMPLES:
+        return 8 * n_samples * (2 * n_drawn + 8 * n_samples)
+    # The subspace, its two float32 factors, the buffers and copies of the candidate
+    # pairs, and the blocks of the eigen-solver.
+    n_candidates = 2 * spec["n_neighbors_range"][1] + 16
+    n_vectors = spec["base_n_clusters_range"][1]
+    return n_samples * (24 * n_drawn + 100 * n_candidates + 40 * n_vectors)
+
+
 def _make_member(
     index: int, X: Array, spec: dict[str, Any]
 ) -> tuple[Member, NDArray[np.int32]] | Failure:
@@ -202,7 +218,7 @@ def generate_ensemble(
     --------
     >>> X = np.random.default_rng(0).normal(size=(30, 8))
     >>> generate_ensemble(X, ensemble_size=5, random_state=0)
-    Ensemble(5 members, 30 samples, 17 base clusters)
+    Ensemble(5 members, 30 samples, 19 base clusters)
     """
     data = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
     spec = {
@@ -221,6 +237,12 @@ def generate_ensemble(
     if len(data) <= DENSE_SAMPLES:
         # Members then copy whole columns and need not convert them.
         data = np.asfortranarray(data, dtype=np.float64)
+    n_workers = min(effective_n_jobs(n_jobs), ensemble_size)
+    require_memory(
+        n_workers * member_memory(spec),
+        f"making {n_workers} base clusterings of {len(data)} samples at a time",
+        "lower n_jobs, sampling_ratio or the samples",
+    )
     make = partial(_make_member, X=data, spec=spec)
     results = list(
         map_ordered(make, range(ensemble_size), n_jobs=n_jobs, verbose=verbose)
@@ -269,14 +291,11 @@ def check_generation(X: Array, ensemble_size: int, spec: dict[str, Any]) -> None
             f"it to {0.5 / n_features:.3g} or more."
         )
     for name, least in (
-        ("mu_range", 0.0),
+        ("mu_range", None),
         ("n_neighbors_range", 1),
         ("base_n_clusters_range", 2),
     ):
-        low, high = spec[name]
-        if not least <= low <= high or (name == "mu_range" and low == 0.0):
-            bound = "above 0" if name == "mu_range" else f"{least} or more"
-            raise ValueError(f"{name}={spec[name]} must be (low, high), low {bound}.")
+        _check_range(name, spec[name], least)
     if spec["base_n_clusters_range"][1] > n_samples:
         raise ValueError(
             f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
@@ -286,4 +305,21 @@ def check_generation(X: Array, ensemble_size: int, spec: dict[str, Any]) -> None
         raise ValueError(
             f"all {n_samples} samples are equal, so there is nothing to cluster; check "
             "how X was read or scaled."
+        )
+
+
+def _check_range(name: str, value: tuple[float, ...], least: int | None) -> None:
+    """Raise unless the value is (low, high), whole numbers where `least` is given."""
+    kind, bound = ("numbers", "above 0") if least is None else ("whole numbers", least)
+    wanted: type = Real if least is None else Integral
+    right = (
+        len(value) == 2
+        and all(isinstance(end, wanted) for end in value)
+        and value[0] <= value[1]
+        and (value[0] > 0 if least is None else value[0] >= least)
+    )
+    if not right:
+        raise ValueError(
+            f"{name}={value} must be two {kind}, the least and the greatest, with the "
+            f"least {bound}{' or more' if least else ''}."
         )

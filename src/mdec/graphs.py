@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -62,15 +64,15 @@ def similarity_graph(
     >>> round(float(W[0, 1]), 6), round(float(W[3, 4]), 6)
     (0.240504, 0.057079)
     """
+    if not np.issubdtype(X.dtype, np.floating):
+        X = X.astype(np.float64)
     rows = angular_coordinates(X, kernel) if kernel in ANGULAR else X
     if len(rows) <= DENSE_SAMPLES:
         distances = squared_distances(rows.astype(np.float64, copy=False))
         return graph_from_distances(distances, kernel, n_neighbors, mu)
     if kernel == "scaled_gaussian":
         return _searched_gaussian_graph(rows, n_neighbors, mu)
-    # Rounding may swap neighbours at the edge, so a few more are searched.
-    _, pairs = _candidates(rows, min(n_neighbors + 8, len(rows) - 1))
-    return _nearest_graph(pairs.graph, kernel, n_neighbors, mu)
+    return _searched_nearest_graph(rows, kernel, n_neighbors, mu)
 
 
 def graph_from_distances(
@@ -129,10 +131,23 @@ def _angular_similarity(distances: Array) -> Array:
     return np.maximum(1.0 - 0.5 * distances, 0.0)
 
 
-def _nearest_graph(
-    graph: sparse.csr_array, kernel: str, n_neighbors: int, mu: float
+def _searched_nearest_graph(
+    X: Array, kernel: str, n_neighbors: int, mu: float
 ) -> sparse.csr_array:
-    """Keep the nearest of each row of a graph of squared distances, as similarities."""
+    """Find the k nearest of each row without looking at all pairs.
+
+    Rows whose k-th neighbour is no nearer than what was searched, because of ties or
+    rounding, are searched once more, up to that neighbour.
+    """
+    distances, pairs = _candidates(X, min(n_neighbors + 8, len(X) - 1))
+    graph = pairs.graph
+    nearest = _kept(graph, -graph.data, n_neighbors)
+    farthest = np.maximum.reduceat(nearest.data, nearest.indptr[:-1])
+    limit = np.where(farthest < pairs.radius, -1.0, farthest)
+    if np.any(limit >= 0.0):
+        more = _search_within(distances, limit, n_neighbors, lambda near: -near.data)
+        rows = np.concatenate([_rows(graph), more[0]])
+        graph = pair_graph(distances.X, rows, np.concatenate([graph.indices, more[1]]))
     graph = _with_data(graph, _scaled_distances(graph.data, kernel))
     nearest = _kept(graph, -graph.data, n_neighbors)
     if kernel in ANGULAR:
@@ -149,16 +164,20 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
     what the rest could reach tells which rows are settled; the others are searched
     once more, up to the distance where the bound falls below their k-th similarity.
     """
-    n_candidates = min(2 * n_neighbors + 16, len(X) - 1)
-    distances, pairs = _candidates(X, n_candidates)
+    distances, pairs = _candidates(X, min(2 * n_neighbors + 16, len(X) - 1))
     rho = _neighbor_distance(pairs.graph, n_neighbors)
-    graph = _largest(
-        _similarities(pairs.graph, "scaled_gaussian", rho, mu), n_neighbors
-    )
+
+    def similarities(graph: sparse.csr_array) -> sparse.csr_array:
+        return _similarities(graph, "scaled_gaussian", rho, mu)
+
+    graph = _largest(similarities(pairs.graph), n_neighbors)
     worst = np.minimum.reduceat(graph.data, graph.indptr[:-1])
     limit = _search_limit(pairs.radius, rho, worst, mu)
-    if np.any(limit > 0.0):
-        more = _search_within(distances, limit, rho, n_neighbors, mu)
+    if np.any(limit >= 0.0):
+        found = _search_within(
+            distances, limit, n_neighbors, lambda near: similarities(near).data
+        )
+        more = similarities(pair_graph(distances.X, *found))
         graph = _largest(graph.maximum(more), n_neighbors)
     return _both_ways(graph)
 
@@ -166,15 +185,14 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
 def _candidates(X: Array, n_candidates: int) -> tuple[BlockedDistances, NeighborPairs]:
     """Search near pairs in float32, or in float64 where float32 would not tell them.
 
-    A distance loses the digits by which the norms exceed it, so tight groups far from
-    the centre need the longer format. Copies are at distance zero in either.
+    Tight groups far from the centre need the longer format. Copies are at distance
+    zero in either.
     """
-    centred = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64))
-    distances = BlockedDistances(centred.astype(np.float32))
+    distances = BlockedDistances(X, np.float32)
     pairs = nearest_pairs(distances, n_candidates)
     farthest = np.maximum.reduceat(pairs.graph.data, pairs.graph.indptr[:-1])
     if np.any((farthest > 0.0) & (farthest < 100.0 * distances.rounding)):
-        distances = BlockedDistances(centred)
+        distances = BlockedDistances(X, np.float64)
         pairs = nearest_pairs(distances, n_candidates)
     return distances, pairs
 
@@ -182,24 +200,24 @@ def _candidates(X: Array, n_candidates: int) -> tuple[BlockedDistances, Neighbor
 def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
     """Return the distance beyond which no unseen sample can enter a row's k best.
 
-    Zero stands for a row that needs no further search, infinity for one that needs
-    all. An unseen pair is no nearer than either radius, and no neighbour distance is
-    more than its radius over the least ratio of the two, so the distance of a pair
-    bounds its scale.
+    A negative one stands for a row that needs no further search, infinity for one
+    that needs all. An unseen pair is no nearer than either radius, and no neighbour
+    distance is more than its radius over the least ratio of the two, so the distance
+    of a pair bounds its scale. A tie counts as entering: the first of equals is kept.
     """
     floor, greatest = float(rho.min()), float(rho.max())
     above = rho > floor
     ratio = float(np.min(radius[above] / rho[above], initial=np.inf))
-    limit = np.zeros_like(rho)
+    limit = np.full_like(rho, -1.0)
     if ratio <= 0.0:
         limit[:] = np.inf
         return limit
+    worst = worst * (1.0 - 1e-12)
 
     def reaches(rows: NDArray[np.integer], distance: Array) -> NDArray[np.bool_]:
         far_rho = np.clip(distance / ratio, floor, greatest)
-        return (
-            greatest_unseen_similarity(distance, rho[rows], far_rho, mu) > worst[rows]
-        )
+        best = greatest_unseen_similarity(distance, rho[rows], far_rho, mu)
+        return best >= worst[rows]
 
     rows = np.flatnonzero(reaches(np.arange(rho.size), radius))
     low, high = radius[rows], np.maximum(radius[rows], rho[rows])
@@ -217,25 +235,28 @@ def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
 def _search_within(
     distances: BlockedDistances,
     limit: Array,
-    rho: Array,
     n_neighbors: int,
-    mu: float,
-) -> sparse.csr_array:
-    """Return the k largest similarities of rows with a limit, among all within it."""
+    order: Callable[[sparse.csr_array], Array],
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Return the best pairs of the rows that have a limit, among all pairs within it.
+
+    `order` tells what to keep the largest of, given a graph of squared distances.
+    """
     n_samples = len(distances)
-    rows = np.flatnonzero(limit > 0.0)
-    found = sparse.csr_array((n_samples, n_samples))
+    rows = np.flatnonzero(limit >= 0.0)
     height = max(1, 2**21 // n_samples)
+    found = []
     for start in range(0, rows.size, height):
         block = rows[start : start + height]
         reach = (limit + distances.rounding)[block, None]
         within = distances.block(block, slice(None)) <= reach
         near, columns = np.divmod(np.flatnonzero(within), n_samples)
         others = columns != block[near]
-        candidates = pair_graph(distances.X, block[near[others]], columns[others])
-        graph = _similarities(candidates, "scaled_gaussian", rho, mu)
-        found = found.maximum(_largest(graph, n_neighbors))
-    return found
+        graph = pair_graph(distances.X, block[near[others]], columns[others])
+        best = _kept(graph, order(graph), n_neighbors)
+        found.append((_rows(best), best.indices))
+    first, second = zip(*found, strict=True)
+    return np.concatenate(first), np.concatenate(second)
 
 
 def _neighbor_distance(graph: sparse.csr_array, n_neighbors: int) -> Array:
@@ -249,9 +270,12 @@ def _neighbor_distance(graph: sparse.csr_array, n_neighbors: int) -> Array:
 def _similarities(
     graph: sparse.csr_array, kernel: str, rho: Array, mu: float
 ) -> sparse.csr_array:
-    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    scale = scaling_term(graph.data, rho[rows], rho[graph.indices])
+    scale = scaling_term(graph.data, rho[_rows(graph)], rho[graph.indices])
     return _with_data(graph, SIMILARITY[kernel](graph.data, scale, mu))
+
+
+def _rows(graph: sparse.csr_array) -> NDArray[np.intp]:
+    return np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
 
 
 def _with_data(graph: sparse.csr_array, data: Array) -> sparse.csr_array:

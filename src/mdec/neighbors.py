@@ -29,11 +29,12 @@ def squared_distances(X: Array) -> Array:
     array([[ 0., 25.],
            [25.,  0.]])
     """
+    # Centred, because a distance loses the digits by which the norms exceed it.
+    X = X - X.mean(axis=0)
     distances = X @ X.T
     norms = distances.diagonal().copy()
     distances *= -2.0
-    distances += norms[:, None]
-    distances += norms
+    distances += norms[:, None] + norms
     np.maximum(distances, 0.0, out=distances)
     np.fill_diagonal(distances, 0.0)
     return distances
@@ -57,25 +58,28 @@ class NeighborPairs:
 
 
 class BlockedDistances:
-    """Squared distances of the rows of X, block by block, in its own precision.
+    """Rounded squared distances of the rows of X, block by block.
 
-    The two norms are appended to the rows as extra coordinates, so that one matrix
-    product gives distances and not only products.
+    The rows are centred, and their norms appended as extra coordinates, so that one
+    matrix product gives distances and not only products.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Centred rows; float32 for speed.
+        The rows.
+    dtype : dtype
+        Precision of the products.
     """
 
-    def __init__(self, X: Array) -> None:
-        norms = np.einsum("ij,ij->i", X, X)[:, None]
+    def __init__(self, X: Array, dtype: type[np.floating] = np.float32) -> None:
+        centred = (X - X.mean(axis=0, dtype=np.float64)).astype(dtype)
+        norms = np.einsum("ij,ij->i", centred, centred)[:, None]
         ones = np.ones_like(norms)
-        self.X = X
-        self.left = np.hstack([-2.0 * X, norms, ones])
-        self.right = np.hstack([X, ones, norms])
+        self.X = np.ascontiguousarray(X)
+        self.left = np.hstack([-2.0 * centred, norms, ones])
+        self.right = np.hstack([centred, ones, norms])
         # What rounding may add to or take from a distance of row i.
-        epsilon = 16.0 * np.finfo(X.dtype).eps
+        epsilon = 16.0 * np.finfo(dtype).eps
         self.rounding = epsilon * (norms[:, 0] + norms.max())
 
     def __len__(self) -> int:
@@ -121,16 +125,18 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
 
     n_samples = len(distances)
     shape = (n_samples, 2 * n_neighbors)
-    values = np.empty(shape, dtype=distances.X.dtype)
+    dtype = distances.left.dtype
+    values = np.empty(shape, dtype=dtype)
     index = np.empty(shape, dtype=np.int32)
     count = np.zeros(n_samples, dtype=np.int64)
-    bound = np.full(n_samples, np.inf, dtype=distances.X.dtype)
+    bound = np.full(n_samples, np.inf, dtype=dtype)
     for row, column, tile in distances.tiles():
         _compiled.scan_tile(tile, row, column, values, index, count, bound, n_neighbors)
     _compiled.finish_scan(values, index, count, bound, n_neighbors)
     rows = np.repeat(np.arange(n_samples), n_neighbors)
     graph = pair_graph(distances.X, rows, index[:, :n_neighbors].ravel())
-    return NeighborPairs(graph, np.maximum(bound - distances.rounding, 0.0))
+    radius = bound.astype(np.float64) - distances.rounding
+    return NeighborPairs(graph, np.maximum(radius, 0.0))
 
 
 def pair_graph(

@@ -8,12 +8,11 @@ from scipy import sparse
 
 from mdec._random import RandomState, consensus_stream
 from mdec.consensus._shared import (
-    numbered_by_appearance,
+    assign,
     resolve_weights,
     trivial_partition,
 )
 from mdec.ensemble import Ensemble
-from mdec.kmeans import kmeans
 from mdec.spectral import leading_vectors, shared_components, unit_rows
 
 Array = NDArray[np.floating]
@@ -45,7 +44,7 @@ def bipartite(
 
     Examples
     --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0], [1, 1], [1, 1]])
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
     >>> bipartite(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
@@ -54,8 +53,7 @@ def bipartite(
         return trivial
     rng = consensus_stream(random_state)
     graph = bipartite_graph(ensemble, resolve_weights(ensemble, weights))
-    embedding = transfer_cut(graph, n_clusters, rng)
-    return numbered_by_appearance(kmeans(embedding, n_clusters, rng), n_clusters)
+    return assign(ensemble, transfer_cut(graph, n_clusters, rng), rng)
 
 
 def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from mdec._memory import require_memory
+from mdec._memory import available_memory
 from mdec._random import RandomState
 from mdec.coassociation import coassociation_factor
 from mdec.consensus._shared import (
@@ -21,6 +21,9 @@ Array = NDArray[np.floating]
 
 # Above this many distinct samples the triangle of similarities is kept in float32.
 DOUBLE_PRECISION_SAMPLES = 4000
+
+# 7 GB are the triangle of 59,000 samples.
+MAX_TRIANGLE_BYTES = 7e9
 
 
 def hierarchical(
@@ -49,7 +52,7 @@ def hierarchical(
 
     Examples
     --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0], [1, 1], [1, 1]])
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
     >>> hierarchical(ensemble, 2)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
@@ -83,17 +86,11 @@ def merges(ensemble: Ensemble, weights: Array) -> tuple[NDArray[np.int64], Array
     Samples that share every label are merged first: no other sample can be more
     similar to one of them.
     """
-    _, first, inverse, sizes = np.unique(
-        ensemble.labels,
-        axis=0,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
-    )
+    first, group, sizes = ensemble.microclusters
     factor = coassociation_factor(ensemble, weights)
     own = np.asarray(factor.power(2).sum(axis=1)).ravel()
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
-    originals = first[inverse.ravel()[copies]]
+    originals = first[group[copies]]
     pairs, similarities = _linkage(factor[first], sizes)
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
@@ -102,28 +99,36 @@ def merges(ensemble: Ensemble, weights: Array) -> tuple[NDArray[np.int64], Array
 
 
 def _linkage(
-    factor: sparse.csr_array, sizes: NDArray[np.int64]
+    factor: sparse.csr_array, sizes: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], Array]:
+    """Merge the rows of a factor by the mean of their products.
+
+    A triangle of all means is fastest; where it would take too much memory, means are
+    computed from the factor when they are needed.
+    """
     from mdec import _compiled
 
     n_rows = factor.shape[0]
+    arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
     dtype = np.float64 if n_rows <= DOUBLE_PRECISION_SAMPLES else np.float32
     n_pairs = n_rows * (n_rows - 1) // 2
-    require_memory(
-        n_pairs * np.dtype(dtype).itemsize,
-        f"hierarchical consensus of {n_rows} samples",
-        'use consensus="bipartite" or "spectral", which need far less',
-    )
+    if n_pairs * np.dtype(dtype).itemsize > triangle_budget():
+        return _compiled.factored_linkage(*arrays, factor.data, factor.shape[1], sizes)
     similarity = np.empty(n_pairs, dtype=dtype)
     _compiled.condensed_products(
-        factor.indptr,
-        factor.indices,
-        factor.data.astype(dtype),
-        factor.shape[1],
-        similarity,
+        *arrays, factor.data.astype(dtype), factor.shape[1], similarity
     )
-    pairs, similarities = _compiled.average_linkage(similarity, sizes)
-    return pairs, similarities
+    return _compiled.average_linkage(similarity, sizes)
+
+
+def triangle_budget() -> float:
+    """Return the bytes that the triangle of similarities may take."""
+    available = available_memory()
+    return (
+        MAX_TRIANGLE_BYTES
+        if available is None
+        else min(MAX_TRIANGLE_BYTES, 0.5 * available)
+    )
 
 
 def cut(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from mdec.ensemble import Ensemble
+from mdec.kmeans import kmeans
 from mdec.weights import ensemble_driven_cluster_index
 
 Array = NDArray[np.floating]
@@ -60,3 +61,14 @@ def numbered_by_appearance(
     rank = np.empty(first.size, dtype=np.int32)
     rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
     return rank[inverse]
+
+
+def assign(
+    ensemble: Ensemble, embedding: Array, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Cluster an embedding by k-means, as many clusters as it has dimensions."""
+    first, group, _ = ensemble.microclusters
+    n_clusters = embedding.shape[1]
+    # Samples that share every label have one embedding; rounding must not part them.
+    labels = kmeans(embedding[first[group]], n_clusters, rng)
+    return numbered_by_appearance(labels, n_clusters)

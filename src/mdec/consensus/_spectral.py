@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from mdec._random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
 from mdec.consensus._shared import (
-    numbered_by_appearance,
+    assign,
     resolve_weights,
     trivial_partition,
 )
 from mdec.ensemble import Ensemble
-from mdec.kmeans import kmeans
 from mdec.spectral import leading_vectors, shared_components, unit_rows
 
 Array = NDArray[np.floating]
@@ -48,7 +47,7 @@ def spectral(
 
     Examples
     --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0], [1, 1], [1, 1]])
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
     >>> spectral(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
@@ -58,7 +57,7 @@ def spectral(
     rng = consensus_stream(random_state)
     weights = resolve_weights(ensemble, weights)
     embedding = coassociation_embedding(ensemble, n_clusters, weights, rng)
-    return numbered_by_appearance(kmeans(embedding, n_clusters, rng), n_clusters)
+    return assign(ensemble, embedding, rng)
 
 
 def coassociation_embedding(

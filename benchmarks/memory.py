@@ -1,0 +1,93 @@
+"""Measure the peak memory of each step above its data, in fresh processes.
+
+    python benchmarks/memory.py [NAME ...]
+
+Ensembles are generated label matrices of the sizes that N samples would have; the data
+of the generation step is a generated mixture. Prints megabytes and seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+CASES = {
+    "generation-11000": "under 500 MB",
+    "hierarchical-11000": "under 500 MB",
+    "spectral-11000": "under 300 MB",
+    "bipartite-11000": "under 300 MB",
+    "hierarchical-50000": "under 8000 MB",
+    "spectral-200000": "under 4000 MB",
+    "bipartite-200000": "under 4000 MB",
+}
+
+
+def drawn_labels(n_samples: int, n_members: int = 100) -> np.ndarray:
+    """Noisy partitions of ten groups, with 2 to sqrt(N) clusters each."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(10, size=n_samples)
+    part = rng.random((n_samples, 3))
+    labels = np.empty((n_samples, n_members), dtype=np.int32)
+    for m in range(n_members):
+        k = int(rng.integers(2, np.sqrt(n_samples), endpoint=True))
+        cut = (part @ rng.normal(size=3) * k / 20).astype(np.int64)
+        labels[:, m] = (truth * max(1, k // 10) + cut) % k
+        noise = rng.random(n_samples) < 0.1
+        labels[noise, m] = rng.integers(k, size=int(noise.sum()))
+    return labels
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def measure(name: str) -> None:
+    step, size = name.rsplit("-", 1)
+    n_samples = int(size)
+    import mdec
+    from mdec.consensus import CONSENSUS
+    from mdec.ensemble import Ensemble
+
+    if step == "generation":
+        rng = np.random.default_rng(0)
+        centers = rng.normal(size=(10, 256))
+        X = centers[rng.integers(10, size=n_samples)]
+        X = (X + rng.normal(size=X.shape)).astype(np.float32)
+        mdec.generate_ensemble(X[:1500], ensemble_size=1, random_state=0)
+        before, start = resident(), time.perf_counter()
+        mdec.generate_ensemble(X, ensemble_size=3, random_state=0)
+    else:
+        warm = Ensemble.from_labels(drawn_labels(300, 5))
+        CONSENSUS[step](warm, 3, random_state=0)
+        ensemble = Ensemble(drawn_labels(n_samples))
+        before, start = resident(), time.perf_counter()
+        CONSENSUS[step](ensemble, 10, random_state=0)
+    seconds = time.perf_counter() - start
+    print(f"{name:<22}{peak() - before:>9.0f} MB{seconds:>9.1f} s   {CASES[name]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help=", ".join(CASES))
+    parser.add_argument("--here", action="store_true", help="measure in this process")
+    options = parser.parse_args()
+    for name in options.names or CASES:
+        if options.here:
+            measure(name)
+        else:
+            subprocess.run([sys.executable, __file__, "--here", name], check=True)
+
+
+if __name__ == "__main__":
+    main()

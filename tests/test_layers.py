@@ -1,0 +1,76 @@
+"""Files import only from files before them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import mdec
+
+SOURCE = Path(mdec.__file__).parent
+
+# From the ground up; names of one line do not know each other unless in this order.
+LAYERS = [
+    "mdec._random",
+    "mdec._parallel",
+    "mdec._memory",
+    "mdec._compiled",
+    "mdec.neighbors",
+    "mdec.kernels",
+    "mdec.graphs",
+    "mdec.eigen",
+    "mdec.kmeans",
+    "mdec.spectral",
+    "mdec.ensemble",
+    "mdec.generation",
+    "mdec.weights",
+    "mdec.coassociation",
+    "mdec.consensus._shared",
+    "mdec.consensus._hierarchical",
+    "mdec.consensus._spectral",
+    "mdec.consensus._bipartite",
+    "mdec.consensus",
+    "mdec.estimator",
+    "mdec.evaluation",
+    "mdec",
+]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def imported(path: Path) -> set[str]:
+    """Return every module of the package that a file imports, at any depth of it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} has a relative import"
+            assert node.module is not None
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if inner in FILES else node.module)
+    return {name for name in found if name.split(".")[0] == "mdec"}
+
+
+def test_every_file_has_its_place() -> None:
+    assert sorted(FILES) == sorted(LAYERS)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_imports_point_downwards(name: str) -> None:
+    below = set(LAYERS[: LAYERS.index(name)])
+    assert imported(FILES[name]) <= below
+
+
+def test_the_walk_sees_imports() -> None:
+    assert "mdec.generation" in imported(FILES["mdec.estimator"])
+    assert "mdec._compiled" in imported(FILES["mdec.kmeans"])

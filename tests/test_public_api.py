@@ -1,0 +1,81 @@
+"""What `import mdec` gives, what it loads and how long it takes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mdec
+
+HEAVY = ("numba", "torch", "matplotlib", "dask", "typer")
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def in_order(names: list[str]) -> list[str]:
+    """Sort as linters do: constants, classes, then everything else."""
+    return sorted(names, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
+
+
+def test_all_is_sorted_and_complete() -> None:
+    assert mdec.__all__ == in_order(mdec.__all__)
+    public = {
+        name
+        for name, value in vars(mdec).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert public | {"__version__"} == set(mdec.__all__)
+
+
+def test_public_names_of_the_consensus() -> None:
+    module = importlib.import_module("mdec.consensus")
+    assert module.__all__ == in_order(module.__all__)
+    assert {"hierarchical", "spectral", "bipartite"} <= set(module.__all__)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("mdec", "MDEC"),
+        ("mdec", "Ensemble"),
+        ("mdec", "generate_ensemble"),
+        ("mdec.consensus", "hierarchical"),
+        ("mdec.consensus", "spectral"),
+        ("mdec.consensus", "bipartite"),
+        ("mdec.weights", "ensemble_driven_cluster_index"),
+        ("mdec.coassociation", "locally_weighted_coassociation"),
+    ],
+)
+def test_promised_names(module: str, name: str) -> None:
+    assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_version() -> None:
+    assert mdec.__version__.count(".") == 2
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = f"import sys, mdec; print([n for n in {HEAVY} if n in sys.modules])"
+    assert run(code) == "[]"
+
+
+def test_import_is_fast() -> None:
+    code = (
+        "import time, sklearn.base; start = time.perf_counter(); "
+        "import mdec; print(time.perf_counter() - start)"
+    )
+    # The best of three, since other work on the machine only adds.
+    assert min(float(run(code)) for _ in range(3)) < 1.0
+
+
+def test_types_are_shipped() -> None:
+    assert (Path(mdec.__file__).parent / "py.typed").is_file()
