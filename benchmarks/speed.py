@@ -61,29 +61,47 @@ def clock(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def blocked_products(X: NDArray[Any], features: NDArray[np.int64]) -> None:
+def blocked_products(X: NDArray[Any], member: Any) -> None:
     """The multiply-adds of one member's distances: all N x N, float32, in blocks."""
-    rows = np.ascontiguousarray(X[:, features], dtype=np.float32)
+    rows = np.ascontiguousarray(X[:, member[0]], dtype=np.float32)
     out = np.empty((512, len(rows)), dtype=np.float32)
     for start in range(0, len(rows), 512):
         block = rows[start : start + 512]
         np.dot(block, rows.T, out=out[: len(block)])
 
 
-def per_member(work: Callable[[Any], object], members: list[Any], jobs: int) -> float:
+def single_threaded(work: Callable[..., object], X: NDArray[Any], member: Any) -> None:
+    with threadpool_limits(1):
+        work(X, member)
+
+
+def per_member(
+    work: Callable[..., object], X: NDArray[Any], members: list[Any], jobs: int
+) -> float:
     """Seconds per member with `jobs` processes of one thread each.
 
     One process per core is how a plain port is run in parallel: its loops hold the
-    interpreter lock. The workers are warmed up first.
+    interpreter lock. The data is shared, and the workers are warmed up first.
     """
-    run = Parallel(n_jobs=jobs, backend="loky" if jobs > 1 else "threading")
+    with Parallel(n_jobs=jobs, backend="loky") as run:
+        task = delayed(single_threaded)
+        run(task(work, X, members[0]) for _ in range(jobs))
+        return clock(lambda: run(task(work, X, m) for m in members)) / len(members)
 
-    def once(member: Any) -> None:
-        with threadpool_limits(1):
-            work(member)
 
-    run(delayed(once)(members[0]) for _ in range(jobs))
-    return clock(lambda: run(delayed(once)(m) for m in members)) / len(members)
+def port_member(X: NDArray[Any], member: Any) -> None:
+    port.base_clustering(X, *member)
+
+
+def sklearn_member(X: NDArray[Any], member: Any) -> None:
+    features, n_neighbors, _, n_clusters = member
+    SpectralClustering(
+        n_clusters,
+        affinity="nearest_neighbors",
+        n_neighbors=n_neighbors,
+        n_init=3,
+        random_state=0,
+    ).fit(X[:, features])
 
 
 @contextmanager
@@ -159,15 +177,9 @@ def generation_times(
         for m in ensemble.members
     ]
     dense = X.astype(np.float64)
-    bare = per_member(lambda m: blocked_products(X, m[0]), drawn[:n_members], jobs)
-    ported = per_member(lambda m: port.base_clustering(dense, *m), drawn[:n_port], jobs)
-    model = SpectralClustering(affinity="nearest_neighbors", n_init=3, random_state=0)
-
-    def sklearn_member(m: Any) -> None:
-        settings = {"n_clusters": m[3], "n_neighbors": m[1]}
-        model.set_params(**settings).fit(X[:, m[0]])
-
-    theirs = per_member(sklearn_member, drawn[:n_port], jobs)
+    bare = per_member(blocked_products, X, drawn, jobs)
+    ported = per_member(port_member, dense, drawn[:n_port], jobs)
+    theirs = per_member(sklearn_member, X, drawn[:n_port], jobs)
     return {
         "members": n_members,
         "port_members": n_port,
