@@ -1,0 +1,135 @@
+"""Measure how time grows with samples, members and features, and fit exponents.
+
+    python benchmarks/growth.py [--figure FILE.svg]
+
+Generation makes a few members of a generated mixture on one core; the consensus
+functions run on generated label matrices of the size that N samples would have. The
+exponent is the slope of log seconds over the upper half of each range.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+from memory import drawn_labels
+from numpy.typing import NDArray
+
+import mdec
+from mdec._parallel import single_threaded_blas
+from mdec.consensus import CONSENSUS
+from mdec.ensemble import Ensemble
+from mdec.weights import ensemble_driven_cluster_index
+
+SAMPLES = (1000, 2000, 4000, 8000, 16000, 32000)
+MEMBERS = (20, 50, 100, 200, 300)
+FEATURES = (100, 300, 1000, 3000, 10000, 30000)
+
+
+def mixture(n_samples: int, n_features: int) -> NDArray[np.float32]:
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(10, n_features)).astype(np.float32)
+    noise = rng.standard_normal((n_samples, n_features), dtype=np.float32)
+    return centers[rng.integers(10, size=n_samples)] + noise
+
+
+def generation(n_samples: int, n_features: int, n_members: int = 3) -> float:
+    X = mixture(n_samples, n_features)
+    start = time.perf_counter()
+    mdec.generate_ensemble(
+        X, ensemble_size=n_members, base_n_clusters_range=(20, 20), random_state=0
+    )
+    return (time.perf_counter() - start) / n_members
+
+
+def consensus(name: str) -> Callable[[int, int], float]:
+    def seconds(n_samples: int, n_members: int) -> float:
+        ensemble = Ensemble(drawn_labels(n_samples, n_members))
+        weights = ensemble_driven_cluster_index(ensemble)
+        with single_threaded_blas():
+            start = time.perf_counter()
+            CONSENSUS[name](ensemble, 10, weights, random_state=0)
+        return time.perf_counter() - start
+
+    return seconds
+
+
+def index_seconds(n_samples: int, n_members: int) -> float:
+    ensemble = Ensemble(drawn_labels(n_samples, n_members))
+    start = time.perf_counter()
+    ensemble_driven_cluster_index(ensemble)
+    return time.perf_counter() - start
+
+
+def exponent(sizes: tuple[int, ...], seconds: list[float]) -> float:
+    half = len(sizes) // 2
+    return float(np.polyfit(np.log(sizes[half:]), np.log(seconds[half:]), 1)[0])
+
+
+def measure() -> dict[str, tuple[tuple[int, ...], list[float]]]:
+    generation(1200, 100)
+    for name in CONSENSUS:
+        consensus(name)(1000, 5)
+    curves = {
+        "generation, per member (D = 200) over N": (
+            SAMPLES,
+            [generation(n, 200) for n in SAMPLES],
+        ),
+        "generation, per member (N = 1500) over D": (
+            FEATURES,
+            [generation(1500, d) for d in FEATURES],
+        ),
+        "weights (M = 100) over N": (SAMPLES, [index_seconds(n, 100) for n in SAMPLES]),
+        "weights (N = 4000) over M": (
+            MEMBERS,
+            [index_seconds(4000, m) for m in MEMBERS],
+        ),
+    }
+    for name in CONSENSUS:
+        seconds = consensus(name)
+        curves[f"{name} (M = 100) over N"] = (
+            SAMPLES,
+            [seconds(n, 100) for n in SAMPLES],
+        )
+        curves[f"{name} (N = 4000) over M"] = (
+            MEMBERS,
+            [seconds(4000, m) for m in MEMBERS],
+        )
+    return curves
+
+
+def draw(curves: dict[str, tuple[tuple[int, ...], list[float]]], path: str) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+    for axis, variable in zip(axes, "NMD", strict=True):
+        for title, (sizes, seconds) in curves.items():
+            name, over = title.rsplit(" over ", 1)
+            if over == variable:
+                axis.loglog(sizes, seconds, marker="o", label=name)
+        axis.set_xlabel({"N": "samples", "M": "members", "D": "features"}[variable])
+        axis.set_ylabel("seconds")
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize=7)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--figure", help="where to draw the curves")
+    options = parser.parse_args()
+    curves = measure()
+    print("| what | sizes | seconds | exponent |")
+    print("|---|---|---|---|")
+    for title, (sizes, seconds) in curves.items():
+        times = ", ".join(f"{value:.3g}" for value in seconds)
+        slope = exponent(sizes, seconds)
+        print(f"| {title} | {sizes[0]} to {sizes[-1]} | {times} | {slope:.2f} |")
+    if options.figure:
+        draw(curves, options.figure)
+
+
+if __name__ == "__main__":
+    main()
