@@ -110,7 +110,9 @@ def sensitivity_settings() -> Iterator[Setting]:
                 yield Setting("KCC", name, options)
     yield Setting("KCC", "20 starts", {"n_init": 20})
     yield Setting("KCC", "K_m from K", {}, _from_classes)
-    yield Setting("ECC", "20 starts, 50 iterations", {"n_init": 20, "max_iter": 50})
+    yield Setting(
+        "ECC", "20 starts, 50 iterations", {"n_init": 20, "max_iterations": 50}
+    )
     for n_init in (5, 20):
         yield Setting("SEC", f"{n_init} starts", {"n_init": n_init})
     yield Setting("SEC", "K_m from K", {}, _from_classes)

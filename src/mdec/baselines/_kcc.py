@@ -52,7 +52,7 @@ def kcc(
     p: float = 5.0,
     normalized: bool = False,
     n_init: int = 5,
-    max_iter: int = 20,
+    max_iterations: int = 20,
     random_state: RandomState = None,
 ) -> NDArray[np.int32]:
     r"""Find the consensus by k-means on the samples' labels (KCC).
@@ -73,7 +73,7 @@ def kcc(
     n_init : int, default=5
         Runs from random samples; the best by its own distance counts. 5 runs of 20
         iterations are the defaults of the authors' code.
-    max_iter : int, default=20
+    max_iterations : int, default=20
         Iterations at most in one run.
     random_state : int, RandomState, Generator or None
         Seed of the starts.
@@ -124,7 +124,7 @@ def kcc(
     best: NDArray[np.int32] | None = None
     least = np.inf
     for _ in range(n_init):
-        labels, total = _run(ensemble, n_clusters, distances, max_iter, rng)
+        labels, total = _run(ensemble, n_clusters, distances, max_iterations, rng)
         if best is None or total < least:
             best, least = labels, total
     assert best is not None
@@ -136,7 +136,7 @@ def ecc(
     n_clusters: int,
     *,
     n_init: int = 10,
-    max_iter: int = 40,
+    max_iterations: int = 40,
     random_state: RandomState = None,
 ) -> NDArray[np.int32]:
     r"""Find the consensus of least entropy (ECC).
@@ -150,7 +150,7 @@ def ecc(
     n_init : int, default=10
         Runs from random samples, as in the demonstration of the authors' code; its
         description has 20.
-    max_iter : int, default=40
+    max_iterations : int, default=40
         Iterations at most in one run, from the same place.
     random_state : int, RandomState, Generator or None
         Seed of the starts.
@@ -183,7 +183,7 @@ def ecc(
         n_clusters,
         utility="U_H",
         n_init=n_init,
-        max_iter=max_iter,
+        max_iterations=max_iterations,
         random_state=random_state,
     )
 
@@ -248,7 +248,7 @@ def _run(
     ensemble: Ensemble,
     n_clusters: int,
     distances: Callable[[Array], Array],
-    max_iter: int,
+    max_iterations: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int32], float]:
     """Run k-means on labels from random samples; return labels and summed distance."""
@@ -261,7 +261,7 @@ def _run(
         _place(centers, k, ensemble, int(rows[k % rows.size]))
     kept: NDArray[np.int32] | None = None
     total = np.inf
-    for _ in range(max_iter):
+    for _ in range(max_iterations):
         table = np.ascontiguousarray(distances(centers))
         labels, costs = _compiled.nearest_centers(
             ensemble.labels, ensemble.offsets, table
@@ -319,7 +319,7 @@ class KCC(BaselineEstimator):
         Divide the worth of each base clustering by its own.
     n_init : int, default=5
         Runs from random samples, the default of the authors' code.
-    max_iter : int, default=20
+    max_iterations : int, default=20
         Iterations at most in one run, from the same place.
     ensemble_size : int, default=100
         M, the number of base clusterings, as in the paper's tables.
@@ -360,14 +360,14 @@ class KCC(BaselineEstimator):
     """
 
     _function = staticmethod(kcc)
-    _options = ("utility", "p", "normalized", "n_init", "max_iter")
+    _options = ("utility", "p", "normalized", "n_init", "max_iterations")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaselineEstimator._parameter_constraints,
         "utility": [StrOptions(set(UTILITIES))],
         "p": [Interval(Real, 1, None, closed="neither")],
         "normalized": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iterations": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -378,7 +378,7 @@ class KCC(BaselineEstimator):
         p: float = 5.0,
         normalized: bool = False,
         n_init: int = 5,
-        max_iter: int = 20,
+        max_iterations: int = 20,
         ensemble_size: int = 100,
         base_n_clusters_range: tuple[int, int] | None = None,
         n_jobs: int | None = None,
@@ -395,7 +395,7 @@ class KCC(BaselineEstimator):
         self.p = p
         self.normalized = normalized
         self.n_init = n_init
-        self.max_iter = max_iter
+        self.max_iterations = max_iterations
 
 
 class ECC(BaselineEstimator):
@@ -412,7 +412,7 @@ class ECC(BaselineEstimator):
         warning.
     n_init : int, default=10
         Runs from random samples, as in the demonstration of the authors' code.
-    max_iter : int, default=40
+    max_iterations : int, default=40
         Iterations at most in one run, from the same place.
     ensemble_size : int, default=100
         M, the number of base clusterings, as in the paper's tables.
@@ -453,11 +453,11 @@ class ECC(BaselineEstimator):
     """
 
     _function = staticmethod(ecc)
-    _options = ("n_init", "max_iter")
+    _options = ("n_init", "max_iterations")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaselineEstimator._parameter_constraints,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iterations": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -465,7 +465,7 @@ class ECC(BaselineEstimator):
         n_clusters: int = 8,
         *,
         n_init: int = 10,
-        max_iter: int = 40,
+        max_iterations: int = 40,
         ensemble_size: int = 100,
         base_n_clusters_range: tuple[int, int] | None = None,
         n_jobs: int | None = None,
@@ -479,4 +479,4 @@ class ECC(BaselineEstimator):
             random_state=random_state,
         )
         self.n_init = n_init
-        self.max_iter = max_iter
+        self.max_iterations = max_iterations

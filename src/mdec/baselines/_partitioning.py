@@ -179,11 +179,11 @@ def hgpa(
 
     Notes
     -----
-    Minimises the summed weights of the base clusters that lie in more than one part,
-    with parts at most 5 % above equal size. A cluster weighs as many samples as it has,
-    as in the original code; the paper has equal weights. The original calls hMETIS,
-    which may not be passed on. Mt-KaHyPar cuts less, so scores differ from published
-    ones, by 15 points and more on some data.
+    Minimises the summed weights :math:`\sum_c w_c` of the base clusters c that lie in
+    more than one part, with parts at most 5 % above equal size. A cluster weighs as
+    many samples as it has, :math:`w_c = |c|`, as in the original code; the paper has
+    equal weights. The original calls hMETIS, which may not be passed on. Mt-KaHyPar
+    cuts less, so scores differ from published ones, by 15 points on some data.
 
     References
     ----------

@@ -23,7 +23,7 @@ def sec(
     n_clusters: int,
     *,
     n_init: int = 1,
-    max_iter: int = 100,
+    max_iterations: int = 100,
     random_state: RandomState = None,
 ) -> NDArray[np.int32]:
     r"""Find the normalised cut of the co-association by weighted k-means (SEC).
@@ -37,7 +37,7 @@ def sec(
     n_init : int, default=1
         Runs from random samples; the best counts. The authors' number is not known; one
         run comes nearest to the published scores, which is our calibration.
-    max_iter : int, default=100
+    max_iterations : int, default=100
         Iterations at most in one run.
     random_state : int, RandomState, Generator or None
         Seed of the starts.
@@ -76,7 +76,7 @@ def sec(
     best: NDArray[np.int32] | None = None
     least = np.inf
     for _ in range(n_init):
-        labels = _run(ensemble, n_clusters, max_iter, rng)
+        labels = _run(ensemble, n_clusters, max_iterations, rng)
         inertia = weighted_inertia(ensemble, labels)
         if best is None or inertia < least:
             best, least = labels, inertia
@@ -143,7 +143,7 @@ def _cluster_sums(
 
 
 def _run(
-    ensemble: Ensemble, n_clusters: int, max_iter: int, rng: np.random.Generator
+    ensemble: Ensemble, n_clusters: int, max_iterations: int, rng: np.random.Generator
 ) -> NDArray[np.int32]:
     """Run weighted k-means from random samples to its fixed point."""
     from mdec.baselines import _compiled
@@ -156,7 +156,7 @@ def _run(
     volumes = np.maximum(ensemble.cluster_sizes @ sums, 1.0)
     sizes = ensemble.cluster_sizes[:, None]
     labels: NDArray[np.int32] | None = None
-    for _ in range(max_iter):
+    for _ in range(max_iterations):
         means = sums / volumes
         # Summed over a sample's labels: its weighted squared distance from each mean,
         # less what does not depend on the mean.
@@ -199,7 +199,7 @@ class SEC(BaselineEstimator):
         Number of clusters.
     n_init : int, default=1
         Runs from random samples; our calibration, the authors' number is not known.
-    max_iter : int, default=100
+    max_iterations : int, default=100
         Iterations at most in one run.
     ensemble_size : int, default=100
         M, the number of base clusterings, as in the paper's tables.
@@ -241,11 +241,11 @@ class SEC(BaselineEstimator):
     """
 
     _function = staticmethod(sec)
-    _options = ("n_init", "max_iter")
+    _options = ("n_init", "max_iterations")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaselineEstimator._parameter_constraints,
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iterations": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -253,7 +253,7 @@ class SEC(BaselineEstimator):
         n_clusters: int = 8,
         *,
         n_init: int = 1,
-        max_iter: int = 100,
+        max_iterations: int = 100,
         ensemble_size: int = 100,
         base_n_clusters_range: tuple[int, int] | None = None,
         n_jobs: int | None = None,
@@ -267,4 +267,4 @@ class SEC(BaselineEstimator):
             random_state=random_state,
         )
         self.n_init = n_init
-        self.max_iter = max_iter
+        self.max_iterations = max_iterations

@@ -61,8 +61,9 @@ def trajectory_similarity(
     norms = np.sqrt(np.diagonal(gram).copy())
     isolated = norms == 0.0
     scale = 1.0 / np.where(isolated, 1.0, norms)
-    gram *= scale[:, None]
-    gram *= scale
+    for first in range(0, sizes.size, BLOCK):
+        block = slice(first, first + BLOCK)
+        gram[block] *= np.multiply.outer(scale[block], scale)
     gram[isolated] = _ISOLATED
     gram[:, isolated] = _ISOLATED
     return gram
