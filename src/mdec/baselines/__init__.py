@@ -7,6 +7,7 @@ functions and `GENERATION` to the ensemble each takes there, so that one generat
 feed many functions.
 """
 
+from mdec.baselines._estimator import Consensus
 from mdec.baselines._generation import (
     generate_kmeans_ensemble,
     generate_stratified_ensemble,
@@ -26,7 +27,7 @@ from mdec.baselines._ptgp import PTA, PTGP, pta, ptgp
 from mdec.baselines._sec import SEC, sec
 from mdec.baselines._spce import SPCE, spce
 
-BASELINES = {
+BASELINES: dict[str, Consensus] = {
     "SSCSPA": cspa,
     "SSHGPA": hgpa,
     "SSMCLA": mcla,
@@ -44,7 +45,7 @@ BASELINES = {
     "MCLA": mcla,
 }
 
-GENERATION = {
+GENERATION: dict[str, str] = {
     name: "stratified" if name.startswith("SS") else "kmeans" for name in BASELINES
 }
 
