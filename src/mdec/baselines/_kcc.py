@@ -25,23 +25,15 @@ _EPSILON = 2.0**-52
 _LEAST_CHANGE = 1e-5
 
 
-def _squared(q: Array, norm: Callable[[float], Array], p: float) -> Array:  # noqa: ARG001
-    return 1.0 - 2.0 * q + norm(2.0) ** 2
-
-
-def _entropy(q: Array, norm: Callable[[float], Array], p: float) -> Array:  # noqa: ARG001
-    return -np.log2(q + _EPSILON)
-
-
-def _cosine(q: Array, norm: Callable[[float], Array], p: float) -> Array:  # noqa: ARG001
-    return 1.0 - q / norm(2.0)
-
-
-def _power(q: Array, norm: Callable[[float], Array], p: float) -> Array:
-    return 1.0 - (q / norm(p)) ** (p - 1.0)
-
-
-UTILITIES = {"U_c": _squared, "U_H": _entropy, "U_cos": _cosine, "U_Lp": _power}
+# What a label adds to the distance of a centre, from the centre's share q of the label,
+# a function that gives norms of the centre's shares, and the exponent p.
+Norm = Callable[[float], Array]
+UTILITIES: dict[str, Callable[[Array, Norm, float], Array]] = {
+    "U_c": lambda q, norm, _: 1.0 - 2.0 * q + norm(2.0) ** 2,
+    "U_H": lambda q, *_: -np.log2(q + _EPSILON),
+    "U_cos": lambda q, norm, _: 1.0 - q / norm(2.0),
+    "U_Lp": lambda q, norm, p: 1.0 - (q / norm(p)) ** (p - 1.0),
+}
 
 
 def kcc(
