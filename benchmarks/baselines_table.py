@@ -119,6 +119,9 @@ def sensitivity_settings() -> Iterator[Setting]:
     for n_init in (5, 20):
         yield Setting("SEC", f"{n_init} starts", {"n_init": n_init})
     yield Setting("SEC", "K_m from K", {}, _from_classes)
+    for theta in (0.2, 1.0):
+        yield Setting("LWGP", f"theta = {theta}", {"theta": theta})
+    yield Setting("LWGP", "K_m from K", {}, _from_classes)
     for t in (0.0, 0.2, 0.3, 0.5):
         yield Setting("SPCE", f"t = {t}", {"threshold": t})
     yield Setting("SPCE", "K_m = K", {}, _classes_only)
@@ -298,6 +301,9 @@ def _print_sensitivity(records: list[Record], truth: dict[str, dict[str, str]]) 
                 + f" | {np.mean(known):.1f} |"
             )
         settings = dict.fromkeys(r["setting"] for r in records if r["method"] == method)
+        if method == "SPCE":
+            groups |= _best_threshold(records, datasets)
+            settings[BEST_THRESHOLD] = None
         for setting in ["default", *[s for s in settings if s != "default"]]:
             cells, means = [], []
             for dataset in datasets:
