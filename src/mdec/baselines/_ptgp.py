@@ -1,0 +1,393 @@
+"""Consensus by probability trajectories: by cutting (PTGP), by merging (PTA)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import linkage as hierarchy
+from scipy.spatial.distance import squareform
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mdec._random import RandomState, consensus_stream
+from mdec.baselines._estimator import BaselineEstimator
+from mdec.baselines._starts import microclusters
+from mdec.baselines._trajectories import BLOCK, trajectory_similarity
+from mdec.consensus._hierarchical import cut
+from mdec.consensus._shared import numbered_by_appearance, trivial_partition
+from mdec.ensemble import Ensemble
+from mdec.kmeans import kmeans
+from mdec.spectral import leading_vectors, unit_rows
+
+Array = NDArray[np.floating]
+
+
+def ptgp(
+    ensemble: Ensemble,
+    n_clusters: int,
+    *,
+    n_elite: int | None = None,
+    n_steps: int | None = None,
+    random_state: RandomState = None,
+) -> NDArray[np.int32]:
+    r"""Cut the graph of microclusters and base clusters by random walks (PTGP).
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    n_clusters : int
+        Number of clusters, at most the number of base clusters.
+    n_elite : int, default=None
+        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
+        of the paper, at least 1 and at most 20, the cap of the authors' code.
+    n_steps : int, default=None
+        Steps of the walk; None as above.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver and of k-means.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples; fewer than `n_clusters` (with a
+        warning) only if fewer samples are distinct.
+
+    Notes
+    -----
+    Samples that share every label form :math:`N_t` microclusters. The random walks that
+    start from them are compared, see `trajectory_similarity`; the weight between a
+    microcluster i and a base cluster c is the mean similarity
+    :math:`B_{ic} = \frac{1}{|c|} \sum_{j \in c} PTS_{ij}` to the microclusters inside,
+    and the transfer cut minimises the normalised cut of this bipartite graph. Where the
+    authors' code gives up and returns one cluster, this raises. Eigenvectors come from
+    an iteration instead of a full decomposition.
+
+    References
+    ----------
+    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
+    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
+    >>> ptgp(ensemble, 2, random_state=0)
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    trivial = trivial_partition(ensemble, n_clusters)
+    if trivial is not None:
+        return trivial
+    labels, inverse, sizes = microclusters(ensemble)
+    if sizes.size <= n_clusters:
+        return numbered_by_appearance(inverse, n_clusters)
+    if ensemble.n_base_clusters < n_clusters:
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than the {ensemble.n_base_clusters} base "
+            "clusters; make a larger ensemble or ask for fewer clusters."
+        )
+    rng = consensus_stream(random_state)
+    similarity = trajectory_similarity(labels, sizes, n_elite, n_steps)
+    graph = _cluster_means(similarity, Ensemble(labels))
+    embedding = _dense_transfer_cut(graph, n_clusters, rng)
+    found = kmeans(embedding, n_clusters, rng)
+    return numbered_by_appearance(found[inverse], n_clusters)
+
+
+def pta(
+    ensemble: Ensemble,
+    n_clusters: int,
+    *,
+    linkage: str = "average",
+    n_elite: int | None = None,
+    n_steps: int | None = None,
+    random_state: RandomState = None,  # noqa: ARG001
+) -> NDArray[np.int32]:
+    r"""Merge microclusters by the similarity of their random walks (PTA).
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    n_clusters : int
+        Number of clusters; exactly that many come out if as many samples are distinct.
+    linkage : {"average", "complete", "single"}, default="average"
+        How the similarity of merged microclusters follows; the authors offer the three
+        and report average linkage as the best.
+    n_elite : int, default=None
+        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
+        of the paper, at least 1 and at most 20, the cap of the authors' code.
+    n_steps : int, default=None
+        Steps of the walk; None as above.
+    random_state : int, RandomState, Generator or None
+        Not used: there is nothing random in it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples.
+
+    Notes
+    -----
+    Linkage on :math:`1 - PTS`, see `trajectory_similarity`; microclusters count alike,
+    whatever their size. The last merges are undone, so ties cost no cluster.
+
+    References
+    ----------
+    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
+    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
+    >>> pta(ensemble, 2)
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    trivial = trivial_partition(ensemble, n_clusters)
+    if trivial is not None:
+        return trivial
+    labels, inverse, sizes = microclusters(ensemble)
+    if sizes.size <= n_clusters:
+        return numbered_by_appearance(inverse, n_clusters)
+    similarity = trajectory_similarity(labels, sizes, n_elite, n_steps)
+    found = _linked(similarity, linkage, n_clusters)
+    return numbered_by_appearance(found[inverse], n_clusters)
+
+
+def _cluster_means(similarity: Array, ensemble: Ensemble) -> Array:
+    """Return the mean similarity of base clusters (rows) and microclusters."""
+    indicator = ensemble.indicator().astype(similarity.dtype)
+    to_clusters = indicator.T.tocsr()
+    to_clusters.data /= np.repeat(
+        ensemble.cluster_sizes, np.diff(to_clusters.indptr)
+    ).astype(similarity.dtype)
+    means = np.empty((ensemble.n_base_clusters, len(similarity)), similarity.dtype)
+    for first in range(0, len(similarity), BLOCK):
+        block = slice(first, first + BLOCK)
+        means[:, block] = to_clusters @ np.ascontiguousarray(similarity[:, block])
+    return means
+
+
+def _dense_transfer_cut(
+    graph: Array, n_vectors: int, rng: np.random.Generator
+) -> Array:
+    """Return unit rows of the transfer cut of a dense graph, base clusters by samples.
+
+    The graph is one component but for weights that vanish, and the solver finds every
+    copy of a repeated eigenvalue, so components need no treatment.
+    """
+    single = graph.dtype == np.float32
+    tiny = np.finfo(graph.dtype).tiny
+    degrees = graph.sum(axis=1, dtype=np.float64)
+    sample_degrees = np.maximum(graph.sum(axis=0, dtype=np.float64), tiny)[:, None]
+    scale = 1.0 / np.sqrt(np.maximum(degrees, tiny))[:, None]
+    sample_degrees = sample_degrees.astype(graph.dtype)
+    scale = scale.astype(graph.dtype)
+
+    def to_samples(block: Array) -> Array:
+        image: Array = graph.T @ (scale * block)
+        image /= sample_degrees
+        return image
+
+    def apply(block: Array) -> Array:
+        image: Array = scale * (graph @ to_samples(block))
+        return image
+
+    vectors = leading_vectors(
+        apply,
+        degrees,
+        np.zeros(degrees.size, dtype=np.int64),
+        n_vectors,
+        rng,
+        tol=1e-4 if single else 1e-6,
+        dtype=np.float32 if single else np.float64,
+    )
+    return unit_rows(to_samples(vectors.astype(graph.dtype)).astype(np.float64))
+
+
+def _linked(similarity: Array, method: str, n_clusters: int) -> NDArray[np.int32]:
+    """Merge by linkage on one less the similarity, down to `n_clusters`."""
+    distance = 1.0 - similarity
+    np.fill_diagonal(distance, 0.0)
+    tree = hierarchy(squareform(distance, checks=False), method)
+    n_rows = len(similarity)
+    # Each merge names two clusters, each known by one of its rows.
+    row = np.arange(2 * n_rows - 1)
+    for step, (left, _) in enumerate(tree[:, :2].astype(np.int64)):
+        row[n_rows + step] = row[left]
+    pairs = row[tree[:, :2].astype(np.int64)]
+    return cut(pairs, -tree[:, 2], n_rows, n_clusters)
+
+
+class PTGP(BaselineEstimator):
+    r"""Probability trajectory based graph partitioning.
+
+    Base clusterings come from k-means on all features with random numbers of clusters.
+    Random walks from groups of equal samples are compared, and the graph of groups and
+    base clusters is cut.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_elite : int, default=None
+        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
+        of the paper, between 1 and the authors' cap of 20.
+    n_steps : int, default=None
+        Steps of the walk; None as above.
+    ensemble_size : int, default=100
+        M, the number of base clusterings, as in the paper's tables.
+    base_n_clusters_range : tuple of int, default=None
+        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
+    n_jobs : int, default=None
+        Base clusterings made at the same time, as in joblib; changes no label.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; an integer makes the result repeatable.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, numbered in the order of first samples.
+    ensemble_ : Ensemble
+        The base clusterings.
+    n_clusters_ : int
+        Number of clusters in `labels_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+
+    See Also
+    --------
+    mdec.baselines.ptgp : The consensus function, with its objective.
+
+    References
+    ----------
+    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
+    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
+    >>> model = PTGP(3, ensemble_size=20, random_state=0)
+    >>> model.fit(X).n_clusters_
+    3
+    """
+
+    _function = staticmethod(ptgp)
+    _options = ("n_elite", "n_steps")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaselineEstimator._parameter_constraints,
+        "n_elite": [Interval(Integral, 1, None, closed="left"), None],
+        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_elite: int | None = None,
+        n_steps: int | None = None,
+        ensemble_size: int = 100,
+        base_n_clusters_range: tuple[int, int] | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            ensemble_size=ensemble_size,
+            base_n_clusters_range=base_n_clusters_range,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.n_elite = n_elite
+        self.n_steps = n_steps
+
+
+class PTA(BaselineEstimator):
+    r"""Probability trajectory accumulation.
+
+    Base clusterings come from k-means on all features with random numbers of clusters.
+    Random walks from groups of equal samples are compared, and linkage merges the
+    groups.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    linkage : {"average", "complete", "single"}, default="average"
+        How the similarity of merged groups follows; the authors report average linkage
+        as the best.
+    n_elite : int, default=None
+        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
+        of the paper, between 1 and the authors' cap of 20.
+    n_steps : int, default=None
+        Steps of the walk; None as above.
+    ensemble_size : int, default=100
+        M, the number of base clusterings, as in the paper's tables.
+    base_n_clusters_range : tuple of int, default=None
+        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
+    n_jobs : int, default=None
+        Base clusterings made at the same time, as in joblib; changes no label.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; an integer makes the result repeatable.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, numbered in the order of first samples.
+    ensemble_ : Ensemble
+        The base clusterings.
+    n_clusters_ : int
+        Number of clusters in `labels_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+
+    See Also
+    --------
+    mdec.baselines.pta : The consensus function, with its objective.
+
+    References
+    ----------
+    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
+    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
+    >>> model = PTA(3, ensemble_size=20, random_state=0)
+    >>> model.fit(X).n_clusters_
+    3
+    """
+
+    _function = staticmethod(pta)
+    _options = ("linkage", "n_elite", "n_steps")
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaselineEstimator._parameter_constraints,
+        "linkage": [StrOptions({"average", "complete", "single"})],
+        "n_elite": [Interval(Integral, 1, None, closed="left"), None],
+        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        linkage: str = "average",
+        n_elite: int | None = None,
+        n_steps: int | None = None,
+        ensemble_size: int = 100,
+        base_n_clusters_range: tuple[int, int] | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            ensemble_size=ensemble_size,
+            base_n_clusters_range=base_n_clusters_range,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.linkage = linkage
+        self.n_elite = n_elite
+        self.n_steps = n_steps

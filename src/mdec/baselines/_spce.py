@@ -1,0 +1,323 @@
+"""Self-paced clustering ensemble (SPCE)."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils._param_validation import Interval
+
+from mdec._memory import require_memory
+from mdec._random import RandomState
+from mdec.baselines._estimator import BaselineEstimator
+from mdec.consensus._shared import trivial_partition
+from mdec.ensemble import Ensemble
+
+Array = NDArray[np.floating]
+
+# How sure a pair must be at each pace, and the updates made there at most.
+PACES = ((0.9, 5), (0.8, 5), (0.7, 5), (0.6, 5), (0.5, 20))
+
+# Sums of eigenvalues of the authors' code that count as too few or too many components.
+_CONNECTED = 1e-9
+_SCATTERED = 1e-11
+
+_LEAST_ALPHA = 1e-12
+
+# N x N arrays of doubles alive at the same time, with the work space of LAPACK.
+_MATRICES = 9
+
+
+def spce(
+    ensemble: Ensemble,
+    n_clusters: int,
+    *,
+    threshold: float = 0.1,
+    random_state: RandomState = None,  # noqa: ARG001
+) -> NDArray[np.int32]:
+    r"""Learn a consensus graph from easy pairs to hard ones (SPCE).
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    n_clusters : int
+        Number of components that the graph is driven to; the number that comes out can
+        be smaller or larger, which is the method's own.
+    threshold : float, default=0.1
+        t: entries of the graph below about t are cut. The authors scan 0 to 0.9 and
+        keep the best by the true classes; a fixed 0.1 is our choice.
+    random_state : int, RandomState, Generator or None
+        Not used: there is nothing random in it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Connected components of the learned graph, numbered in the order of first
+        samples.
+
+    Notes
+    -----
+    With :math:`A_i` the 0/1 co-membership of member i, the objective is
+
+    .. math:: \min_{S, W, \alpha} \sum_{i=1}^M \frac{1}{\alpha_i}
+        \|W \circ (S - A_i)\|_F^2 - \lambda \|W\|_1 + \gamma \|S\|_0
+
+    over S and W in [0, 1] and :math:`\alpha` in the simplex, where the Laplacian of S
+    has rank N - K, S is 1 where all members join a pair and 0 where none does,
+    :math:`\gamma = t^2 M^2`, and :math:`\lambda = 2 q (1 - q) M^2` with q falling from
+    0.9 to 0.5. Updates are in closed form. The authors' code keeps all
+    :math:`A_i`, O(N^2 M); here the sums over them come from the labels, O(N^2). Time is
+    that of up to 40 eigenvalue problems of order N.
+
+    References
+    ----------
+    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
+    IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
+    >>> spce(ensemble, 2)
+    array([0, 0, 1, 1], dtype=int32)
+    """
+    trivial = trivial_partition(ensemble, n_clusters)
+    if trivial is not None:
+        return trivial
+    n_samples = ensemble.n_samples
+    require_memory(
+        _MATRICES * 8 * n_samples**2,
+        f"SPCE of {n_samples} samples",
+        "use fewer samples, or a method without an N x N matrix such as LWGP",
+    )
+    graph = consensus_graph(ensemble, n_clusters, threshold)
+    components = connected_components(sparse.csr_array(graph), directed=False)[1]
+    found: NDArray[np.int32] = components.astype(np.int32)
+    return found
+
+
+def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Array:
+    """Return the learned graph S, whose components are the clusters.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    n_clusters : int
+        Components to drive the graph to.
+    threshold : float
+        t, see `spce`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+        Symmetric, in [0, 1].
+    """
+    n_members = len(ensemble)
+    S: Array = _agreement(ensemble, np.ones(n_members)) / n_members
+    joined, apart = S == 1.0, S == 0.0
+    alpha = np.full(n_members, 1.0 / n_members)
+    rho = 1.0
+    _, Y = smallest_eigenvectors(S, n_clusters)
+    for pace, n_updates in PACES:
+        Q = _agreement(ensemble, 1.0 / alpha)
+        W = pair_weights(S, Q, float((1.0 / alpha).sum()), n_members, pace)
+        for update in range(n_updates):
+            total = float((1.0 / alpha).sum())
+            S = _thresholded(Q, W, Y, rho, total, threshold * n_members)
+            S[joined] = 1.0
+            S[apart] = 0.0
+            S = 0.5 * (S + S.T)
+            before = Y
+            values, Y = smallest_eigenvectors(S, n_clusters)
+            alpha = member_weights(ensemble, S, W)
+            Q = _agreement(ensemble, 1.0 / alpha)
+            if values[:-1].sum() > _CONNECTED:
+                rho *= 2.0
+            elif values.sum() < _SCATTERED:
+                rho /= 2.0
+                Y = before
+            elif update > 0:
+                break
+    return S
+
+
+def pair_weights(
+    S: Array, Q: Array, total: float, n_members: int, pace: float
+) -> Array:
+    r"""Return how far each pair counts at a pace.
+
+    Notes
+    -----
+    :math:`W = \min(1, \lambda / (2 B))` with :math:`\lambda = 2 q (1 - q) M^2` and
+    :math:`B = \sum_i (S - A_i)^2 / \alpha_i = S^2 \sum_i 1/\alpha_i - 2 S Q + Q`, where
+    :math:`Q = \sum_i A_i / \alpha_i`.
+    """
+    spread = S * S * total - 2.0 * S * Q + Q
+    limit = pace * (1.0 - pace) * n_members**2
+    return np.where(spread > limit, limit / np.where(spread > limit, spread, 1.0), 1.0)
+
+
+def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
+    r"""Return the share of each member in the misfit.
+
+    Notes
+    -----
+    :math:`\alpha_i = \|W \circ (S - A_i)\|_F / \sum_j \|W \circ (S - A_j)\|_F`, and the
+    square of a norm is the sum of :math:`W^2 S^2` over all pairs plus that of
+    :math:`W^2 (1 - 2 S)` over the pairs that the member joins. A member equal to S gets
+    a floor of 1e-12 instead of 0.
+    """
+    from mdec.baselines import _compiled
+
+    squared = W * W
+    everywhere = float((squared * S * S).sum())
+    squared *= 1.0 - 2.0 * S
+    inside = _compiled.sums_within_members(ensemble.labels, squared)
+    misfits = np.sqrt(np.maximum(everywhere + inside, 0.0))
+    if misfits.sum() == 0.0:
+        return np.full(len(ensemble), 1.0 / len(ensemble))
+    return np.maximum(misfits / misfits.sum(), _LEAST_ALPHA)
+
+
+def smallest_eigenvectors(S: Array, n_vectors: int) -> tuple[Array, Array]:
+    """Return the eigenvalues of the Laplacian of S up to one past `n_vectors`.
+
+    Parameters
+    ----------
+    S : ndarray of shape (n_samples, n_samples)
+        Symmetric and non-negative.
+    n_vectors : int
+        Eigenvectors wanted.
+
+    Returns
+    -------
+    values : ndarray of shape (n_vectors + 1,)
+        The smallest eigenvalues, ascending.
+    vectors : ndarray of shape (n_samples, n_vectors)
+        Eigenvectors of all but the last.
+    """
+    laplacian = -S
+    laplacian[np.diag_indices(len(S))] += S.sum(axis=1)
+    values, vectors = linalg.eigh(
+        laplacian, subset_by_index=[0, n_vectors], overwrite_a=True, check_finite=False
+    )
+    return values, vectors[:, :n_vectors]
+
+
+def _agreement(ensemble: Ensemble, weights: Array) -> Array:
+    from mdec.baselines import _compiled
+
+    out = np.empty((ensemble.n_samples, ensemble.n_samples))
+    _compiled.weighted_agreement(ensemble.labels, weights, out)
+    return out
+
+
+def _thresholded(
+    Q: Array, W: Array, Y: Array, rho: float, total: float, level: float
+) -> Array:
+    r"""Return the update of S before its constraints.
+
+    :math:`C = (Q - \rho \|y_p - y_q\|^2 / (2 W^2)) / \sum_i 1/\alpha_i`, zero below
+    :math:`t M / (W \sqrt{\sum_i 1/\alpha_i})` and at most one.
+    """
+    squares = (Y * Y).sum(axis=1)
+    S = Y @ Y.T
+    S *= -2.0
+    S += squares
+    S += squares[:, None]
+    np.maximum(S, 0.0, out=S)
+    S *= -0.5 * rho
+    S /= W
+    S /= W
+    S += Q
+    S /= total
+    weak = level / np.sqrt(total) > S * W
+    S[weak] = 0.0
+    # At t = 0 a negative entry falls below the threshold as well.
+    np.clip(S, 0.0, 1.0, out=S)
+    return S
+
+
+class SPCE(BaselineEstimator):
+    r"""Self-paced clustering ensemble.
+
+    Base clusterings come from k-means on all features with random numbers of clusters.
+    A graph is learned from them, from easy pairs of samples to hard ones; its connected
+    components are the clusters. Needs O(N^2) memory and O(N^3) time.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Components that the graph is driven to. The number that comes out can be smaller
+        or larger, which is the method's own; see `n_clusters_`.
+    threshold : float, default=0.1
+        t: entries of the graph below about t are cut. The authors scan it and keep the
+        best by the true classes; the fixed value is our choice.
+    ensemble_size : int, default=100
+        M, the number of base clusterings, as in the paper's tables.
+    base_n_clusters_range : tuple of int, default=None
+        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
+    n_jobs : int, default=None
+        Base clusterings made at the same time, as in joblib; changes no label.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; an integer makes the result repeatable.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each sample, numbered in the order of first samples.
+    ensemble_ : Ensemble
+        The base clusterings.
+    n_clusters_ : int
+        Number of clusters in `labels_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+
+    See Also
+    --------
+    mdec.baselines.spce : The consensus function, with its objective.
+
+    References
+    ----------
+    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
+    IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
+    >>> model = SPCE(3, ensemble_size=20, random_state=0)
+    >>> model.fit(X).n_clusters_
+    3
+    """
+
+    _function = staticmethod(spce)
+    _options = ("threshold",)
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaselineEstimator._parameter_constraints,
+        "threshold": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        threshold: float = 0.1,
+        ensemble_size: int = 100,
+        base_n_clusters_range: tuple[int, int] | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            ensemble_size=ensemble_size,
+            base_n_clusters_range=base_n_clusters_range,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.threshold = threshold
