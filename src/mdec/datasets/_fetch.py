@@ -121,7 +121,9 @@ def _sha256(path: Path) -> str:
 def _manual_files(info: DatasetInfo, base: Path) -> list[Path]:
     place = base / info.id
     paths = [
-        path for pattern in _MANUAL[info.format] for path in sorted(place.rglob(pattern))
+        path
+        for pattern in _MANUAL[info.format]
+        for path in sorted(place.rglob(pattern))
     ]
     if not paths:
         raise FileNotFoundError(
@@ -131,9 +133,7 @@ def _manual_files(info: DatasetInfo, base: Path) -> list[Path]:
     return paths
 
 
-def _download(
-    file: SourceFile, folder: Path, base_url: str, progress: bool
-) -> Path:
+def _download(file: SourceFile, folder: Path, base_url: str, progress: bool) -> Path:
     pooch = import_optional("pooch", needed_for="downloading", install="mdec[data]")
     if progress:
         import_optional("tqdm", needed_for="a progress bar", install="mdec[data]")

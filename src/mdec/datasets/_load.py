@@ -174,7 +174,9 @@ def _read_mat(path: Path, target: str | None) -> Read:
 
     content = loadmat(path)
     _choose(list(content), target, path)
-    found = next((content[name] for name in ("fea", "X", "data") if name in content), None)
+    found = next(
+        (content[name] for name in ("fea", "X", "data") if name in content), None
+    )
     if found is None:
         raise ValueError(f"{path.name} has no array fea, X or data; rename the array.")
     return np.asarray(found), content[target].ravel()

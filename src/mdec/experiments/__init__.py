@@ -1,0 +1,20 @@
+"""Studies as data: plan them, run them into records, summarise the records."""
+
+from mdec.experiments.plan import Study, plan_groups, read_study, study_names
+from mdec.experiments.records import Store, read_records
+from mdec.experiments.run import Progress, run_study
+from mdec.experiments.summary import ScoreTable, published_table, score_table
+
+__all__ = [
+    "Progress",
+    "ScoreTable",
+    "Store",
+    "Study",
+    "plan_groups",
+    "published_table",
+    "read_records",
+    "read_study",
+    "run_study",
+    "score_table",
+    "study_names",
+]

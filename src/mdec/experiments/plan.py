@@ -1,0 +1,364 @@
+"""From a study file to the runs it asks for. Nothing here executes anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from mdec.datasets import dataset_info, list_datasets
+from mdec.experiments.methods import GENERATORS, METHODS, Method
+
+Parameters = dict[str, Any]
+
+# The name of all thirty datasets in a study.
+PAPER = "paper"
+_SHARED_PARAMETER = "ensemble_size"
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset of a study.
+
+    Attributes
+    ----------
+    name : str
+        What the records call it; part of every seed.
+    source : str
+        Id in the registry, or a path.
+    kind : str
+        Its kind in the registry; "file" for a path.
+    target : str or None
+        Column of the classes in a file.
+    """
+
+    name: str
+    source: str
+    kind: str
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study file, read and completed.
+
+    Attributes
+    ----------
+    name, title : str
+        The name is part of every seed.
+    datasets : tuple of DatasetSpec
+        What to cluster.
+    methods : dict
+        Name to `Method`, in the order of the tables.
+    generators : dict
+        Name to a pair of function and parameters.
+    grid : dict
+        Values of the parameters of generators and of methods.
+    repetitions : dict
+        Counts: "default", and by dataset, kind of dataset or method.
+    limits : dict
+        seconds_per_run, memory_gb, seconds_total.
+    report : dict
+        What the report shows.
+    text : dict
+        The file as it was read.
+    folder : str
+        Folder of the study file, from which paths and modules are found.
+    """
+
+    name: str
+    title: str
+    datasets: tuple[DatasetSpec, ...]
+    methods: dict[str, Method]
+    generators: dict[str, tuple[str, Parameters]]
+    grid: dict[str, dict[str, list[Any]]]
+    repetitions: dict[str, int]
+    limits: dict[str, float]
+    report: dict[str, Any]
+    text: dict[str, Any] = field(repr=False)
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one dataset, once.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    generator_parameters, parameters : dict
+        Arguments of the generator and of the method.
+    seed : int
+        From the names of study, dataset, repetition and method.
+    """
+
+    method: str
+    generator_parameters: Parameters
+    parameters: Parameters
+    seed: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs that one ensemble, or one look at the data, serves.
+
+    Attributes
+    ----------
+    dataset : DatasetSpec
+        What to cluster.
+    repetition : int
+        From 0.
+    generator : str or None
+        Maker of the ensemble.
+    parameters : dict
+        Its arguments, the size of the ensemble being the largest that a run needs.
+    seed : int
+        From the names of study, dataset, repetition and generator.
+    runs : tuple of Run
+        In the order of the study.
+    """
+
+    dataset: DatasetSpec
+    repetition: int
+    generator: str | None
+    parameters: Parameters
+    seed: int
+    runs: tuple[Run, ...]
+
+
+def seed_from_names(*names: object) -> int:
+    """Return a seed that depends on the names alone.
+
+    Examples
+    --------
+    >>> seed_from_names("tables", "DS-1", 0, "mdec")
+    1613853042
+    """
+    text = json.dumps([str(name) for name in names])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def study_names() -> list[str]:
+    """Return the names of the studies that come with the package."""
+    folder = resources.files("mdec.studies")
+    return sorted(
+        item.name.removesuffix(".toml")
+        for item in folder.iterdir()
+        if item.name.endswith(".toml")
+    )
+
+
+def read_study(source: str | os.PathLike[str]) -> Study:
+    """Read a study file, or a study that comes with the package.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A path that ends in .toml, or a name.
+
+    Returns
+    -------
+    Study
+        Checked and completed.
+
+    Examples
+    --------
+    >>> read_study("quick").repetitions["default"]
+    3
+    """
+    path = Path(source)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no study file {path}; check the path.")
+        content, folder = path.read_text(encoding="utf-8"), path.resolve().parent
+    elif str(source) in study_names():
+        name = f"{source}.toml"
+        content = (resources.files("mdec.studies") / name).read_text(encoding="utf-8")
+        folder = Path.cwd()
+    else:
+        raise ValueError(
+            f"there is no study {str(source)!r}; give a path that ends in .toml, or "
+            f"one of {', '.join(study_names())}."
+        )
+    try:
+        text = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the study {source} is not valid TOML: {error}.") from error
+    return make_study(text, folder)
+
+
+_KEYS = {
+    "name",
+    "title",
+    "datasets",
+    "methods",
+    "generators",
+    "parameters",
+    "repetitions",
+    "limits",
+    "report",
+}
+
+
+def make_study(text: dict[str, Any], folder: str | os.PathLike[str] = "") -> Study:
+    """Return the study that a parsed study file describes."""
+    unknown = sorted(set(text) - _KEYS)
+    if unknown:
+        raise ValueError(
+            f"a study has no {', '.join(unknown)}; it has {', '.join(sorted(_KEYS))}."
+        )
+    for key in ("name", "datasets", "methods"):
+        if not text.get(key):
+            raise ValueError(f"the study names no {key}; add {key} = ... to it.")
+    grid = text.get("parameters", {})
+    repetitions = text.get("repetitions", 1)
+    return Study(
+        name=text["name"],
+        title=text.get("title", text["name"]),
+        datasets=tuple(_datasets(text["datasets"], Path(folder))),
+        methods=dict(_method(entry) for entry in text["methods"]),
+        generators=_generators(text.get("generators", {})),
+        grid={key: dict(grid.get(key, {})) for key in ("generator", "method")},
+        repetitions=(
+            {"default": repetitions}
+            if isinstance(repetitions, int)
+            else {"default": 1, **repetitions}
+        ),
+        limits=text.get("limits", {}),
+        report=text.get("report", {}),
+        text=text,
+        folder=str(folder),
+    )
+
+
+def _datasets(entries: list[Any], folder: Path) -> Iterator[DatasetSpec]:
+    kinds = {info.kind for info in list_datasets()} | {"built-in"}
+    for entry in entries:
+        if isinstance(entry, dict):
+            path = folder / entry["path"]
+            name = entry.get("name", path.stem)
+            yield DatasetSpec(name, str(path), "file", entry.get("target"))
+        elif entry == PAPER or entry in kinds:
+            chosen = list_datasets(None if entry == PAPER else entry)
+            yield from (DatasetSpec(info.id, info.id, info.kind) for info in chosen)
+        else:
+            info = dataset_info(entry)
+            yield DatasetSpec(info.id, info.id, info.kind)
+
+
+def _method(entry: Any) -> tuple[str, Method]:
+    if isinstance(entry, str):
+        if entry not in METHODS:
+            raise ValueError(
+                f"there is no method {entry!r}; it is one of {', '.join(METHODS)}, or "
+                'a table with name and function = "module:function".'
+            )
+        return entry, METHODS[entry]
+    if "function" in entry:
+        base = Method(entry["function"], entry.get("generator"), {})
+    elif entry.get("method", entry.get("name")) in METHODS:
+        base = METHODS[entry.get("method", entry["name"])]
+    else:
+        raise ValueError(
+            f'the method {entry.get("name")!r} needs function = "module:function".'
+        )
+    parameters = {**base.parameters, **entry.get("parameters", {})}
+    return entry["name"], Method(base.function, base.generator, parameters)
+
+
+def _generators(tables: dict[str, Any]) -> dict[str, tuple[str, Parameters]]:
+    made: dict[str, tuple[str, Parameters]] = {
+        name: (function, {}) for name, function in GENERATORS.items()
+    }
+    for name, table in tables.items():
+        parameters = dict(table)
+        function = parameters.pop("function", GENERATORS.get(name))
+        if function is None:
+            raise ValueError(
+                f'the generator {name!r} needs function = "module:function".'
+            )
+        made[name] = function, parameters
+    return made
+
+
+def plan_groups(study: Study) -> list[Group]:
+    """Return the runs of a study, grouped by what they share.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+
+    Returns
+    -------
+    list of Group
+        First repetitions first, so that an unfinished study covers every dataset.
+
+    Examples
+    --------
+    >>> groups = plan_groups(read_study("quick"))
+    >>> sorted({group.generator or "data" for group in groups})
+    ['data', 'mdec']
+    """
+    counts = [_count(study, spec) for spec in study.datasets]
+    return [
+        group
+        for repetition in range(max(counts))
+        for spec, count in zip(study.datasets, counts, strict=True)
+        if repetition < count
+        for group in _groups(study, spec, repetition)
+    ]
+
+
+def _count(study: Study, spec: DatasetSpec) -> int:
+    counts = study.repetitions
+    return counts.get(spec.name, counts.get(spec.kind, counts["default"]))
+
+
+def _groups(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Group]:
+    found: dict[tuple[str | None, str], list[Run]] = {}
+    for name, method in study.methods.items():
+        if repetition >= study.repetitions.get(name, repetition + 1):
+            continue
+        seed = seed_from_names(study.name, spec.name, repetition, name)
+        for made_with in _generator_points(study, method):
+            shared = {k: v for k, v in made_with.items() if k != _SHARED_PARAMETER}
+            key = method.generator, json.dumps(shared, sort_keys=True)
+            for point in _points(study.grid["method"]):
+                parameters = {**method.parameters, **point}
+                run = Run(name, made_with, parameters, seed)
+                found.setdefault(key, []).append(run)
+    for (generator, shared_text), runs in found.items():
+        parameters = json.loads(shared_text)
+        sizes = [r.generator_parameters.get(_SHARED_PARAMETER) for r in runs]
+        if any(sizes):
+            parameters[_SHARED_PARAMETER] = max(size for size in sizes if size)
+        seed = seed_from_names(study.name, spec.name, repetition, generator)
+        yield Group(spec, repetition, generator, parameters, seed, tuple(runs))
+
+
+def _generator_points(study: Study, method: Method) -> Iterator[Parameters]:
+    if method.generator is None:
+        yield {}
+        return
+    if method.generator not in study.generators:
+        raise ValueError(
+            f"there is no generator {method.generator!r}; describe it under "
+            f"[generators.{method.generator}]."
+        )
+    given = study.generators[method.generator][1]
+    for point in _points(study.grid["generator"]):
+        yield {**given, **point}
+
+
+def _points(grid: dict[str, list[Any]]) -> Iterator[Parameters]:
+    for values in product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))

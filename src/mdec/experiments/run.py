@@ -1,0 +1,385 @@
+"""Execute a study: hand groups to worker processes, append what they report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mdec.datasets import fetch_dataset
+from mdec.experiments.plan import DatasetSpec, Group, Run, Study, plan_groups
+from mdec.experiments.records import (
+    FAILED,
+    OK,
+    OUT_OF_MEMORY,
+    TIMEOUT,
+    Journal,
+    Record,
+    read_records,
+    run_key,
+)
+from mdec.experiments.worker import dataset_record
+
+Notify = Callable[["Progress"], None]
+
+
+@dataclass
+class Progress:
+    """How far a study is.
+
+    Attributes
+    ----------
+    n_runs, n_done : int
+        Runs of the study, and those with a record.
+    n_failed : int
+        Runs of this session that gave no labels.
+    last : str
+        The latest run, in words.
+    eta : float or None
+        Seconds to the end at the present pace.
+    unavailable : dict
+        Datasets that could not be had, and why.
+    """
+
+    n_runs: int = 0
+    n_done: int = 0
+    n_failed: int = 0
+    last: str = ""
+    eta: float | None = None
+    unavailable: dict[str, str] = field(default_factory=dict)
+
+
+def run_study(
+    study: Study,
+    path: str | os.PathLike[str],
+    *,
+    n_jobs: int = 1,
+    retry: bool = False,
+    offline: bool = False,
+    notify: Notify | None = None,
+) -> Progress:
+    """Run what a study asks for and the records do not hold yet.
+
+    Parameters
+    ----------
+    study : Study
+        From `read_study`.
+    path : path-like
+        File of records; it grows by one line for each run.
+    n_jobs : int, default=1
+        Groups executed at the same time, each in a process of its own; changes no
+        label.
+    retry : bool, default=False
+        Repeat runs whose record holds no labels.
+    offline : bool, default=False
+        Use only datasets that are on disk.
+    notify : callable, default=None
+        Called with the `Progress` after each run.
+
+    Returns
+    -------
+    Progress
+        The state at the end.
+
+    Notes
+    -----
+    ``limits.seconds_per_run`` bounds the making of an ensemble and each method;
+    ``limits.seconds_total`` bounds the call, after which it can be called again;
+    ``limits.memory_gb`` bounds what a worker allocates, on Linux.
+    """
+    target = Path(path)
+    store = read_records(target)
+    done = {key for key, run in store.runs.items() if run["status"] == OK or not retry}
+    progress = Progress()
+    with Journal(target) as journal:
+        if store.study != study.text:
+            journal.append({"record": "study", "study": study.text})
+        for spec in study.datasets:
+            _prepare(spec, store.datasets, journal, progress, offline)
+        groups = [
+            group
+            for group in plan_groups(study)
+            if group.dataset.name not in progress.unavailable
+        ]
+        progress.n_runs = sum(len(group.runs) for group in groups)
+        pending = [left for g in groups if (left := _pending(g, done)).runs]
+        progress.n_done = progress.n_runs - sum(len(g.runs) for g in pending)
+        _Dispatcher(study, pending, journal, progress, notify).work(n_jobs)
+    return progress
+
+
+def _prepare(
+    spec: DatasetSpec,
+    known: dict[str, Record],
+    journal: Journal,
+    progress: Progress,
+    offline: bool,
+) -> None:
+    """Make sure that a dataset is on disk and its classes are in the records."""
+    try:
+        if spec.kind != "file":
+            fetch_dataset(spec.source, download=not offline)
+        if spec.name not in known:
+            journal.append(dataset_record(spec.name, spec.source, spec.target))
+    except (OSError, ValueError, ImportError) as error:
+        progress.unavailable[spec.name] = str(error)
+
+
+def _pending(group: Group, done: set[str]) -> Group:
+    left = tuple(run for run in group.runs if run_key(_names(group, run)) not in done)
+    return replace(group, runs=left)
+
+
+def _names(group: Group, run: Run) -> Record:
+    # Through JSON, since that is what the keys of records went through.
+    parameters: Record = json.loads(
+        json.dumps([run.generator_parameters, run.parameters])
+    )
+    return {
+        "dataset": group.dataset.name,
+        "method": run.method,
+        "generator_parameters": parameters[0],
+        "parameters": parameters[1],
+        "repetition": group.repetition,
+    }
+
+
+def group_message(study: Study, group: Group) -> Record:
+    """Return a group as the worker reads it."""
+    function = None
+    if group.generator is not None:
+        function = study.generators[group.generator][0]
+    return {
+        "study": study.name,
+        "dataset": group.dataset.name,
+        "source": group.dataset.source,
+        "target": group.dataset.target,
+        "repetition": group.repetition,
+        "generator": group.generator,
+        "generator_function": function,
+        "parameters": group.parameters,
+        "seed": group.seed,
+        "runs": [
+            {
+                "method": run.method,
+                "function": study.methods[run.method].function,
+                "generator_parameters": run.generator_parameters,
+                "parameters": run.parameters,
+                "seed": run.seed,
+            }
+            for run in group.runs
+        ],
+    }
+
+
+class _Dispatcher:
+    """Feeds workers, one thread each, and writes what they send."""
+
+    def __init__(
+        self,
+        study: Study,
+        groups: Sequence[Group],
+        journal: Journal,
+        progress: Progress,
+        notify: Notify | None,
+    ) -> None:
+        self._study = study
+        self._groups = list(reversed(groups))
+        self._journal = journal
+        self._progress = progress
+        self._notify = notify
+        self._lock = threading.Lock()
+        self._workers: list[_Worker] = []
+        self._spent: defaultdict[str, list[float]] = defaultdict(list)
+        self._errors: list[BaseException] = []
+        self._stopped = False
+        total = study.limits.get("seconds_total")
+        self._end = time.monotonic() + total if total else float("inf")
+
+    def work(self, n_jobs: int) -> None:
+        n_workers = max(1, min(n_jobs, len(self._groups)))
+        threads = [
+            threading.Thread(target=self._serve, args=(n_workers,), daemon=True)
+            for _ in range(n_workers if self._groups else 0)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        finally:  # an interrupt ends the workers too
+            self._stopped = True
+            for worker in self._workers:
+                worker.stop()
+        if self._errors:
+            raise self._errors[0]
+
+    def _serve(self, n_workers: int) -> None:
+        worker = _Worker(self._study)
+        with self._lock:
+            self._workers.append(worker)
+        try:
+            while (group := self._next()) is not None:
+                worker.ensure_started()
+                start = time.monotonic()
+                while group.runs:
+                    group = self._execute(worker, group)
+                with self._lock:
+                    self._spent[group.dataset.name].append(time.monotonic() - start)
+                    self._progress.eta = self._remaining() / n_workers
+        except BaseException as error:
+            self._errors.append(error)
+            raise
+        finally:
+            worker.stop()
+
+    def _next(self) -> Group | None:
+        with self._lock:
+            late = time.monotonic() > self._end
+            if not self._groups or self._stopped or late:
+                return None
+            return self._groups.pop()
+
+    def _execute(self, worker: _Worker, group: Group) -> Group:
+        """Run a group; return what is left of it if the worker had to be ended."""
+        message = group_message(self._study, group)
+        stage: int | str = "generation"
+        for answer in worker.execute(message):
+            if "record" in answer:
+                self._take(answer)
+            else:
+                stage = answer["stage"]
+        if stage == "done" or self._stopped:
+            return replace(group, runs=())
+        status, reason = worker.cause_of_death()
+        hit = group.runs if stage == "generation" else group.runs[int(stage) :][:1]
+        for run in hit:
+            self._take(_lost_record(message, group, run, status, reason))
+        left = () if stage == "generation" else group.runs[int(stage) + 1 :]
+        return replace(group, runs=left)
+
+    def _take(self, record: Record) -> None:
+        with self._lock:
+            self._journal.append(record)
+            self._progress.n_done += 1
+            self._progress.n_failed += record["status"] != OK
+            self._progress.last = (
+                f"{record['dataset']} {record['method']} "
+                f"#{record['repetition'] + 1}: {record['status']}"
+            )
+            if self._notify is not None:
+                self._notify(self._progress)
+
+    def _remaining(self) -> float:
+        """Return the expected work of the waiting groups, by dataset where known."""
+        means = {name: sum(s) / len(s) for name, s in self._spent.items()}
+        overall = sum(means.values()) / len(means)
+        return sum(means.get(g.dataset.name, overall) for g in self._groups)
+
+
+def _lost_record(
+    message: Record, group: Group, run: Run, status: str, reason: str
+) -> Record:
+    return {
+        "record": "run",
+        "study": message["study"],
+        **_names(group, run),
+        "generator": group.generator,
+        "generator_seed": group.seed,
+        "seed": run.seed,
+        "status": status,
+        "message": reason,
+    }
+
+
+class _Worker:
+    """A process that executes groups; started when needed, ended at its limits."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._process: subprocess.Popen[str] | None = None
+        self._late = False
+
+    def execute(self, message: Record) -> Any:
+        """Yield the answers to a group; fewer than expected if the process ends."""
+        process = self.ensure_started()
+        limit = self._study.limits.get("seconds_per_run")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            return
+        while True:
+            timer = threading.Timer(limit, self._kill_late) if limit else None
+            if timer is not None:
+                timer.start()
+            line = process.stdout.readline()
+            if timer is not None:
+                timer.cancel()
+            if not line.endswith("\n"):
+                return
+            answer = json.loads(line)
+            yield answer
+            if answer.get("stage") == "done":
+                return
+
+    def ensure_started(self) -> subprocess.Popen[str]:
+        """Return the process, ready for its first group."""
+        if self._process is not None:
+            return self._process
+        options = {
+            "memory_gb": self._study.limits.get("memory_gb"),
+            "warm_up": any(m.generator == "mdec" for m in self._study.methods.values()),
+        }
+        module = "mdec.experiments.worker"
+        folders = [self._study.folder, os.environ.get("PYTHONPATH", "")]
+        self._late = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, json.dumps(options)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
+        )
+        assert self._process.stdout is not None
+        self._process.stdout.readline()  # ready: what follows is timed
+        return self._process
+
+    def _kill_late(self) -> None:
+        self._late = True
+        if self._process is not None:
+            self._process.kill()
+
+    def cause_of_death(self) -> tuple[str, str]:
+        """Return the status and the sentence for a process that ended by itself."""
+        assert self._process is not None
+        code = self._process.wait()
+        self.stop()
+        if self._late:
+            limit = self._study.limits["seconds_per_run"]
+            return TIMEOUT, f"took more than {limit:g} seconds."
+        if code == -signal.SIGKILL:
+            return OUT_OF_MEMORY, "was ended by the system, which had no memory left."
+        return FAILED, f"the process ended with code {code}."
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
