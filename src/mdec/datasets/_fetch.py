@@ -107,9 +107,9 @@ def find_file(base: Path, dataset: str, file: SourceFile) -> Path | None:
     usual = base / dataset / file.name
     candidates = [usual, *sorted(base.rglob(file.name))] if base.is_dir() else []
     for path in candidates:
-        if path.is_file() and path.stat().st_size == file.size:
-            if _sha256(path) == file.sha256:
-                return path
+        whole = path.is_file() and path.stat().st_size == file.size
+        if whole and _sha256(path) == file.sha256:
+            return path
     return None
 
 

@@ -58,11 +58,10 @@ def _is_number(cell: str) -> bool:
 
 def mat(paths: Sequence[Path]) -> Parsed:
     """Read MATLAB files of data and labels, stacked in the given order."""
-    parts = [_mat_arrays(path) for path in paths]
-    data = [_named(arrays, _MAT_DATA, path) for arrays, path in zip(parts, paths)]
-    labels = [_named(arrays, _MAT_LABELS, path) for arrays, path in zip(parts, paths)]
-    stacked = np.vstack(data)
-    return compact(stacked), np.concatenate([part.ravel() for part in labels])
+    parts = [(_mat_arrays(path), path) for path in paths]
+    data = [_named(arrays, _MAT_DATA, path) for arrays, path in parts]
+    labels = [_named(arrays, _MAT_LABELS, path) for arrays, path in parts]
+    return compact(np.vstack(data)), np.concatenate([part.ravel() for part in labels])
 
 
 def mat_label_first(paths: Sequence[Path]) -> Parsed:

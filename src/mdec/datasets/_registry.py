@@ -94,9 +94,9 @@ def _registry() -> dict[str, DatasetInfo]:
         )
     found = {}
     for row in _rows("datasets.csv"):
-        numbers = {name: int(row.pop(name)) for name in _NUMBERS}
+        row |= {name: int(row[name]) for name in _NUMBERS}
         pinned = tuple(files.get(row["id"], ()))
-        found[row["id"]] = DatasetInfo(files=pinned, **numbers, **row)
+        found[row["id"]] = DatasetInfo(files=pinned, **row)
     return found
 
 

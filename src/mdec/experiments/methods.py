@@ -50,7 +50,20 @@ GENERATORS = {
 
 _HERE = "mdec.experiments.methods"
 _STRATIFIED = ("SSCSPA", "SSHGPA", "SSMCLA")
-_ON_KMEANS = ("KCC", "PTGP", "SEC", "ECC", "LWGP", "SPCE", "EAC", "LWEA", "PTA")
+_ON_KMEANS = (
+    "KCC",
+    "PTGP",
+    "SEC",
+    "ECC",
+    "LWGP",
+    "SPCE",
+    "EAC",
+    "LWEA",
+    "PTA",
+    "CSPA",
+    "HGPA",
+    "MCLA",
+)
 _DIRECT = {
     "k-means": "kmeans",
     "spectral kNN": "spectral_knn",

@@ -6,8 +6,8 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -236,6 +236,64 @@ def make_study(text: dict[str, Any], folder: str | os.PathLike[str] = "") -> Stu
         report=text.get("report", {}),
         text=text,
         folder=str(folder),
+    )
+
+
+def narrow(
+    study: Study,
+    *,
+    datasets: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    repetitions: int | None = None,
+) -> Study:
+    """Return a part of a study; what is left keeps its seeds.
+
+    Parameters
+    ----------
+    study : Study
+        The whole.
+    datasets : sequence of str
+        Ids, names or kinds of datasets; empty for all.
+    methods : sequence of str
+        Names of methods; empty for all.
+    repetitions : int, default=None
+        At most so many of each; None for as many as the study says.
+
+    Returns
+    -------
+    Study
+        The part.
+    """
+    unknown = [name for name in methods if name not in study.methods]
+    if unknown:
+        raise ValueError(
+            f"the study {study.name} has no method {unknown[0]!r}; it has "
+            f"{', '.join(study.methods)}."
+        )
+    named = {spec.name for spec in study.datasets}
+    wanted = (
+        {
+            spec.name
+            for entry in datasets
+            for spec in _datasets([entry], Path(study.folder))
+        }
+        if not named.issuperset(datasets)
+        else set(datasets)
+    )
+    chosen = [spec for spec in study.datasets if not datasets or spec.name in wanted]
+    if not chosen:
+        raise ValueError(
+            f"the study {study.name} has none of {', '.join(datasets)}; it has "
+            f"{', '.join(sorted(named))}."
+        )
+    counts = study.repetitions
+    if repetitions is not None:
+        counts = {name: min(repetitions, count) for name, count in counts.items()}
+    return replace(
+        study,
+        datasets=tuple(chosen),
+        methods={k: m for k, m in study.methods.items() if not methods or k in methods},
+        repetitions=counts,
     )
 
 

@@ -141,16 +141,15 @@ def _pending(group: Group, done: set[str]) -> Group:
 
 def _names(group: Group, run: Run) -> Record:
     # Through JSON, since that is what the keys of records went through.
-    parameters: Record = json.loads(
-        json.dumps([run.generator_parameters, run.parameters])
-    )
-    return {
+    names: Record = {
         "dataset": group.dataset.name,
         "method": run.method,
-        "generator_parameters": parameters[0],
-        "parameters": parameters[1],
+        "generator_parameters": run.generator_parameters,
+        "parameters": run.parameters,
         "repetition": group.repetition,
     }
+    through: Record = json.loads(json.dumps(names))
+    return through
 
 
 def group_message(study: Study, group: Group) -> Record:

@@ -225,11 +225,11 @@ def published_table(
     for i, dataset in enumerate(chosen):
         for j, method in enumerate(columns):
             value, spread = found.get((dataset, method), ("-", ""))
-            if value[0].isdigit() or value[1:2].isdigit():
+            if value in ("OM", "-"):
+                status[i, j] = value
+            else:
                 mean[i, j], status[i, j] = float(value), ""
                 std[i, j] = float(spread) if spread else np.nan
-            else:
-                status[i, j] = value
     counts = np.where(np.isnan(mean), 0, 100)
     return ScoreTable(metric, chosen, columns, mean, std, counts, status)
 

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from mdec._memory import available_memory
-from mdec._optional import MissingPackageError
 from mdec._parallel import single_threaded_blas
 from mdec.datasets import Dataset, load_dataset
 from mdec.ensemble import Ensemble
@@ -118,7 +117,7 @@ class Measured:
                 self.result = call()
             except MemoryError as error:
                 self.status, self.message = OUT_OF_MEMORY, str(error)
-            except MissingPackageError as error:
+            except ImportError as error:
                 self.status, self.message = MISSING, str(error)
             # A method may fail in any way; the study goes on and the record says how.
             except Exception as error:  # noqa: BLE001

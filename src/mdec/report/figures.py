@@ -1,0 +1,391 @@
+"""Figures of a study: displays made from records or tables, drawn by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._optional import import_optional
+from mdec.experiments.records import Record, Store
+from mdec.experiments.summary import (
+    METRIC_TITLES,
+    ScoreTable,
+    average_score,
+    rank_test,
+    score_table,
+)
+
+Array = NDArray[np.floating]
+
+# MDEC stands out; the rest are told apart by shade, dash and marker.
+_STRONG = {"MDEC-HC": "#c0392b", "MDEC-SC": "#1f6fb2", "MDEC-BG": "#2a8c4a"}
+_MUTED = ("#8c6d31", "#7b4173", "#5254a3", "#637939", "#843c39", "#3f8f8f", "#777777")
+_DASHES = ("--", ":", "-.")
+_MARKERS = "os^Dv<>ph*X"
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure that needs no display."""
+    figure = import_optional(
+        "matplotlib.figure", needed_for="figures", install="mdec[report]"
+    )
+    return figure.Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Any, path: Path) -> list[Path]:
+    """Write a figure as SVG and PNG; the same figure gives the same bytes."""
+    matplotlib = import_optional(
+        "matplotlib", needed_for="figures", install="mdec[report]"
+    )
+    paths = [path.with_suffix(".svg"), path.with_suffix(".png")]
+    with matplotlib.rc_context({"svg.hashsalt": "mdec", "svg.fonttype": "none"}):
+        figure.savefig(paths[0], metadata={"Date": None})
+    figure.savefig(paths[1], dpi=150, metadata={"Software": None})
+    return paths
+
+
+def _style(method: str, index: int) -> dict[str, Any]:
+    base = method.split(",")[0]
+    if base in _STRONG:
+        return {"color": _STRONG[base], "lw": 2.2, "marker": "o", "ms": 4, "zorder": 3}
+    return {
+        "color": _MUTED[index % len(_MUTED)],
+        "ls": _DASHES[index % len(_DASHES)],
+        "marker": _MARKERS[index % len(_MARKERS)],
+        "lw": 1.1,
+        "ms": 3,
+    }
+
+
+def _axes(ax: Any, width: float = 6.0, height: float = 4.0) -> Any:
+    return new_figure(width, height).add_subplot() if ax is None else ax
+
+
+def _plain(ax: Any) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="#dddddd", lw=0.6)
+    ax.set_axisbelow(True)
+
+
+def _short(metric: str) -> str:
+    name = METRIC_TITLES[metric].split(" (")[0]
+    return f"{name} (%)"
+
+
+@dataclass(frozen=True, eq=False)
+class CurvesDisplay:
+    """Mean score over datasets against a parameter, one curve for each method.
+
+    Attributes
+    ----------
+    metric, label : str
+        What the axes show.
+    x : ndarray of shape (n_values,)
+        Values of the parameter.
+    curves : dict
+        Name to scores of shape (n_values,).
+    """
+
+    metric: str
+    label: str
+    x: Array
+    curves: dict[str, Array]
+
+    @classmethod
+    def from_store(
+        cls,
+        store: Store,
+        metric: str,
+        *,
+        x: str,
+        label: str,
+        split: str | None = None,
+        dataset: str | None = None,
+    ) -> CurvesDisplay:
+        """Make the curves from records.
+
+        Parameters
+        ----------
+        store : Store
+            From `read_records`.
+        metric : str
+            The score.
+        x, label : str
+            The swept parameter and what to call it.
+        split : str, default=None
+            A second parameter, each of whose values gives a curve of its own.
+        dataset : str, default=None
+            One dataset; None for the mean over all.
+
+        Returns
+        -------
+        CurvesDisplay
+            The curves.
+        """
+        values = _swept(store, x)
+        curves: dict[str, Array] = {}
+        for place, value in enumerate(values):
+            chosen = score_table(store, metric, _having(x, value, dataset))
+            for name, score in zip(chosen.methods, average_score(chosen), strict=True):
+                key = _curve_name(name, split)
+                curve = curves.setdefault(key, np.full(len(values), np.nan))
+                curve[place] = score
+        return cls(metric, label, np.array(values, dtype=float), curves)
+
+    def plot(self, ax: Any = None, *, methods: Sequence[str] = ()) -> Any:
+        """Draw the curves, of some methods or of all; return the axes."""
+        ax = _axes(ax)
+        for index, (name, scores) in enumerate(self.curves.items()):
+            if not methods or name.split(",")[0] in methods:
+                style = _style(name, index)
+                if "uniform" in name:
+                    style |= {"ls": "--", "marker": "s", "alpha": 0.75}
+                ax.plot(self.x, scores, label=name, **style)
+        ax.set(xlabel=self.label, ylabel=_short(self.metric))
+        _plain(ax)
+        return ax
+
+
+def _swept(store: Store, name: str) -> list[Any]:
+    grid = store.study.get("parameters", {})
+    for part in ("generator", "method"):
+        if name in grid.get(part, {}):
+            return list(grid[part][name])
+    raise ValueError(f"the study does not vary {name!r}; name a swept parameter.")
+
+
+def _having(name: str, value: Any, dataset: str | None) -> Any:
+    def chosen(record: Record) -> bool:
+        given = {**record["generator_parameters"], **record["parameters"]}
+        return given.get(name, value) == value and dataset in (None, record["dataset"])
+
+    return chosen
+
+
+def _curve_name(column: str, split: str | None) -> str:
+    method, *parts = column.split(", ")
+    kept = [part for part in parts if split and part.startswith(f"{split}=")]
+    return ", ".join([method, *kept])
+
+
+def curves_figure(display: CurvesDisplay, *, split: bool) -> Any:
+    """Return the mean curves: one panel, or one for each method if curves are split."""
+    if not split:
+        figure = new_figure(7.2, 4.2)
+        ax = display.plot(figure.add_subplot())
+        figure.legend(
+            *ax.get_legend_handles_labels(),
+            loc="outside right center",
+            frameon=False,
+            fontsize=8,
+        )
+        return figure
+    methods = list(dict.fromkeys(name.split(",")[0] for name in display.curves))
+    figure = new_figure(3.2 * len(methods), 3.2)
+    for index, method in enumerate(methods):
+        ax = display.plot(
+            figure.add_subplot(1, len(methods), index + 1), methods=[method]
+        )
+        ax.set_title(method, fontsize=10)
+        lines, names = ax.get_legend_handles_labels()
+        ax.legend(
+            lines, [name.split("=")[-1] for name in names], frameon=False, fontsize=8
+        )
+    return figure
+
+
+def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
+    """Return small panels of curves, one for each dataset."""
+    datasets = score_table(store, metric).datasets
+    n_columns = min(6, len(datasets))
+    n_rows = -(-len(datasets) // n_columns)
+    figure = new_figure(2.0 * n_columns, 1.7 * n_rows + 0.6)
+    ax = None
+    for index, dataset in enumerate(datasets):
+        display = CurvesDisplay.from_store(store, metric, dataset=dataset, **options)
+        ax = display.plot(figure.add_subplot(n_rows, n_columns, index + 1))
+        ax.set(xlabel="", ylabel="")
+        ax.set_title(dataset, fontsize=8, pad=3)
+        ax.tick_params(labelsize=6)
+    if ax is not None:
+        figure.supxlabel(options["label"], fontsize=9)
+        figure.supylabel(_short(metric), fontsize=9)
+        figure.legend(
+            *ax.get_legend_handles_labels(),
+            loc="outside lower center",
+            ncols=6,
+            frameon=False,
+            fontsize=7,
+        )
+    return figure
+
+
+@dataclass(frozen=True, eq=False)
+class BarsDisplay:
+    """Mean score over datasets for each method and value of a parameter.
+
+    Attributes
+    ----------
+    metric, label : str
+        What the axes show.
+    values : list of str
+        Values of the parameter.
+    bars : dict
+        Method to scores of shape (n_values,).
+    """
+
+    metric: str
+    label: str
+    values: list[str]
+    bars: dict[str, Array]
+
+    @classmethod
+    def from_store(
+        cls, store: Store, metric: str, *, x: str, label: str
+    ) -> BarsDisplay:
+        """Make the bars from records; the parameters are those of the curves."""
+        made = {
+            value: score_table(store, metric, _having(x, value, None))
+            for value in _swept(store, x)
+        }
+        bars: dict[str, list[float]] = {}
+        for table in made.values():
+            for name, score in zip(table.methods, average_score(table), strict=True):
+                bars.setdefault(name.split(",")[0], []).append(float(score))
+        arrays = {name: np.array(scores) for name, scores in bars.items()}
+        return cls(metric, label, [str(value) for value in made], arrays)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a group of bars for each method; return the axes."""
+        ax = _axes(ax, 6.4, 3.6)
+        width = 0.8 / len(self.values)
+        shades = ("#c0392b", "#6c7a89", "#a3adb5", "#cfd5d9", "#8c6d31", "#3f8f8f")
+        for index, value in enumerate(self.values):
+            scores = [bars[index] for bars in self.bars.values()]
+            places = (
+                np.arange(len(scores)) + (index - (len(self.values) - 1) / 2) * width
+            )
+            drawn = ax.bar(
+                places,
+                scores,
+                0.92 * width,
+                color=shades[index % 6],
+                label=value.replace("_", " "),
+            )
+            ax.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
+        ax.set_xticks(np.arange(len(self.bars)), list(self.bars))
+        ax.set(ylabel=_short(self.metric))
+        _plain(ax)
+        ax.legend(
+            title=self.label,
+            frameon=False,
+            fontsize=8,
+            title_fontsize=8,
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.0),
+        )
+        return ax
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalDifferenceDisplay:
+    """Mean ranks on a line; methods that a bar joins cannot be told apart.
+
+    Attributes
+    ----------
+    title : str
+        The score that was ranked.
+    methods : list of str
+        From the best to the worst.
+    mean_ranks : ndarray of shape (n_methods,)
+        In the same order.
+    critical_difference : float
+        Nemenyi's.
+    """
+
+    title: str
+    methods: list[str]
+    mean_ranks: Array
+    critical_difference: float
+
+    @classmethod
+    def from_table(cls, table: ScoreTable) -> CriticalDifferenceDisplay:
+        """Rank the methods of a table."""
+        test = rank_test(table)
+        order = np.argsort(test.mean_ranks, kind="stable")
+        return cls(
+            _short(table.metric).removesuffix(" (%)"),
+            [table.methods[i] for i in order],
+            test.mean_ranks[order],
+            test.critical_difference,
+        )
+
+    def groups(self) -> list[tuple[int, int]]:
+        """Return the longest runs of methods within the critical difference.
+
+        Examples
+        --------
+        >>> ranks = np.array([1.0, 1.5, 3.0])
+        >>> CriticalDifferenceDisplay("", list("abc"), ranks, 1.6).groups()
+        [(0, 1), (1, 2)]
+        """
+        found: list[tuple[int, int]] = []
+        for first, rank in enumerate(self.mean_ranks):
+            within = np.flatnonzero(self.mean_ranks - rank <= self.critical_difference)
+            last = int(within.max())
+            if last > first and (not found or last > found[-1][1]):
+                found.append((first, last))
+        return found
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the diagram; return the axes."""
+        n_methods = len(self.methods)
+        half = -(-n_methods // 2)
+        groups = self.groups()
+        below = 0.5 * len(groups) + 0.6
+        depth = below + 0.7 * half
+        ax = _axes(ax, 7.2, 0.55 * depth + 1.1)
+        low, high = 1, n_methods
+        ax.hlines(0, low, high, color="black", lw=1.2)
+        for tick in range(low, high + 1):
+            ax.vlines(tick, 0, 0.18, color="black", lw=1.0)
+            ax.text(tick, 0.28, str(tick), ha="center", va="bottom", fontsize=8)
+        for index, (method, rank) in enumerate(
+            zip(self.methods, self.mean_ranks, strict=True)
+        ):
+            left = index < half
+            level = -(below + 0.7 * (index if left else n_methods - 1 - index))
+            edge = low - 0.25 if left else high + 0.25
+            color = _STRONG.get(method, "#444444")
+            ax.plot([rank, rank, edge], [0, level, level], color=color, lw=1.0)
+            text = f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}"
+            ax.text(
+                edge,
+                level,
+                f" {text} ",
+                color=color,
+                va="center",
+                fontsize=9,
+                ha="right" if left else "left",
+            )
+        for index, (first, last) in enumerate(groups):
+            level = -(0.4 + 0.5 * index)
+            start, end = self.mean_ranks[first] - 0.06, self.mean_ranks[last] + 0.06
+            ax.hlines(level, start, end, color="#333333", lw=4, capstyle="round")
+        self._draw_scale(ax, low)
+        margin = 0.28 * (high - low) + 0.6
+        ax.set(xlim=(low - margin, high + margin), ylim=(-depth - 0.1, 2.1))
+        ax.axis("off")
+        return ax
+
+    def _draw_scale(self, ax: Any, low: int) -> None:
+        end = low + self.critical_difference
+        ax.hlines(1.2, low, end, color="black", lw=1.4)
+        ax.vlines([low, end], 1.05, 1.35, color="black", lw=1.4)
+        text = f"critical difference {self.critical_difference:.2f}, {self.title}"
+        ax.text(low, 1.45, text, fontsize=8, va="bottom")
