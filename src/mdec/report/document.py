@@ -207,7 +207,7 @@ def _figures(
         yield Figure(
             f"{metric}_curves",
             f"{title} against {options['label']}, mean over datasets.",
-            drawn.curves_figure(curves, split="split" in options),
+            drawn.curves_figure(curves, split=options.get("split")),
         )
         yield Figure(
             f"{metric}_datasets",

@@ -140,11 +140,14 @@ class CurvesDisplay:
     def plot(self, ax: Any = None, *, methods: Sequence[str] = ()) -> Any:
         """Draw the curves, of some methods or of all; return the axes."""
         ax = _axes(ax)
+        seen: set[str] = set()
         for index, (name, scores) in enumerate(self.curves.items()):
-            if not methods or name.split(",")[0] in methods:
-                style = _style(name, index)
-                if "uniform" in name:
-                    style |= {"ls": "--", "marker": "s", "alpha": 0.75}
+            method = name.split(",")[0]
+            style = _style(name, index)
+            if method in seen:  # a further value of the parameter that splits
+                style |= {"ls": "--", "marker": "s", "alpha": 0.75}
+            seen.add(method)
+            if not methods or method in methods:
                 ax.plot(self.x, scores, label=name, **style)
         ax.set(xlabel=self.label, ylabel=_short(self.metric))
         _plain(ax)
@@ -173,29 +176,25 @@ def _curve_name(column: str, split: str | None) -> str:
     return ", ".join([method, *kept])
 
 
-def curves_figure(display: CurvesDisplay, *, split: bool) -> Any:
+def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
     """Return the mean curves: one panel, or one for each method if curves are split."""
-    if not split:
+    if split is None:
         figure = new_figure(7.2, 4.2)
         ax = display.plot(figure.add_subplot())
-        figure.legend(
-            *ax.get_legend_handles_labels(),
-            loc="outside right center",
-            frameon=False,
-            fontsize=8,
-        )
+        handles = ax.get_legend_handles_labels()
+        place = "outside right center"
+        figure.legend(*handles, loc=place, frameon=False, fontsize=8)
         return figure
     methods = list(dict.fromkeys(name.split(",")[0] for name in display.curves))
-    figure = new_figure(3.2 * len(methods), 3.2)
-    for index, method in enumerate(methods):
-        ax = display.plot(
-            figure.add_subplot(1, len(methods), index + 1), methods=[method]
-        )
+    figure = new_figure(3.0 * len(methods) + 0.4, 3.2)
+    panels = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
+    for ax, method in zip(panels, methods, strict=True):
+        display.plot(ax, methods=[method])
         ax.set_title(method, fontsize=10)
         lines, names = ax.get_legend_handles_labels()
-        ax.legend(
-            lines, [name.split("=")[-1] for name in names], frameon=False, fontsize=8
-        )
+        values = [name.split("=")[-1] for name in names]
+        ax.legend(lines, values, title=split, frameon=False, fontsize=8)
+        ax.label_outer()
     return figure
 
 
@@ -217,8 +216,8 @@ def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
         figure.supylabel(_short(metric), fontsize=9)
         figure.legend(
             *ax.get_legend_handles_labels(),
-            loc="outside lower center",
-            ncols=6,
+            loc="outside upper center",
+            ncols=max(1, int(n_columns * 2.0 // 2.4)),
             frameon=False,
             fontsize=7,
         )
