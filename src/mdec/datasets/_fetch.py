@@ -120,17 +120,13 @@ def _sha256(path: Path) -> str:
 
 def _manual_files(info: DatasetInfo, base: Path) -> list[Path]:
     place = base / info.id
-    paths = [
-        path
-        for pattern in _MANUAL[info.format]
-        for path in sorted(place.rglob(pattern))
-    ]
-    if not paths:
+    found = [sorted(place.rglob(pattern)) for pattern in _MANUAL[info.format]]
+    if not all(found):
         raise FileNotFoundError(
             f"{info.id} ({info.name}) cannot be downloaded; put {info.manual}, into "
             f"{place}."
         )
-    return paths
+    return [path for paths in found for path in paths]
 
 
 def _download(file: SourceFile, folder: Path, base_url: str, progress: bool) -> Path:

@@ -114,9 +114,9 @@ def csv_label_last(paths: Sequence[Path]) -> Parsed:
 
 def gisette(paths: Sequence[Path]) -> Parsed:
     """Read the training and validation parts of Gisette: data, labels, data, labels."""
-    tables = [np.loadtxt(path) for path in paths]
-    data = np.vstack(tables[0::2])
-    return compact(data), np.concatenate(tables[1::2]).astype(np.int64)
+    data = np.vstack([np.loadtxt(path, ndmin=2) for path in paths[0::2]])
+    labels = [np.loadtxt(path, dtype=np.int64, ndmin=1) for path in paths[1::2]]
+    return compact(data), np.concatenate(labels)
 
 
 def pgm_folders(paths: Sequence[Path]) -> Parsed:

@@ -140,7 +140,7 @@ def seed_from_names(*names: object) -> int:
     Examples
     --------
     >>> seed_from_names("tables", "DS-1", 0, "mdec")
-    1613853042
+    1840779964
     """
     text = json.dumps([str(name) for name in names])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
@@ -270,21 +270,16 @@ def narrow(
             f"the study {study.name} has no method {unknown[0]!r}; it has "
             f"{', '.join(study.methods)}."
         )
-    named = {spec.name for spec in study.datasets}
-    wanted = (
-        {
-            spec.name
-            for entry in datasets
-            for spec in _datasets([entry], Path(study.folder))
-        }
-        if not named.issuperset(datasets)
-        else set(datasets)
-    )
+    named = [spec.name for spec in study.datasets]
+    wanted: set[str] = set()
+    for entry in datasets:
+        found = [entry] if entry in named else _names(entry, Path(study.folder))
+        wanted.update(found)
     chosen = [spec for spec in study.datasets if not datasets or spec.name in wanted]
     if not chosen:
         raise ValueError(
             f"the study {study.name} has none of {', '.join(datasets)}; it has "
-            f"{', '.join(sorted(named))}."
+            f"{', '.join(named)}."
         )
     counts = study.repetitions
     if repetitions is not None:
@@ -310,6 +305,10 @@ def _datasets(entries: list[Any], folder: Path) -> Iterator[DatasetSpec]:
         else:
             info = dataset_info(entry)
             yield DatasetSpec(info.id, info.id, info.kind)
+
+
+def _names(entry: str, folder: Path) -> list[str]:
+    return [spec.name for spec in _datasets([entry], folder)]
 
 
 def _method(entry: Any) -> tuple[str, Method]:

@@ -167,6 +167,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
         # Released by the system when the process ends, however it ends.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
+        file.close()
         raise OSError(
             f"another process is writing {path}; wait for it or choose another file."
         ) from error
