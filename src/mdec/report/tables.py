@@ -103,7 +103,9 @@ def _beside(
     if np.isnan(value):
         return [f"paper {published.status[i, j]}"]
     row, column = table.datasets.index(dataset), table.methods.index(method)
-    return [f"paper {value:.2f}, {table.mean[row, column] - value:+.2f}"]
+    # Adding zero turns a rounded minus zero into zero.
+    difference = round(float(table.mean[row, column] - value), 2) + 0.0
+    return [f"paper {value:.2f}, {difference:+.2f}"]
 
 
 def _summary_rows(table: ScoreTable) -> Rows:
