@@ -146,6 +146,9 @@ def test_seeds_depend_on_names_alone() -> None:
         ({"methods": ["K-MEANS"]}, "there is no method 'K-MEANS'"),
         ({"methods": [{"name": "x"}]}, "module:function"),
         ({"datasets": ["DS-99"]}, "no dataset 'DS-99'"),
+        ({"limits": {"minutes": 1}}, r"\[limits\] of a study has no minutes"),
+        ({"methods": ["Ward", "Ward"]}, "two methods called 'Ward'"),
+        ({"datasets": [{"path": "a/x.csv"}, {"path": "b/x.csv"}]}, "called 'x'"),
     ],
 )
 def test_bad_studies_get_one_sentence(change: dict[str, Any], words: str) -> None:
@@ -347,6 +350,25 @@ def test_mdec_by_study_is_mdec_by_hand(tmp_path: Path) -> None:
         weights = np.ones(ensemble.n_base_clusters) if uniform else None
         labels = bipartite(ensemble, 3, weights, random_state=run["seed"])
         np.testing.assert_array_equal(decode_labels(run["labels"]), labels)
+
+
+def test_an_interrupt_ends_the_workers_and_keeps_the_records(tmp_path: Path) -> None:
+    study = _study(tmp_path, [_method("at_random"), _method("sleeps")])
+
+    def stop(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, tmp_path / "r.jsonl", notify=stop)
+    runs = read_records(tmp_path / "r.jsonl").runs.values()
+    assert [run["method"] for run in runs] == ["at_random"]
+
+
+def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise RuntimeError('no numbers today')")
+    study = _study(tmp_path, [_method("at_random")])
+    with pytest.raises(RuntimeError, match=r"could not start: .*no numbers today"):
+        run_study(study, tmp_path / "r.jsonl")
 
 
 def test_study_text_is_kept_with_the_records(tmp_path: Path) -> None:

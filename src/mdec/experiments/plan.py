@@ -196,35 +196,51 @@ def read_study(source: str | os.PathLike[str]) -> Study:
 
 
 _KEYS = {
-    "name",
-    "title",
-    "datasets",
-    "methods",
-    "generators",
-    "parameters",
-    "repetitions",
-    "limits",
-    "report",
+    "": "name title datasets methods generators parameters repetitions limits report",
+    "parameters": "generator method",
+    "limits": "seconds_per_run seconds_total memory_gb",
+    "report": "metrics times published critical_difference curves bars",
 }
+
+
+def _check_keys(text: dict[str, Any]) -> None:
+    for part, allowed in _KEYS.items():
+        table = text.get(part, {}) if part else text
+        unknown = sorted(set(table) - set(allowed.split()))
+        if unknown:
+            where = f"[{part}] of a study" if part else "a study"
+            raise ValueError(
+                f"{where} has no {', '.join(unknown)}; it has "
+                f"{', '.join(allowed.split())}."
+            )
+    for key in ("name", "datasets", "methods"):
+        if not text.get(key):
+            raise ValueError(f"the study names no {key}; add {key} = ... to it.")
+
+
+def _distinct(names: Sequence[str], what: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"the study has two {what} called {twice[0]!r}; give one another name."
+        )
 
 
 def make_study(text: dict[str, Any], folder: str | os.PathLike[str] = "") -> Study:
     """Return the study that a parsed study file describes."""
-    unknown = sorted(set(text) - _KEYS)
-    if unknown:
-        raise ValueError(
-            f"a study has no {', '.join(unknown)}; it has {', '.join(sorted(_KEYS))}."
-        )
-    for key in ("name", "datasets", "methods"):
-        if not text.get(key):
-            raise ValueError(f"the study names no {key}; add {key} = ... to it.")
+    _check_keys(text)
+    # A dataset may be named twice, by its id and by its kind.
+    datasets = tuple(dict.fromkeys(_datasets(text["datasets"], Path(folder))))
+    methods = [_method(entry) for entry in text["methods"]]
+    _distinct([spec.name for spec in datasets], "datasets")
+    _distinct([name for name, _ in methods], "methods")
     grid = text.get("parameters", {})
     repetitions = text.get("repetitions", 1)
     return Study(
         name=text["name"],
         title=text.get("title", text["name"]),
-        datasets=tuple(_datasets(text["datasets"], Path(folder))),
-        methods=dict(_method(entry) for entry in text["methods"]),
+        datasets=datasets,
+        methods=dict(methods),
         generators=_generators(text.get("generators", {})),
         grid={key: dict(grid.get(key, {})) for key in ("generator", "method")},
         repetitions=(

@@ -7,13 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from mdec.datasets import fetch_dataset
 from mdec.experiments.plan import DatasetSpec, Group, Run, Study, plan_groups
@@ -199,28 +201,21 @@ class _Dispatcher:
         self._lock = threading.Lock()
         self._workers: list[_Worker] = []
         self._spent: defaultdict[str, list[float]] = defaultdict(list)
-        self._errors: list[BaseException] = []
         self._stopped = False
         total = study.limits.get("seconds_total")
         self._end = time.monotonic() + total if total else float("inf")
 
     def work(self, n_jobs: int) -> None:
         n_workers = max(1, min(n_jobs, len(self._groups)))
-        threads = [
-            threading.Thread(target=self._serve, args=(n_workers,), daemon=True)
-            for _ in range(n_workers if self._groups else 0)
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        finally:  # an interrupt ends the workers too
-            self._stopped = True
-            for worker in self._workers:
-                worker.stop()
-        if self._errors:
-            raise self._errors[0]
+        with ThreadPoolExecutor(n_workers) as pool:
+            served = [pool.submit(self._serve, n_workers) for _ in range(n_workers)]
+            try:
+                for future in served:
+                    future.result()
+            finally:  # an interrupt ends the workers too
+                self._stopped = True
+                for worker in self._workers:
+                    worker.kill()
 
     def _serve(self, n_workers: int) -> None:
         worker = _Worker(self._study)
@@ -235,11 +230,8 @@ class _Dispatcher:
                 with self._lock:
                     self._spent[group.dataset.name].append(time.monotonic() - start)
                     self._progress.eta = self._remaining() / n_workers
-        except BaseException as error:
-            self._errors.append(error)
-            raise
         finally:
-            worker.stop()
+            worker.close()
 
     def _next(self) -> Group | None:
         with self._lock:
@@ -306,9 +298,10 @@ class _Worker:
     def __init__(self, study: Study) -> None:
         self._study = study
         self._process: subprocess.Popen[str] | None = None
+        self._complaints: IO[str] | None = None
         self._late = False
 
-    def execute(self, message: Record) -> Any:
+    def execute(self, message: Record) -> Iterator[Record]:
         """Yield the answers to a group; fewer than expected if the process ends."""
         process = self.ensure_started()
         limit = self._study.limits.get("seconds_per_run")
@@ -341,44 +334,59 @@ class _Worker:
             "memory_gb": self._study.limits.get("memory_gb"),
             "warm_up": any(m.generator == "mdec" for m in self._study.methods.values()),
         }
-        module = "mdec.experiments.worker"
+        command = "from mdec.experiments.worker import serve; serve()"
         folders = [self._study.folder, os.environ.get("PYTHONPATH", "")]
         self._late = False
+        # Closed with the process.
+        self._complaints = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, json.dumps(options)],
+            [sys.executable, "-c", command, json.dumps(options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._complaints,
             text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # ready: what follows is timed
+        if not self._process.stdout.readline():  # its sign of being ready
+            raise RuntimeError(f"a worker could not start: {self._last_words()}")
         return self._process
 
     def _kill_late(self) -> None:
         self._late = True
-        if self._process is not None:
-            self._process.kill()
+        self.kill()
+
+    def _last_words(self) -> str:
+        assert self._complaints is not None
+        self._complaints.seek(0)
+        lines = [line.strip() for line in self._complaints if line.strip()]
+        return lines[-1][:300] if lines else "it left no message."
 
     def cause_of_death(self) -> tuple[str, str]:
         """Return the status and the sentence for a process that ended by itself."""
         assert self._process is not None
-        code = self._process.wait()
-        self.stop()
+        code, words = self._process.wait(), self._last_words()
+        self.close()
         if self._late:
             limit = self._study.limits["seconds_per_run"]
             return TIMEOUT, f"took more than {limit:g} seconds."
         if code == -signal.SIGKILL:
             return OUT_OF_MEMORY, "was ended by the system, which had no memory left."
-        return FAILED, f"the process ended with code {code}."
+        return FAILED, f"the process ended with code {code}: {words}"
 
-    def stop(self) -> None:
+    def kill(self) -> None:
+        """End the process; its reader sees the end of its output."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def close(self) -> None:
+        """End the process and let go of its streams."""
         process, self._process = self._process, None
         if process is None:
             return
         process.kill()
         process.wait()
-        for stream in (process.stdin, process.stdout):
+        for stream in (process.stdin, process.stdout, self._complaints):
             if stream is not None:
                 stream.close()

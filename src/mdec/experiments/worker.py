@@ -1,7 +1,7 @@
 """The process that executes runs: a group comes in as JSON, records go out.
 
 It lives apart from the one that writes records, which can therefore end it when a run
-takes too long or too much memory. Started as ``python -m mdec.experiments.worker``.
+takes too long or too much memory.
 """
 
 from __future__ import annotations
@@ -268,14 +268,13 @@ def _warm_up() -> None:
             model.recluster(consensus=consensus)
 
 
-def main(options: Record) -> None:
+def serve() -> None:
     """Serve groups from standard input until it closes.
 
-    Parameters
-    ----------
-    options : dict
-        ``warm_up`` loads the compiled loops first; ``memory_gb`` limits the memory.
+    The first argument of the process is JSON: ``warm_up`` loads the compiled loops
+    first, ``memory_gb`` limits the memory.
     """
+    options = json.loads(sys.argv[1])
     # Methods may print; only records go to the reader.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -292,15 +291,11 @@ def main(options: Record) -> None:
         output.flush()
 
     threading.Thread(target=listen, daemon=True).start()
-    if options.get("warm_up"):
+    if options["warm_up"]:
         _warm_up()
-    if options.get("memory_gb") and sys.platform == "linux":
+    if options["memory_gb"] and sys.platform == "linux":
         _limit_memory(int(options["memory_gb"] * 1e9))
     emit({"stage": "ready"})
     while True:
         execute(groups.get(), emit)
         emit({"stage": "done"})
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
