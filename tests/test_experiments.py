@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from mdec.experiments import plan_groups, read_records, read_study, run_study
+from mdec.experiments.methods import METHODS, resolve
 from mdec.experiments.plan import make_study, narrow, seed_from_names, study_names
 from mdec.experiments.records import Journal, decode_labels, encode_labels
 from mdec.experiments.summary import score_table
@@ -376,3 +377,46 @@ def test_study_text_is_kept_with_the_records(tmp_path: Path) -> None:
     run_study(narrow(study, datasets=["wine"]), tmp_path / "r.jsonl")
     lines = (tmp_path / "r.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["study"] == study.text
+
+
+@pytest.mark.parametrize("name", ["k-means", "spectral kNN", "Ward", "HDBSCAN"])
+def test_direct_methods_give_a_label_to_each_sample(name: str) -> None:
+    from mdec.datasets import load_dataset
+
+    dataset = load_dataset("gaussians")
+    method = METHODS[name]
+    labels = [
+        resolve(method.function)(dataset.data, 4, random_state=3, **method.parameters)
+        for _ in range(2)
+    ]
+    assert labels[0].shape == (240,)
+    np.testing.assert_array_equal(*labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("FINCH", "finch"),
+        ("Leiden", "leidenalg"),
+        ("Genie", "genieclust"),
+        ("consensusclustering", "consensusclustering"),
+        ("inmoose", "inmoose"),
+    ],
+)
+def test_an_absent_package_is_named_with_its_cure(
+    name: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", [_Hides(package), *sys.meta_path])
+    for loaded in [m for m in sys.modules if m.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, loaded)
+    with pytest.raises(ImportError, match=f"needs the package '{package}'; install"):
+        resolve(METHODS[name].function)(np.eye(4), 2, random_state=0)
+
+
+class _Hides:
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        if name.split(".")[0] == self.package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)

@@ -73,6 +73,7 @@ _DIRECT = {
     "Leiden": "leiden",
     "Genie": "genie",
     "consensusclustering": "resampled_consensus",
+    "inmoose": "inmoose_consensus",
 }
 
 METHODS: dict[str, Method] = {
@@ -256,4 +257,26 @@ def resampled_consensus(
         n_clusters, metric="precomputed", linkage="average"
     )
     labels: Labels = linkage.fit_predict(1.0 - model.consensus_k(n_clusters))
+    return labels
+
+
+def inmoose_consensus(
+    X: Array, n_clusters: int, *, random_state: int, n_resamples: int = 20
+) -> Labels:
+    """Cluster the consensus matrix of resampled Ward trees, as inmoose does."""
+    package = import_optional(
+        "inmoose.consensus_clustering.consensus_clustering",
+        needed_for="inmoose",
+        install="inmoose",
+    )
+    from sklearn.cluster import AgglomerativeClustering
+
+    model = package.consensusClustering(
+        AgglomerativeClustering,
+        mink=n_clusters,
+        maxk=n_clusters + 1,
+        nb_resampling_iteration=n_resamples,
+    )
+    model.compute_consensus_clustering(X, random_state)
+    labels: Labels = np.asarray(model.predict(n_clusters))
     return labels
