@@ -16,8 +16,9 @@ import pytest
 
 from mdec.experiments import plan_groups, read_records, read_study, run_study
 from mdec.experiments.methods import METHODS, resolve
-from mdec.experiments.plan import make_study, narrow, seed_from_names, study_names
+from mdec.experiments.plan import seed_from_names
 from mdec.experiments.records import Journal, decode_labels, encode_labels
+from mdec.experiments.study import make_study, narrow, study_names
 from mdec.experiments.summary import score_table
 from mdec.report.document import write_report
 

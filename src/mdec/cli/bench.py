@@ -10,9 +10,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from mdec.experiments.plan import narrow, read_study, study_names
 from mdec.experiments.records import read_records
 from mdec.experiments.run import Progress, run_study
+from mdec.experiments.study import narrow, read_study, study_names
 from mdec.report.document import write_report
 
 app = typer.Typer(

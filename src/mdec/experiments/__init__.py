@@ -1,8 +1,9 @@
 """Studies as data: plan them, run them into records, summarise the records."""
 
-from mdec.experiments.plan import Study, plan_groups, read_study, study_names
+from mdec.experiments.plan import plan_groups
 from mdec.experiments.records import Store, read_records
 from mdec.experiments.run import Progress, run_study
+from mdec.experiments.study import Study, read_study, study_names
 from mdec.experiments.summary import ScoreTable, published_table, score_table
 
 __all__ = [
