@@ -16,6 +16,7 @@ from mdec.experiments.summary import (
     ScoreTable,
     average_rank,
     average_score,
+    compare,
     nemenyi_critical_difference,
     published_table,
     rank_test,
@@ -103,6 +104,26 @@ def test_ties_share_the_better_place_and_the_lost_come_last() -> None:
     assert ranks(table, "average")[0].tolist() == [1.5, 1.5, 3, 4]
     assert np.isnan(average_score(table)[3])
     assert top_counts(table, 1).tolist() == [1, 1, 0, 1]
+
+
+def test_differences_from_the_paper() -> None:
+    paper = published_table("nmi_max", ["DS-1", "DS-2", "DS-3"], ["MDEC-HC", "SPCE"])
+    ours = paper.mean.copy()
+    ours[:, 0] += [1.0, -7.0, 0.0]  # DS-2: published 45.23 with deviation 3.35
+    ours[0, 1] = np.nan
+    table = ScoreTable(
+        paper.metric,
+        paper.datasets,
+        paper.methods,
+        ours,
+        *list(vars(paper).values())[4:],
+    )
+    mdec, spce = compare(table)
+    assert (mdec.n_datasets, mdec.mean, mdec.mean_absolute) == pytest.approx(
+        (3, -2.0, 8.0 / 3.0)
+    )
+    assert [name for name, _ in mdec.far] == ["DS-2"]
+    assert (spce.n_datasets, spce.far) == (2, ())
 
 
 def test_times_rank_the_other_way_round() -> None:

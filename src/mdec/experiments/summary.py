@@ -234,6 +234,61 @@ def published_table(
     return ScoreTable(metric, chosen, columns, mean, std, counts, status)
 
 
+@dataclass(frozen=True)
+class Difference:
+    """How far a method is from its published scores.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    n_datasets : int
+        Datasets with both numbers.
+    mean, mean_absolute : float
+        Of ours less the published, over these datasets.
+    far : tuple of (str, float)
+        Datasets off by more than 3 points and two published standard deviations.
+    """
+
+    method: str
+    n_datasets: int
+    mean: float
+    mean_absolute: float
+    far: tuple[tuple[str, float], ...]
+
+
+def compare(table: ScoreTable) -> list[Difference]:
+    """Return the differences between a table and the paper's, method by method.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Scores of "nmi_max" or "ari".
+
+    Returns
+    -------
+    list of Difference
+        For the methods that the paper has.
+    """
+    published = published_table(table.metric, table.datasets, table.methods)
+    gaps = table.mean - published.mean
+    limits = np.maximum(3.0, 2.0 * published.std)
+    found = []
+    for j, method in enumerate(table.methods):
+        both = np.flatnonzero(~np.isnan(gaps[:, j]))
+        if both.size == 0:
+            continue
+        gap = gaps[both, j]
+        far = tuple(
+            (table.datasets[i], float(gaps[i, j]))
+            for i in both
+            if abs(gaps[i, j]) > limits[i, j]
+        )
+        size = float(np.abs(gap).mean())
+        found.append(Difference(method, both.size, float(gap.mean()), size, far))
+    return found
+
+
 def ranks(table: ScoreTable, ties: str = "min") -> Array:
     """Return the position of each method on each dataset, 1 for the best.
 

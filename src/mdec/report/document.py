@@ -19,6 +19,7 @@ from mdec.experiments.summary import (
     ScoreTable,
     average_rank,
     average_score,
+    compare,
     failures,
     long_rows,
     published_table,
@@ -168,6 +169,8 @@ def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
     text = caption(table, title) + "."
     if not table.lower_is_better and len(table.methods) > 2:
         text += f" {_test_sentence(table)}"
+    if published is not None and not table.lower_is_better:
+        text += f" {_comparison_sentence(table)}"
     headers = ["dataset", *table.methods]
     rows = score_rows(table, published)
     return Section(table.metric, title, text, headers, rows)
@@ -187,6 +190,18 @@ def _test_sentence(table: ScoreTable) -> str:
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
         f"{test.p_value:.2g}; Nemenyi's critical difference at {test.alpha:g} is "
         f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets."
+    )
+
+
+def _comparison_sentence(table: ScoreTable) -> str:
+    found = compare(table)
+    if not found:
+        return "The paper has none of these numbers."
+    sizes = ", ".join(f"{d.method} {d.mean_absolute:.2f}" for d in found)
+    far = [f"{d.method} {name} {gap:+.2f}" for d in found for name, gap in d.far]
+    return (
+        f"Mean absolute difference from the paper: {sizes}. Off by more than 3 points "
+        f"and two published standard deviations: {', '.join(far) or 'none'}."
     )
 
 
