@@ -166,7 +166,7 @@ def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
         )
     known = beside and table.metric in _PUBLISHED
     published = published_table(table.metric) if known else None
-    text = caption(table, title) + "."
+    text = caption(table)
     if not table.lower_is_better and len(table.methods) > 2:
         text += f" {_test_sentence(table)}"
     if published is not None and not table.lower_is_better:

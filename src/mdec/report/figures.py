@@ -362,15 +362,14 @@ class CriticalDifferenceDisplay:
             edge = low - 0.25 if left else high + 0.25
             color = _STRONG.get(method, "#444444")
             ax.plot([rank, rank, edge], [0, level, level], color=color, lw=1.0)
-            text = f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}"
             ax.text(
-                edge,
+                edge - 0.12 if left else edge + 0.12,
                 level,
-                f" {text} ",
+                f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}",
                 color=color,
                 va="center",
-                fontsize=9,
                 ha="right" if left else "left",
+                fontsize=9,
             )
         for index, (first, last) in enumerate(groups):
             level = -(0.4 + 0.5 * index)

@@ -117,13 +117,13 @@ def _summary_rows(table: ScoreTable) -> Rows:
     ]
 
 
-def caption(table: ScoreTable, title: str) -> str:
-    """Return one line that says what the numbers are."""
-    unit = "" if table.lower_is_better else " in percent"
+def caption(table: ScoreTable) -> str:
+    """Return one sentence that says what the numbers are."""
+    unit = "Seconds" if table.lower_is_better else "Percent"
     runs = _usual_count(table)
     return (
-        f"{title}{unit}: mean ± standard deviation of {runs} run"
-        f"{'s' if runs != 1 else ''} unless a cell says otherwise"
+        f"{unit}, mean ± standard deviation of {runs} run{'s' if runs != 1 else ''} "
+        "unless a cell says otherwise."
     )
 
 
