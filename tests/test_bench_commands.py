@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mdec.experiments.summary import published_table
+from mdec.experiments.published import published_table
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")
@@ -113,7 +113,7 @@ def test_a_study_from_command_to_report(
 
 def test_critical_difference_groups_hold_what_cannot_be_told_apart() -> None:
     pytest.importorskip("matplotlib")
-    from mdec.report.figures import CriticalDifferenceDisplay
+    from mdec.report.rank_diagram import CriticalDifferenceDisplay
 
     display = CriticalDifferenceDisplay.from_table(published_table("nmi_max"))
     assert display.methods[:3] == ["MDEC-HC", "MDEC-BG", "MDEC-SC"]

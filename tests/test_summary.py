@@ -11,19 +11,17 @@ import pytest
 from scipy import stats
 
 from mdec.evaluation import METRICS, clustering_accuracy, purity
-from mdec.experiments.records import Store, encode_labels
-from mdec.experiments.summary import (
-    ScoreTable,
+from mdec.experiments.published import compare, published_table
+from mdec.experiments.ranking import (
     average_rank,
     average_score,
-    compare,
     nemenyi_critical_difference,
-    published_table,
     rank_test,
     ranks,
-    score_table,
     top_counts,
 )
+from mdec.experiments.records import Store, encode_labels
+from mdec.experiments.summary import ScoreTable, score_table
 from mdec.report.document import write_report
 from mdec.report.tables import RENDERERS, score_rows
 

@@ -33,6 +33,16 @@ FAILED = "failed"
 def encode_labels(labels: NDArray[np.integer]) -> str:
     """Return labels as text: their type, then compressed bytes.
 
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Whole numbers.
+
+    Returns
+    -------
+    str
+        Short where neighbours share labels.
+
     Examples
     --------
     >>> decode_labels(encode_labels(np.array([0, 1, -1])))

@@ -83,7 +83,13 @@ class Study:
 
 
 def study_names() -> list[str]:
-    """Return the names of the studies that come with the package."""
+    """Return the names of the studies that come with the package.
+
+    Returns
+    -------
+    list of str
+        Each can be given to `read_study`.
+    """
     folder = resources.files("mdec.studies")
     return sorted(
         item.name.removesuffix(".toml")
@@ -163,7 +169,20 @@ def _distinct(names: Sequence[str], what: str) -> None:
 
 
 def make_study(text: dict[str, Any], folder: str | os.PathLike[str] = "") -> Study:
-    """Return the study that a parsed study file describes."""
+    """Return the study that a parsed study file describes.
+
+    Parameters
+    ----------
+    text : dict
+        The content of the file.
+    folder : path-like
+        Where its paths and modules are found.
+
+    Returns
+    -------
+    Study
+        Checked and completed.
+    """
     _check_keys(text)
     # A dataset may be named twice, by its id and by its kind.
     datasets = tuple(dict.fromkeys(_datasets(text["datasets"], Path(folder))))

@@ -1,18 +1,15 @@
-"""From records to tables: means, ranks and tests. No files, no figures."""
+"""From records to tables of means. No files, no figures."""
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from mdec.evaluation import METRICS
 from mdec.experiments.records import OK, Record, Store, decode_labels
@@ -189,219 +186,21 @@ def _order(store: Store, record: Record) -> tuple[int, str, str, list[Any]]:
     return position, method, "", places
 
 
-def published_table(
-    metric: str,
-    datasets: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
-) -> ScoreTable:
-    """Return what the paper published.
-
-    Parameters
-    ----------
-    metric : str
-        "nmi_max", "ari" or "seconds".
-    datasets, methods : sequence of str, default=None
-        Rows and columns; None takes the paper's.
-
-    Returns
-    -------
-    ScoreTable
-        With "-" where the paper has no number.
-
-    Examples
-    --------
-    >>> table = published_table("nmi_max", ["DS-30"], ["SPCE", "MDEC-HC"])
-    >>> float(table.mean[0, 1]), str(table.status[0, 0])
-    (77.58, 'OM')
-    """
-    text = (resources.files("mdec.studies") / "published.csv").read_text("utf-8")
-    rows = [r for r in csv.DictReader(text.splitlines()) if r["metric"] == metric]
-    found = {(r["dataset"], r["method"]): (r["mean"], r["std"]) for r in rows}
-    chosen = tuple(datasets or dict.fromkeys(r["dataset"] for r in rows))
-    columns = tuple(methods or dict.fromkeys(r["method"] for r in rows))
-    shape = len(chosen), len(columns)
-    mean, std = np.full(shape, np.nan), np.full(shape, np.nan)
-    status = np.full(shape, "-", dtype="<U16")
-    for i, dataset in enumerate(chosen):
-        for j, method in enumerate(columns):
-            value, spread = found.get((dataset, method), ("-", ""))
-            if value in ("OM", "-"):
-                status[i, j] = value
-            else:
-                mean[i, j], status[i, j] = float(value), ""
-                std[i, j] = float(spread) if spread else np.nan
-    counts = np.where(np.isnan(mean), 0, 100)
-    return ScoreTable(metric, chosen, columns, mean, std, counts, status)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far a method is from its published scores.
-
-    Attributes
-    ----------
-    method : str
-        Its name.
-    n_datasets : int
-        Datasets with both numbers.
-    mean, mean_absolute : float
-        Of ours less the published, over these datasets.
-    far : tuple of (str, float)
-        Datasets off by more than 3 points and two published standard deviations.
-    """
-
-    method: str
-    n_datasets: int
-    mean: float
-    mean_absolute: float
-    far: tuple[tuple[str, float], ...]
-
-
-def compare(table: ScoreTable) -> list[Difference]:
-    """Return the differences between a table and the paper's, method by method.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores of "nmi_max" or "ari".
-
-    Returns
-    -------
-    list of Difference
-        For the methods that the paper has.
-    """
-    published = published_table(table.metric, table.datasets, table.methods)
-    gaps = table.mean - published.mean
-    limits = np.maximum(3.0, 2.0 * published.std)
-    found = []
-    for j, method in enumerate(table.methods):
-        both = np.flatnonzero(~np.isnan(gaps[:, j]))
-        if both.size == 0:
-            continue
-        gap = gaps[both, j]
-        far = tuple(
-            (table.datasets[i], float(gaps[i, j]))
-            for i in both
-            if abs(gaps[i, j]) > limits[i, j]
-        )
-        size = float(np.abs(gap).mean())
-        found.append(Difference(method, both.size, float(gap.mean()), size, far))
-    return found
-
-
-def ranks(table: ScoreTable, ties: str = "min") -> Array:
-    """Return the position of each method on each dataset, 1 for the best.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-    ties : {"min", "average"}
-        Equal scores share the better position, as in the paper, or the mean one, as
-        in the tests.
-
-    Returns
-    -------
-    ndarray of shape (n_datasets, n_methods)
-        A method without a score comes last.
-    """
-    scores = table.mean if not table.lower_is_better else -table.mean
-    # Equal as printed is equal, as in the paper.
-    scores = np.where(np.isnan(scores), -np.inf, np.round(scores, 2))
-    return np.array([stats.rankdata(-row, method=ties) for row in scores])
-
-
-def average_score(table: ScoreTable) -> Array:
-    """Return the mean score of each method; NaN if it lacks a dataset."""
-    means: Array = table.mean.mean(axis=0)
-    return means
-
-
-def average_rank(table: ScoreTable) -> Array:
-    """Return the mean position of each method."""
-    means: Array = ranks(table).mean(axis=0)
-    return means
-
-
-def top_counts(table: ScoreTable, n: int = 3) -> NDArray[np.int64]:
-    """Return on how many datasets each method is among the first n."""
-    return (ranks(table) <= n).sum(axis=0)
-
-
-@dataclass(frozen=True)
-class RankTest:
-    """Friedman's test of equal ranks and Nemenyi's critical difference.
-
-    Attributes
-    ----------
-    statistic, p_value : float
-        Friedman's chi-square; NaN for fewer than three methods or two datasets.
-    critical_difference : float
-        Two methods whose mean ranks differ by less cannot be told apart.
-    alpha : float
-        Level of the critical difference.
-    n_datasets : int
-        Datasets ranked.
-    mean_ranks : ndarray of shape (n_methods,)
-        With equal scores sharing their mean position.
-    """
-
-    statistic: float
-    p_value: float
-    critical_difference: float
-    alpha: float
-    n_datasets: int
-    mean_ranks: Array
-
-
-def rank_test(table: ScoreTable, alpha: float = 0.05) -> RankTest:
-    r"""Test whether the methods differ in their ranks.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-    alpha : float, default=0.05
-        Level.
-
-    Returns
-    -------
-    RankTest
-        The test.
-
-    Notes
-    -----
-    Nemenyi: :math:`CD = q_\alpha \sqrt{k (k + 1) / (6 N)}` for k methods on N
-    datasets, with :math:`q_\alpha` the studentised range over :math:`\sqrt 2`.
-    """
-    positions = ranks(table, ties="average")
-    n_datasets, n_methods = positions.shape
-    statistic = p_value = float("nan")
-    if n_methods >= 3 and n_datasets >= 2 and np.ptp(positions):
-        statistic, p_value = map(float, stats.friedmanchisquare(*positions.T))
-    difference = nemenyi_critical_difference(n_methods, n_datasets, alpha)
-    means = positions.mean(axis=0)
-    return RankTest(statistic, p_value, difference, alpha, n_datasets, means)
-
-
-def nemenyi_critical_difference(
-    n_methods: int, n_datasets: int, alpha: float = 0.05
-) -> float:
-    r"""Return the difference of mean ranks that is significant at a level.
-
-    Examples
-    --------
-    >>> round(nemenyi_critical_difference(5, 10), 3)  # q = 2.728
-    1.929
-    """
-    if n_methods < 2:
-        return float("nan")
-    q = stats.studentized_range.ppf(1.0 - alpha, n_methods, np.inf) / np.sqrt(2.0)
-    return float(q * np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets)))
-
-
 def long_rows(store: Store, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """Return all means as rows of one long table, for other programs."""
+    """Return all means as rows of one long table, for other programs.
+
+    Parameters
+    ----------
+    store : Store
+        From `read_records`.
+    metrics : sequence of str
+        Scores.
+
+    Returns
+    -------
+    list of dict
+        With metric, dataset, method, mean, std, runs and status.
+    """
     rows = []
     for metric in metrics:
         table = score_table(store, metric)

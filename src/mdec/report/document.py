@@ -13,22 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from mdec._optional import import_optional
+from mdec.experiments.published import compare, published_table
+from mdec.experiments.ranking import average_rank, average_score, rank_test, top_counts
 from mdec.experiments.records import OK, Store
 from mdec.experiments.summary import (
     METRIC_TITLES,
     ScoreTable,
-    average_rank,
-    average_score,
-    compare,
     failures,
     long_rows,
-    published_table,
-    rank_test,
     score_table,
     swept_parameters,
-    top_counts,
 )
 from mdec.report import figures as drawn
+from mdec.report.rank_diagram import CriticalDifferenceDisplay
 from mdec.report.tables import RENDERERS, Rows, caption, plain_rows, score_rows
 
 _PUBLISHED = ("nmi_max", "ari", "seconds")
@@ -210,7 +207,7 @@ def _figures(
 ) -> Iterator[Figure]:
     metric, title = table.metric, METRIC_TITLES[table.metric]
     if asked.get("critical_difference") and len(table.methods) > 2:
-        display = drawn.CriticalDifferenceDisplay.from_table(table)
+        display = CriticalDifferenceDisplay.from_table(table)
         yield Figure(
             f"{metric}_ranks",
             f"Mean ranks by {title}; bars join methods that cannot be told apart.",

@@ -11,19 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._optional import import_optional
+from mdec.experiments.ranking import average_score
 from mdec.experiments.records import Record, Store
-from mdec.experiments.summary import (
-    METRIC_TITLES,
-    ScoreTable,
-    average_score,
-    rank_test,
-    score_table,
-)
+from mdec.experiments.summary import METRIC_TITLES, score_table
 
 Array = NDArray[np.floating]
 
 # MDEC stands out; the rest are told apart by shade, dash and marker.
-_STRONG = {"MDEC-HC": "#c0392b", "MDEC-SC": "#1f6fb2", "MDEC-BG": "#2a8c4a"}
+MDEC_COLORS = {"MDEC-HC": "#c0392b", "MDEC-SC": "#1f6fb2", "MDEC-BG": "#2a8c4a"}
 _MUTED = ("#8c6d31", "#7b4173", "#5254a3", "#637939", "#843c39", "#3f8f8f", "#777777")
 _DASHES = ("--", ":", "-.")
 _MARKERS = "os^Dv<>ph*X"
@@ -51,8 +46,14 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
 
 def _style(method: str, index: int) -> dict[str, Any]:
     base = method.split(",")[0]
-    if base in _STRONG:
-        return {"color": _STRONG[base], "lw": 2.2, "marker": "o", "ms": 4, "zorder": 3}
+    if base in MDEC_COLORS:
+        return {
+            "color": MDEC_COLORS[base],
+            "lw": 2.2,
+            "marker": "o",
+            "ms": 4,
+            "zorder": 3,
+        }
     return {
         "color": _MUTED[index % len(_MUTED)],
         "ls": _DASHES[index % len(_DASHES)],
@@ -62,7 +63,8 @@ def _style(method: str, index: int) -> dict[str, Any]:
     }
 
 
-def _axes(ax: Any, width: float = 6.0, height: float = 4.0) -> Any:
+def new_axes(ax: Any, width: float = 6.0, height: float = 4.0) -> Any:
+    """Return the given axes, or those of a new figure."""
     return new_figure(width, height).add_subplot() if ax is None else ax
 
 
@@ -72,7 +74,8 @@ def _plain(ax: Any) -> None:
     ax.set_axisbelow(True)
 
 
-def _short(metric: str) -> str:
+def short_title(metric: str) -> str:
+    """Return the label of an axis of scores."""
     name = METRIC_TITLES[metric].split(" (")[0]
     return f"{name} (%)"
 
@@ -139,7 +142,7 @@ class CurvesDisplay:
 
     def plot(self, ax: Any = None, *, methods: Sequence[str] = ()) -> Any:
         """Draw the curves, of some methods or of all; return the axes."""
-        ax = _axes(ax)
+        ax = new_axes(ax)
         seen: set[str] = set()
         for index, (name, scores) in enumerate(self.curves.items()):
             method = name.split(",")[0]
@@ -149,7 +152,7 @@ class CurvesDisplay:
             seen.add(method)
             if not methods or method in methods:
                 ax.plot(self.x, scores, label=name, **style)
-        ax.set(xlabel=self.label, ylabel=_short(self.metric))
+        ax.set(xlabel=self.label, ylabel=short_title(self.metric))
         _plain(ax)
         return ax
 
@@ -213,7 +216,7 @@ def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
         ax.tick_params(labelsize=6)
     if ax is not None:
         figure.supxlabel(options["label"], fontsize=9)
-        figure.supylabel(_short(metric), fontsize=9)
+        figure.supylabel(short_title(metric), fontsize=9)
         figure.legend(
             *ax.get_legend_handles_labels(),
             loc="outside upper center",
@@ -247,7 +250,22 @@ class BarsDisplay:
     def from_store(
         cls, store: Store, metric: str, *, x: str, label: str
     ) -> BarsDisplay:
-        """Make the bars from records; the parameters are those of the curves."""
+        """Make the bars from records.
+
+        Parameters
+        ----------
+        store : Store
+            From `read_records`.
+        metric : str
+            The score.
+        x, label : str
+            The swept parameter and what to call it.
+
+        Returns
+        -------
+        BarsDisplay
+            The bars.
+        """
         made = {
             value: score_table(store, metric, _having(x, value, None))
             for value in _swept(store, x)
@@ -261,7 +279,7 @@ class BarsDisplay:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a group of bars for each method; return the axes."""
-        ax = _axes(ax, 6.4, 3.6)
+        ax = new_axes(ax, 6.4, 3.6)
         width = 0.8 / len(self.values)
         shades = ("#c0392b", "#6c7a89", "#a3adb5", "#cfd5d9", "#8c6d31", "#3f8f8f")
         for index, value in enumerate(self.values):
@@ -278,7 +296,7 @@ class BarsDisplay:
             )
             ax.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
         ax.set_xticks(np.arange(len(self.bars)), list(self.bars))
-        ax.set(ylabel=_short(self.metric))
+        ax.set(ylabel=short_title(self.metric))
         _plain(ax)
         ax.legend(
             title=self.label,
@@ -289,101 +307,3 @@ class BarsDisplay:
             bbox_to_anchor=(1.0, 1.0),
         )
         return ax
-
-
-@dataclass(frozen=True, eq=False)
-class CriticalDifferenceDisplay:
-    """Mean ranks on a line; methods that a bar joins cannot be told apart.
-
-    Attributes
-    ----------
-    title : str
-        The score that was ranked.
-    methods : list of str
-        From the best to the worst.
-    mean_ranks : ndarray of shape (n_methods,)
-        In the same order.
-    critical_difference : float
-        Nemenyi's.
-    """
-
-    title: str
-    methods: list[str]
-    mean_ranks: Array
-    critical_difference: float
-
-    @classmethod
-    def from_table(cls, table: ScoreTable) -> CriticalDifferenceDisplay:
-        """Rank the methods of a table."""
-        test = rank_test(table)
-        order = np.argsort(test.mean_ranks, kind="stable")
-        return cls(
-            _short(table.metric).removesuffix(" (%)"),
-            [table.methods[i] for i in order],
-            test.mean_ranks[order],
-            test.critical_difference,
-        )
-
-    def groups(self) -> list[tuple[int, int]]:
-        """Return the longest runs of methods within the critical difference.
-
-        Examples
-        --------
-        >>> ranks = np.array([1.0, 1.5, 3.0])
-        >>> CriticalDifferenceDisplay("", list("abc"), ranks, 1.6).groups()
-        [(0, 1), (1, 2)]
-        """
-        found: list[tuple[int, int]] = []
-        for first, rank in enumerate(self.mean_ranks):
-            within = np.flatnonzero(self.mean_ranks - rank <= self.critical_difference)
-            last = int(within.max())
-            if last > first and (not found or last > found[-1][1]):
-                found.append((first, last))
-        return found
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the diagram; return the axes."""
-        n_methods = len(self.methods)
-        half = -(-n_methods // 2)
-        groups = self.groups()
-        below = 0.5 * len(groups) + 0.6
-        depth = below + 0.7 * half
-        ax = _axes(ax, 7.2, 0.55 * depth + 1.1)
-        low, high = 1, n_methods
-        ax.hlines(0, low, high, color="black", lw=1.2)
-        for tick in range(low, high + 1):
-            ax.vlines(tick, 0, 0.18, color="black", lw=1.0)
-            ax.text(tick, 0.28, str(tick), ha="center", va="bottom", fontsize=8)
-        for index, (method, rank) in enumerate(
-            zip(self.methods, self.mean_ranks, strict=True)
-        ):
-            left = index < half
-            level = -(below + 0.7 * (index if left else n_methods - 1 - index))
-            edge = low - 0.25 if left else high + 0.25
-            color = _STRONG.get(method, "#444444")
-            ax.plot([rank, rank, edge], [0, level, level], color=color, lw=1.0)
-            ax.text(
-                edge - 0.12 if left else edge + 0.12,
-                level,
-                f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}",
-                color=color,
-                va="center",
-                ha="right" if left else "left",
-                fontsize=9,
-            )
-        for index, (first, last) in enumerate(groups):
-            level = -(0.4 + 0.5 * index)
-            start, end = self.mean_ranks[first] - 0.06, self.mean_ranks[last] + 0.06
-            ax.hlines(level, start, end, color="#333333", lw=4, capstyle="round")
-        self._draw_scale(ax, low)
-        margin = 0.28 * (high - low) + 0.6
-        ax.set(xlim=(low - margin, high + margin), ylim=(-depth - 0.1, 2.1))
-        ax.axis("off")
-        return ax
-
-    def _draw_scale(self, ax: Any, low: int) -> None:
-        end = low + self.critical_difference
-        ax.hlines(1.2, low, end, color="black", lw=1.4)
-        ax.vlines([low, end], 1.05, 1.35, color="black", lw=1.4)
-        text = f"critical difference {self.critical_difference:.2f}, {self.title}"
-        ax.text(low, 1.45, text, fontsize=8, va="bottom")

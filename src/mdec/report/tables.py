@@ -8,13 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mdec.experiments.summary import (
-    ScoreTable,
-    average_rank,
-    average_score,
-    ranks,
-    top_counts,
-)
+from mdec.experiments.ranking import average_rank, average_score, ranks, top_counts
+from mdec.experiments.summary import ScoreTable
 
 N_MARKED = 3
 
