@@ -218,7 +218,7 @@ def test_failures_are_statuses(tmp_path: Path) -> None:
         tmp_path,
         [_method(name) for name in methods],
         datasets=["wine"],
-        limits={"seconds_per_run": 1.0},
+        limits={"seconds_per_run": 4.0},
     )
     path = tmp_path / "r.jsonl"
     end = run_study(study, path)
