@@ -91,14 +91,16 @@ def test_missing_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     _partitioning._initialized.cache_clear()
-    with pytest.raises(ImportError, match=rf'{package}; .*"mdec\[{extra}\]"') as caught:
+    with pytest.raises(
+        ImportError, match=rf"{package}'; .*'mdec\[{extra}\]'"
+    ) as caught:
         method(noisy_ensemble(0), 2, random_state=0)
     assert str(caught.value).count(".") == 1
 
 
 def test_absent_module_is_named() -> None:
-    with pytest.raises(ImportError, match="drawing needs the package no_such_module"):
-        import_optional("no_such_module", "drawing", "report")
+    with pytest.raises(ImportError, match="drawing needs the package 'no_such_module'"):
+        import_optional("no_such_module", needed_for="drawing", install="mdec[report]")
 
 
 @pytest.mark.parametrize("method", [cspa, hgpa, mcla])

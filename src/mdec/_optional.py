@@ -1,4 +1,4 @@
-"""Optional packages: absent until a function that needs one is called."""
+"""Packages that only some features need, imported where they are used."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from importlib import import_module
 from typing import Any
 
 
-def import_optional(name: str, needed_for: str, extra: str) -> Any:
-    """Import an optional package, or say which extra brings it.
+class MissingPackageError(ImportError):
+    """A feature needs a package that is not installed; the message says which."""
+
+
+def import_optional(name: str, *, needed_for: str, install: str) -> Any:
+    """Return a module, or raise one sentence that says how to install it.
 
     Parameters
     ----------
     name : str
-        Name of the module.
+        Module to import.
     needed_for : str
-        What the caller wants it for; begins the message.
-    extra : str
-        Extra of this package that installs it.
+        What the user asked for.
+    install : str
+        What to give to ``pip install``.
 
     Returns
     -------
@@ -25,13 +29,15 @@ def import_optional(name: str, needed_for: str, extra: str) -> Any:
 
     Examples
     --------
-    >>> import_optional("json", "reading", "json").__name__
-    'json'
+    >>> import_optional("json", needed_for="records", install="json").dumps([1])
+    '[1]'
     """
     try:
         return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f"{needed_for} needs the package {name}; install it with "
-            f'pip install "mdec[{extra}]".'
+    except ModuleNotFoundError as error:
+        if error.name is None or name.split(".")[0] != error.name.split(".")[0]:
+            raise
+        raise MissingPackageError(
+            f"{needed_for} needs the package {name.split('.')[0]!r}; install it with "
+            f"pip install '{install}'."
         ) from error

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    normalized_mutual_info_score,
+)
+from sklearn.metrics.cluster import contingency_matrix
 
 
 def nmi_max(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -47,3 +54,138 @@ def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     1.0
     """
     return float(adjusted_rand_score(labels_true, labels_pred))
+
+
+def nmi_geometric(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    r"""Return the mutual information over the geometric mean of the entropies.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Two partitions.
+
+    Returns
+    -------
+    float
+        :math:`I(U, V) / \sqrt{H(U) H(V)}`, in [0, 1].
+
+    Examples
+    --------
+    >>> round(nmi_geometric([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 2, 2, 2]), 6)
+    0.600235
+    """
+    score = normalized_mutual_info_score(
+        labels_true, labels_pred, average_method="geometric"
+    )
+    return float(score)
+
+
+def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    r"""Return the mutual information over the arithmetic mean of the entropies.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Two partitions.
+
+    Returns
+    -------
+    float
+        :math:`2 I(U, V) / (H(U) + H(V))`, in [0, 1].
+
+    Examples
+    --------
+    >>> nmi_arithmetic([0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+    """
+    score = normalized_mutual_info_score(
+        labels_true, labels_pred, average_method="arithmetic"
+    )
+    return float(score)
+
+
+def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Return the mutual information adjusted for chance, arithmetic mean below.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Two partitions.
+
+    Returns
+    -------
+    float
+        1 for equal partitions, about 0 for independent ones.
+
+    Examples
+    --------
+    >>> ami([0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+    """
+    return float(adjusted_mutual_info_score(labels_true, labels_pred))
+
+
+def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    r"""Return the share of samples that belong to their cluster's largest class.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Classes and clusters.
+
+    Returns
+    -------
+    float
+        :math:`\frac{1}{N} \sum_k \max_j |C_k \cap T_j|`, in (0, 1].
+
+    Examples
+    --------
+    >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
+    0.75
+    """
+    overlaps = _overlaps(labels_true, labels_pred)
+    return float(overlaps.max(axis=0).sum() / overlaps.sum())
+
+
+def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    r"""Return the share of samples in the class that their cluster stands for.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Classes and clusters.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    Notes
+    -----
+    Clusters stand for classes one to one, in the way that makes the share largest
+    (Hungarian method); clusters beyond the number of classes stand for none.
+
+    Examples
+    --------
+    >>> clustering_accuracy([0, 0, 0, 1], [0, 1, 2, 2])
+    0.5
+    """
+    overlaps = _overlaps(labels_true, labels_pred)
+    rows, columns = linear_sum_assignment(overlaps, maximize=True)
+    return float(overlaps[rows, columns].sum() / overlaps.sum())
+
+
+def _overlaps(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int64]:
+    table: NDArray[np.int64] = contingency_matrix(labels_true, labels_pred)
+    return table
+
+
+METRICS = {
+    "nmi_max": nmi_max,
+    "nmi_geometric": nmi_geometric,
+    "nmi_arithmetic": nmi_arithmetic,
+    "ami": ami,
+    "ari": ari,
+    "purity": purity,
+    "accuracy": clustering_accuracy,
+}

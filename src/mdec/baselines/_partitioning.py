@@ -332,7 +332,9 @@ def _partition_graph(
         raise ValueError(
             f"partitioner={partitioner!r} is neither 'metis' nor 'spectral'."
         )
-    pymetis = import_optional("pymetis", "partitioning with METIS", "metis")
+    pymetis = import_optional(
+        "pymetis", needed_for="partitioning with METIS", install="mdec[metis]"
+    )
     _, parts = pymetis.part_graph(
         n_parts,
         pymetis.CSRAdjacency(graph.indptr, graph.indices),
@@ -347,7 +349,9 @@ def _partition_graph(
 @cache
 def _initialized() -> tuple[Any, Any]:
     mtkahypar = import_optional(
-        "mtkahypar", "partitioning hypergraphs with Mt-KaHyPar", "hypergraph"
+        "mtkahypar",
+        needed_for="partitioning hypergraphs with Mt-KaHyPar",
+        install="mdec[hypergraph]",
     )
     # May be called once in a process; the deterministic preset needs no more threads.
     return mtkahypar, mtkahypar.initialize(1)

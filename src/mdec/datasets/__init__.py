@@ -1,0 +1,15 @@
+"""The paper's thirty datasets, a few built-in ones, and files of your own."""
+
+from mdec.datasets._fetch import data_dir, fetch_dataset
+from mdec.datasets._load import Dataset, load_dataset
+from mdec.datasets._registry import DatasetInfo, dataset_info, list_datasets
+
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "data_dir",
+    "dataset_info",
+    "fetch_dataset",
+    "list_datasets",
+    "load_dataset",
+]

@@ -1,0 +1,159 @@
+"""Parsers of the raw files: paths in, data and class labels out.
+
+Labels are returned as they stand in the file; `_load` numbers them.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._optional import import_optional
+
+Parsed = tuple[NDArray[Any], NDArray[Any]]
+
+FLOWER_SIZE = (100, 100)
+FLOWERS_PER_CLASS = 80
+
+# Names under which MATLAB users keep data and labels.
+_MAT_DATA = ("fea", "X", "data")
+_MAT_LABELS = ("gnd", "gt", "Y", "y", "labels")
+
+
+def compact(X: NDArray[Any]) -> NDArray[Any]:
+    """Return bytes where all values are whole numbers up to 255, else float32."""
+    if X.dtype == np.uint8:
+        return X
+    small = np.clip(X, 0, 255).astype(np.uint8)
+    return small if np.array_equal(small, X) else X.astype(np.float32)
+
+
+def gene_table(paths: Sequence[Path]) -> Parsed:
+    """Read a tab-separated table with one gene a row.
+
+    The first row names the samples and the second their classes, or the first row
+    alone names the classes.
+    """
+    with paths[0].open(encoding="latin-1", newline="") as file:
+        rows = list(csv.reader(file, delimiter="\t"))
+    n_headers = 1 if _is_number(rows[1][1]) else 2
+    values = np.array([row[1:] for row in rows[n_headers:]], dtype=np.float64)
+    labels = np.array(rows[n_headers - 1][1:])
+    return values.T.astype(np.float32), labels
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def mat(paths: Sequence[Path]) -> Parsed:
+    """Read MATLAB files of data and labels, stacked in the given order."""
+    parts = [(_mat_arrays(path), path) for path in paths]
+    data = [_named(arrays, _MAT_DATA, path) for arrays, path in parts]
+    labels = [_named(arrays, _MAT_LABELS, path) for arrays, path in parts]
+    return compact(np.vstack(data)), np.concatenate([part.ravel() for part in labels])
+
+
+def mat_label_first(paths: Sequence[Path]) -> Parsed:
+    """Read a MATLAB file whose table holds the label in its first column."""
+    table = _named(_mat_arrays(paths[0]), _MAT_DATA, paths[0])
+    return compact(table[:, 1:]), table[:, 0]
+
+
+def _mat_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path)
+    except NotImplementedError as error:  # the HDF5 of MATLAB 7.3
+        raise ValueError(
+            f"{path.name} is a MATLAB 7.3 file; save it again with save -v7."
+        ) from error
+    return {key: value for key, value in content.items() if not key.startswith("__")}
+
+
+def _named(
+    arrays: dict[str, NDArray[Any]], names: Sequence[str], path: Path
+) -> NDArray[Any]:
+    for name in names:
+        if name in arrays:
+            found = arrays[name]
+            return found.toarray() if hasattr(found, "toarray") else found
+    raise ValueError(
+        f"{path.name} holds {', '.join(arrays) or 'no array'}, and none of "
+        f"{', '.join(names)}; rename the array."
+    )
+
+
+def one_hot_csv(paths: Sequence[Path], n_classes: int = 10) -> Parsed:
+    """Read comma-separated values that end in a one-hot class."""
+    table = np.loadtxt(paths[0], delimiter=",")
+    return compact(table[:, :-n_classes]), table[:, -n_classes:].argmax(axis=1)
+
+
+def csv_label_last(paths: Sequence[Path]) -> Parsed:
+    """Read comma-separated values, gzipped or not, with the label at the end."""
+    path = paths[0]
+    if path.suffix == ".gz":
+        with gzip.open(path, "rt", encoding="ascii") as file:
+            table = np.loadtxt(file, delimiter=",")
+    else:
+        table = np.loadtxt(path, delimiter=",")
+    return compact(table[:, :-1]), table[:, -1].astype(np.int64)
+
+
+def gisette(paths: Sequence[Path]) -> Parsed:
+    """Read the training and validation parts of Gisette: data, labels, data, labels."""
+    data = np.vstack([np.loadtxt(path, ndmin=2) for path in paths[0::2]])
+    labels = [np.loadtxt(path, dtype=np.int64, ndmin=1) for path in paths[1::2]]
+    return compact(data), np.concatenate(labels)
+
+
+def pgm_folders(paths: Sequence[Path]) -> Parsed:
+    """Read grey images, one folder per class, pixels column by column."""
+    pixels = [np.asarray(_image(path).convert("L")).ravel(order="F") for path in paths]
+    return np.stack(pixels), np.array([_class_folder(path) for path in paths])
+
+
+def _class_folder(path: Path) -> str:
+    # The faces lie in 1a/ or, as distributed, in 1a/face/.
+    parent = path.parent
+    return parent.parent.name if parent.name == "face" else parent.name
+
+
+def jpeg_folder(paths: Sequence[Path]) -> Parsed:
+    """Read colour images in file order, a fixed number per class, and resize them."""
+    pixels = [
+        np.asarray(_image(path).convert("RGB").resize(FLOWER_SIZE)).ravel()
+        for path in paths
+    ]
+    return np.stack(pixels), np.arange(len(paths)) // FLOWERS_PER_CLASS
+
+
+def _image(path: Path) -> Any:
+    pillow = import_optional(
+        "PIL.Image", needed_for="reading images", install="mdec[data]"
+    )
+    return pillow.open(path)
+
+
+FORMATS: dict[str, Callable[[Sequence[Path]], Parsed]] = {
+    "gene_table": gene_table,
+    "mat": mat,
+    "mat_label_first": mat_label_first,
+    "one_hot_csv": one_hot_csv,
+    "csv_label_last": csv_label_last,
+    "gisette": gisette,
+    "pgm_folders": pgm_folders,
+    "jpeg_folder": jpeg_folder,
+}

@@ -1,0 +1,112 @@
+"""The numbers that the paper published, and the distance from them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+
+from mdec.experiments.summary import ScoreTable
+
+
+def published_table(
+    metric: str,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+) -> ScoreTable:
+    """Return what the paper published.
+
+    Parameters
+    ----------
+    metric : str
+        "nmi_max", "ari" or "seconds".
+    datasets, methods : sequence of str, default=None
+        Rows and columns; None takes the paper's.
+
+    Returns
+    -------
+    ScoreTable
+        With "-" where the paper has no number.
+
+    Examples
+    --------
+    >>> table = published_table("nmi_max", ["DS-30"], ["SPCE", "MDEC-HC"])
+    >>> float(table.mean[0, 1]), str(table.status[0, 0])
+    (77.58, 'OM')
+    """
+    text = (resources.files("mdec.studies") / "published.csv").read_text("utf-8")
+    rows = [r for r in csv.DictReader(text.splitlines()) if r["metric"] == metric]
+    found = {(r["dataset"], r["method"]): (r["mean"], r["std"]) for r in rows}
+    chosen = tuple(datasets or dict.fromkeys(r["dataset"] for r in rows))
+    columns = tuple(methods or dict.fromkeys(r["method"] for r in rows))
+    shape = len(chosen), len(columns)
+    mean, std = np.full(shape, np.nan), np.full(shape, np.nan)
+    status = np.full(shape, "-", dtype="<U16")
+    for i, dataset in enumerate(chosen):
+        for j, method in enumerate(columns):
+            value, spread = found.get((dataset, method), ("-", ""))
+            if value in ("OM", "-"):
+                status[i, j] = value
+            else:
+                mean[i, j], status[i, j] = float(value), ""
+                std[i, j] = float(spread) if spread else np.nan
+    counts = np.where(np.isnan(mean), 0, 100)
+    return ScoreTable(metric, chosen, columns, mean, std, counts, status)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a method is from its published scores.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    n_datasets : int
+        Datasets with both numbers.
+    mean, mean_absolute : float
+        Of ours less the published, over these datasets.
+    far : tuple of (str, float)
+        Datasets off by more than 3 points and two published standard deviations.
+    """
+
+    method: str
+    n_datasets: int
+    mean: float
+    mean_absolute: float
+    far: tuple[tuple[str, float], ...]
+
+
+def compare(table: ScoreTable) -> list[Difference]:
+    """Return the differences between a table and the paper's, method by method.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Scores of "nmi_max" or "ari".
+
+    Returns
+    -------
+    list of Difference
+        For the methods that the paper has.
+    """
+    published = published_table(table.metric, table.datasets, table.methods)
+    gaps = table.mean - published.mean
+    limits = np.maximum(3.0, 2.0 * published.std)
+    found = []
+    for j, method in enumerate(table.methods):
+        both = np.flatnonzero(~np.isnan(gaps[:, j]))
+        if both.size == 0:
+            continue
+        gap = gaps[both, j]
+        far = tuple(
+            (table.datasets[i], float(gaps[i, j]))
+            for i in both
+            if abs(gaps[i, j]) > limits[i, j]
+        )
+        size = float(np.abs(gap).mean())
+        found.append(Difference(method, both.size, float(gap.mean()), size, far))
+    return found

@@ -1,0 +1,171 @@
+"""Methods in order: ranks over datasets, and tests of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from mdec.experiments.summary import ScoreTable
+
+Array = NDArray[np.floating]
+
+
+def ranks(table: ScoreTable, ties: str = "min") -> Array:
+    """Return the position of each method on each dataset, 1 for the best.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Scores.
+    ties : {"min", "average"}
+        Equal scores share the better position, as in the paper, or the mean one, as
+        in the tests.
+
+    Returns
+    -------
+    ndarray of shape (n_datasets, n_methods)
+        A method without a score comes last.
+    """
+    scores = table.mean if not table.lower_is_better else -table.mean
+    # Equal as printed is equal, as in the paper.
+    scores = np.where(np.isnan(scores), -np.inf, np.round(scores, 2))
+    return np.array([stats.rankdata(-row, method=ties) for row in scores])
+
+
+def average_score(table: ScoreTable) -> Array:
+    """Return the mean score of each method.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Scores.
+
+    Returns
+    -------
+    ndarray of shape (n_methods,)
+        NaN for a method that lacks a dataset, as in the paper.
+    """
+    means: Array = table.mean.mean(axis=0)
+    return means
+
+
+def average_rank(table: ScoreTable) -> Array:
+    """Return the mean position of each method.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Scores.
+
+    Returns
+    -------
+    ndarray of shape (n_methods,)
+        From 1; equal scores share the better position, as in the paper.
+    """
+    means: Array = ranks(table).mean(axis=0)
+    return means
+
+
+def top_counts(table: ScoreTable, n: int = 3) -> NDArray[np.int64]:
+    """Return on how many datasets each method is among the first.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Scores.
+    n : int, default=3
+        Positions that count.
+
+    Returns
+    -------
+    ndarray of shape (n_methods,)
+        Numbers of datasets.
+    """
+    return (ranks(table) <= n).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """Friedman's test of equal ranks and Nemenyi's critical difference.
+
+    Attributes
+    ----------
+    statistic, p_value : float
+        Friedman's chi-square; NaN for fewer than three methods or two datasets.
+    critical_difference : float
+        Two methods whose mean ranks differ by less cannot be told apart.
+    alpha : float
+        Level of the critical difference.
+    n_datasets : int
+        Datasets ranked.
+    mean_ranks : ndarray of shape (n_methods,)
+        With equal scores sharing their mean position.
+    """
+
+    statistic: float
+    p_value: float
+    critical_difference: float
+    alpha: float
+    n_datasets: int
+    mean_ranks: Array
+
+
+def rank_test(table: ScoreTable, alpha: float = 0.05) -> RankTest:
+    r"""Test whether the methods differ in their ranks.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Scores.
+    alpha : float, default=0.05
+        Level.
+
+    Returns
+    -------
+    RankTest
+        The test.
+
+    Notes
+    -----
+    Nemenyi: :math:`CD = q_\alpha \sqrt{k (k + 1) / (6 N)}` for k methods on N
+    datasets, with :math:`q_\alpha` the studentised range over :math:`\sqrt 2`.
+    """
+    positions = ranks(table, ties="average")
+    n_datasets, n_methods = positions.shape
+    statistic = p_value = float("nan")
+    if n_methods >= 3 and n_datasets >= 2 and np.ptp(positions):
+        statistic, p_value = map(float, stats.friedmanchisquare(*positions.T))
+    difference = nemenyi_critical_difference(n_methods, n_datasets, alpha)
+    means = positions.mean(axis=0)
+    return RankTest(statistic, p_value, difference, alpha, n_datasets, means)
+
+
+def nemenyi_critical_difference(
+    n_methods: int, n_datasets: int, alpha: float = 0.05
+) -> float:
+    r"""Return the difference of mean ranks that is significant at a level.
+
+    Parameters
+    ----------
+    n_methods, n_datasets : int
+        What was ranked, and on how many datasets.
+    alpha : float, default=0.05
+        Level.
+
+    Returns
+    -------
+    float
+        Nemenyi's critical difference, see `rank_test`; NaN for a single method.
+
+    Examples
+    --------
+    >>> round(nemenyi_critical_difference(5, 10), 3)  # q = 2.728
+    1.929
+    """
+    if n_methods < 2:
+        return float("nan")
+    q = stats.studentized_range.ppf(1.0 - alpha, n_methods, np.inf) / np.sqrt(2.0)
+    return float(q * np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets)))

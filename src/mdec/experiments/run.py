@@ -1,0 +1,286 @@
+"""Execute a study: hand groups to worker processes, append what they report."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mdec.datasets import fetch_dataset
+from mdec.experiments.plan import Group, Run, plan_groups
+from mdec.experiments.process import Worker
+from mdec.experiments.records import (
+    OK,
+    Journal,
+    Record,
+    read_records,
+    run_key,
+)
+from mdec.experiments.study import DatasetSpec, Study
+from mdec.experiments.worker import dataset_record
+
+Notify = Callable[["Progress"], None]
+
+
+@dataclass
+class Progress:
+    """How far a study is.
+
+    Attributes
+    ----------
+    n_runs, n_done : int
+        Runs of the study, and those with a record.
+    n_failed : int
+        Runs of this session that gave no labels.
+    last : str
+        The latest run, in words.
+    eta : float or None
+        Seconds to the end at the present pace.
+    unavailable : dict
+        Datasets that could not be had, and why.
+    """
+
+    n_runs: int = 0
+    n_done: int = 0
+    n_failed: int = 0
+    last: str = ""
+    eta: float | None = None
+    unavailable: dict[str, str] = field(default_factory=dict)
+
+
+def run_study(
+    study: Study,
+    path: str | os.PathLike[str],
+    *,
+    n_jobs: int = 1,
+    retry: bool = False,
+    offline: bool = False,
+    notify: Notify | None = None,
+) -> Progress:
+    """Run what a study asks for and the records do not hold yet.
+
+    Parameters
+    ----------
+    study : Study
+        From `read_study`.
+    path : path-like
+        File of records; it grows by one line for each run.
+    n_jobs : int, default=1
+        Groups executed at the same time, each in a process of its own; changes no
+        label.
+    retry : bool, default=False
+        Repeat runs whose record holds no labels.
+    offline : bool, default=False
+        Use only datasets that are on disk.
+    notify : callable, default=None
+        Called with the `Progress` after each run.
+
+    Returns
+    -------
+    Progress
+        The state at the end.
+
+    Notes
+    -----
+    ``limits.seconds_per_run`` bounds the making of an ensemble and each method;
+    ``limits.seconds_total`` bounds the call, after which it can be called again;
+    ``limits.memory_gb`` bounds what a worker allocates, on Linux.
+    """
+    target = Path(path)
+    store = read_records(target)
+    done = {key for key, run in store.runs.items() if run["status"] == OK or not retry}
+    progress = Progress()
+    with Journal(target) as journal:
+        if store.study != study.text:
+            journal.append({"record": "study", "study": study.text})
+        for spec in study.datasets:
+            _prepare(spec, store.datasets, journal, progress, offline)
+        groups = [
+            group
+            for group in plan_groups(study)
+            if group.dataset.name not in progress.unavailable
+        ]
+        progress.n_runs = sum(len(group.runs) for group in groups)
+        pending = [left for g in groups if (left := _pending(g, done)).runs]
+        progress.n_done = progress.n_runs - sum(len(g.runs) for g in pending)
+        _Dispatcher(study, pending, journal, progress, notify).work(n_jobs)
+    return progress
+
+
+def _prepare(
+    spec: DatasetSpec,
+    known: dict[str, Record],
+    journal: Journal,
+    progress: Progress,
+    offline: bool,
+) -> None:
+    """Make sure that a dataset is on disk and its classes are in the records."""
+    try:
+        if spec.kind != "file":
+            fetch_dataset(spec.source, download=not offline)
+        if spec.name not in known:
+            journal.append(dataset_record(spec.name, spec.source, spec.target))
+    except (OSError, ValueError, ImportError) as error:
+        progress.unavailable[spec.name] = str(error)
+
+
+def _pending(group: Group, done: set[str]) -> Group:
+    left = tuple(run for run in group.runs if run_key(_names(group, run)) not in done)
+    return replace(group, runs=left)
+
+
+def _names(group: Group, run: Run) -> Record:
+    # Through JSON, since that is what the keys of records went through.
+    names: Record = {
+        "dataset": group.dataset.name,
+        "method": run.method,
+        "generator_parameters": run.generator_parameters,
+        "parameters": run.parameters,
+        "repetition": group.repetition,
+    }
+    through: Record = json.loads(json.dumps(names))
+    return through
+
+
+def group_message(study: Study, group: Group) -> Record:
+    """Return a group as the worker reads it."""
+    function = None
+    if group.generator is not None:
+        function = study.generators[group.generator][0]
+    return {
+        "study": study.name,
+        "dataset": group.dataset.name,
+        "source": group.dataset.source,
+        "target": group.dataset.target,
+        "repetition": group.repetition,
+        "generator": group.generator,
+        "generator_function": function,
+        "parameters": group.parameters,
+        "seed": group.seed,
+        "runs": [
+            {
+                "method": run.method,
+                "function": study.methods[run.method].function,
+                "generator_parameters": run.generator_parameters,
+                "parameters": run.parameters,
+                "seed": run.seed,
+            }
+            for run in group.runs
+        ],
+    }
+
+
+class _Dispatcher:
+    """Feeds workers, one thread each, and writes what they send."""
+
+    def __init__(
+        self,
+        study: Study,
+        groups: Sequence[Group],
+        journal: Journal,
+        progress: Progress,
+        notify: Notify | None,
+    ) -> None:
+        self._study = study
+        self._groups = list(reversed(groups))
+        self._journal = journal
+        self._progress = progress
+        self._notify = notify
+        self._lock = threading.Lock()
+        self._workers: list[Worker] = []
+        self._spent: defaultdict[str, list[float]] = defaultdict(list)
+        self._stopped = False
+        total = study.limits.get("seconds_total")
+        self._end = time.monotonic() + total if total else float("inf")
+
+    def work(self, n_jobs: int) -> None:
+        n_workers = max(1, min(n_jobs, len(self._groups)))
+        with ThreadPoolExecutor(n_workers) as pool:
+            served = [pool.submit(self._serve, n_workers) for _ in range(n_workers)]
+            try:
+                for future in served:
+                    future.result()
+            finally:  # an interrupt ends the workers too
+                self._stopped = True
+                for worker in self._workers:
+                    worker.kill()
+
+    def _serve(self, n_workers: int) -> None:
+        worker = Worker(self._study)
+        with self._lock:
+            self._workers.append(worker)
+        try:
+            while (group := self._next()) is not None:
+                worker.ensure_started()
+                start = time.monotonic()
+                while group.runs:
+                    group = self._execute(worker, group)
+                with self._lock:
+                    self._spent[group.dataset.name].append(time.monotonic() - start)
+                    self._progress.eta = self._remaining() / n_workers
+        finally:
+            worker.close()
+
+    def _next(self) -> Group | None:
+        with self._lock:
+            late = time.monotonic() > self._end
+            if not self._groups or self._stopped or late:
+                return None
+            return self._groups.pop()
+
+    def _execute(self, worker: Worker, group: Group) -> Group:
+        """Run a group; return what is left of it if the worker had to be ended."""
+        message = group_message(self._study, group)
+        stage: int | str = "generation"
+        for answer in worker.execute(message):
+            if "record" in answer:
+                self._take(answer)
+            else:
+                stage = answer["stage"]
+        if stage == "done" or self._stopped:
+            return replace(group, runs=())
+        status, reason = worker.cause_of_death()
+        hit = group.runs if stage == "generation" else group.runs[int(stage) :][:1]
+        for run in hit:
+            self._take(_lost_record(message, group, run, status, reason))
+        left = () if stage == "generation" else group.runs[int(stage) + 1 :]
+        return replace(group, runs=left)
+
+    def _take(self, record: Record) -> None:
+        with self._lock:
+            self._journal.append(record)
+            self._progress.n_done += 1
+            self._progress.n_failed += record["status"] != OK
+            self._progress.last = (
+                f"{record['dataset']} {record['method']} "
+                f"#{record['repetition'] + 1}: {record['status']}"
+            )
+            if self._notify is not None:
+                self._notify(self._progress)
+
+    def _remaining(self) -> float:
+        """Return the expected work of the waiting groups, by dataset where known."""
+        means = {name: sum(s) / len(s) for name, s in self._spent.items()}
+        overall = sum(means.values()) / len(means)
+        return sum(means.get(g.dataset.name, overall) for g in self._groups)
+
+
+def _lost_record(
+    message: Record, group: Group, run: Run, status: str, reason: str
+) -> Record:
+    return {
+        "record": "run",
+        "study": message["study"],
+        **_names(group, run),
+        "generator": group.generator,
+        "generator_seed": group.seed,
+        "seed": run.seed,
+        "status": status,
+        "message": reason,
+    }

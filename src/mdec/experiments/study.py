@@ -1,0 +1,317 @@
+"""Study files: read, checked and completed."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from mdec.datasets import dataset_info, list_datasets
+from mdec.experiments.methods import GENERATORS, METHODS, Method
+
+Parameters = dict[str, Any]
+
+# The name of all thirty datasets in a study.
+PAPER = "paper"
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset of a study.
+
+    Attributes
+    ----------
+    name : str
+        What the records call it; part of every seed.
+    source : str
+        Id in the registry, or a path.
+    kind : str
+        Its kind in the registry; "file" for a path.
+    target : str or None
+        Column of the classes in a file.
+    """
+
+    name: str
+    source: str
+    kind: str
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study file, read and completed.
+
+    Attributes
+    ----------
+    name, title : str
+        The name is part of every seed.
+    datasets : tuple of DatasetSpec
+        What to cluster.
+    methods : dict
+        Name to `Method`, in the order of the tables.
+    generators : dict
+        Name to a pair of function and parameters.
+    grid : dict
+        Values of the parameters of generators and of methods.
+    repetitions : dict
+        Counts: "default", and by dataset, kind of dataset or method.
+    limits : dict
+        seconds_per_run, memory_gb, seconds_total.
+    report : dict
+        What the report shows.
+    text : dict
+        The file as it was read.
+    folder : str
+        Folder of the study file, from which paths and modules are found.
+    """
+
+    name: str
+    title: str
+    datasets: tuple[DatasetSpec, ...]
+    methods: dict[str, Method]
+    generators: dict[str, tuple[str, Parameters]]
+    grid: dict[str, dict[str, list[Any]]]
+    repetitions: dict[str, int]
+    limits: dict[str, float]
+    report: dict[str, Any]
+    text: dict[str, Any] = field(repr=False)
+    folder: str = ""
+
+
+def study_names() -> list[str]:
+    """Return the names of the studies that come with the package.
+
+    Returns
+    -------
+    list of str
+        Each can be given to `read_study`.
+    """
+    folder = resources.files("mdec.studies")
+    return sorted(
+        item.name.removesuffix(".toml")
+        for item in folder.iterdir()
+        if item.name.endswith(".toml")
+    )
+
+
+def read_study(source: str | os.PathLike[str]) -> Study:
+    """Read a study file, or a study that comes with the package.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A path that ends in .toml, or a name.
+
+    Returns
+    -------
+    Study
+        Checked and completed.
+
+    Examples
+    --------
+    >>> read_study("quick").repetitions["default"]
+    3
+    """
+    path = Path(source)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no study file {path}; check the path.")
+        content, folder = path.read_text(encoding="utf-8"), path.resolve().parent
+    elif str(source) in study_names():
+        name = f"{source}.toml"
+        content = (resources.files("mdec.studies") / name).read_text(encoding="utf-8")
+        folder = Path.cwd()
+    else:
+        raise ValueError(
+            f"there is no study {str(source)!r}; give a path that ends in .toml, or "
+            f"one of {', '.join(study_names())}."
+        )
+    try:
+        text = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the study {source} is not valid TOML: {error}.") from error
+    return make_study(text, folder)
+
+
+_KEYS = {
+    "": "name title datasets methods generators parameters repetitions limits report",
+    "parameters": "generator method",
+    "limits": "seconds_per_run seconds_total memory_gb",
+    "report": "metrics times published critical_difference curves bars",
+}
+
+
+def _check_keys(text: dict[str, Any]) -> None:
+    for part, allowed in _KEYS.items():
+        table = text.get(part, {}) if part else text
+        unknown = sorted(set(table) - set(allowed.split()))
+        if unknown:
+            where = f"[{part}] of a study" if part else "a study"
+            raise ValueError(
+                f"{where} has no {', '.join(unknown)}; it has "
+                f"{', '.join(allowed.split())}."
+            )
+    for key in ("name", "datasets", "methods"):
+        if not text.get(key):
+            raise ValueError(f"the study names no {key}; add {key} = ... to it.")
+
+
+def _distinct(names: Sequence[str], what: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"the study has two {what} called {twice[0]!r}; give one another name."
+        )
+
+
+def make_study(text: dict[str, Any], folder: str | os.PathLike[str] = "") -> Study:
+    """Return the study that a parsed study file describes.
+
+    Parameters
+    ----------
+    text : dict
+        The content of the file.
+    folder : path-like
+        Where its paths and modules are found.
+
+    Returns
+    -------
+    Study
+        Checked and completed.
+    """
+    _check_keys(text)
+    # A dataset may be named twice, by its id and by its kind.
+    datasets = tuple(dict.fromkeys(_datasets(text["datasets"], Path(folder))))
+    methods = [_method(entry) for entry in text["methods"]]
+    _distinct([spec.name for spec in datasets], "datasets")
+    _distinct([name for name, _ in methods], "methods")
+    grid = text.get("parameters", {})
+    repetitions = text.get("repetitions", 1)
+    return Study(
+        name=text["name"],
+        title=text.get("title", text["name"]),
+        datasets=datasets,
+        methods=dict(methods),
+        generators=_generators(text.get("generators", {})),
+        grid={key: dict(grid.get(key, {})) for key in ("generator", "method")},
+        repetitions=(
+            {"default": repetitions}
+            if isinstance(repetitions, int)
+            else {"default": 1, **repetitions}
+        ),
+        limits=text.get("limits", {}),
+        report=text.get("report", {}),
+        text=text,
+        folder=str(folder),
+    )
+
+
+def narrow(
+    study: Study,
+    *,
+    datasets: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    repetitions: int | None = None,
+) -> Study:
+    """Return a part of a study; what is left keeps its seeds.
+
+    Parameters
+    ----------
+    study : Study
+        The whole.
+    datasets : sequence of str
+        Ids, names or kinds of datasets; empty for all.
+    methods : sequence of str
+        Names of methods; empty for all.
+    repetitions : int, default=None
+        At most so many of each; None for as many as the study says.
+
+    Returns
+    -------
+    Study
+        The part.
+    """
+    unknown = [name for name in methods if name not in study.methods]
+    if unknown:
+        raise ValueError(
+            f"the study {study.name} has no method {unknown[0]!r}; it has "
+            f"{', '.join(study.methods)}."
+        )
+    named = [spec.name for spec in study.datasets]
+    wanted: set[str] = set()
+    for entry in datasets:
+        found = [entry] if entry in named else _names(entry, Path(study.folder))
+        wanted.update(found)
+    chosen = [spec for spec in study.datasets if not datasets or spec.name in wanted]
+    if not chosen:
+        raise ValueError(
+            f"the study {study.name} has none of {', '.join(datasets)}; it has "
+            f"{', '.join(named)}."
+        )
+    counts = study.repetitions
+    if repetitions is not None:
+        counts = {name: min(repetitions, count) for name, count in counts.items()}
+    return replace(
+        study,
+        datasets=tuple(chosen),
+        methods={k: m for k, m in study.methods.items() if not methods or k in methods},
+        repetitions=counts,
+    )
+
+
+def _datasets(entries: list[Any], folder: Path) -> Iterator[DatasetSpec]:
+    kinds = {info.kind for info in list_datasets()} | {"built-in"}
+    for entry in entries:
+        if isinstance(entry, dict):
+            path = folder / entry["path"]
+            name = entry.get("name", path.stem)
+            yield DatasetSpec(name, str(path), "file", entry.get("target"))
+        elif entry == PAPER or entry in kinds:
+            chosen = list_datasets(None if entry == PAPER else entry)
+            yield from (DatasetSpec(info.id, info.id, info.kind) for info in chosen)
+        else:
+            info = dataset_info(entry)
+            yield DatasetSpec(info.id, info.id, info.kind)
+
+
+def _names(entry: str, folder: Path) -> list[str]:
+    return [spec.name for spec in _datasets([entry], folder)]
+
+
+def _method(entry: Any) -> tuple[str, Method]:
+    if isinstance(entry, str):
+        if entry not in METHODS:
+            raise ValueError(
+                f"there is no method {entry!r}; it is one of {', '.join(METHODS)}, or "
+                'a table with name and function = "module:function".'
+            )
+        return entry, METHODS[entry]
+    if "function" in entry:
+        base = Method(entry["function"], entry.get("generator"), {})
+    elif entry.get("method", entry.get("name")) in METHODS:
+        base = METHODS[entry.get("method", entry["name"])]
+    else:
+        raise ValueError(
+            f'the method {entry.get("name")!r} needs function = "module:function".'
+        )
+    parameters = {**base.parameters, **entry.get("parameters", {})}
+    return entry["name"], Method(base.function, base.generator, parameters)
+
+
+def _generators(tables: dict[str, Any]) -> dict[str, tuple[str, Parameters]]:
+    made: dict[str, tuple[str, Parameters]] = {
+        name: (function, {}) for name, function in GENERATORS.items()
+    }
+    for name, table in tables.items():
+        parameters = dict(table)
+        function = parameters.pop("function", GENERATORS.get(name))
+        if function is None:
+            raise ValueError(
+                f'the generator {name!r} needs function = "module:function".'
+            )
+        made[name] = function, parameters
+    return made

@@ -1,0 +1,264 @@
+"""The report of a study: tables, figures and pages in one folder."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from mdec._optional import import_optional
+from mdec.experiments.published import compare, published_table
+from mdec.experiments.ranking import average_rank, average_score, rank_test, top_counts
+from mdec.experiments.records import OK, Store
+from mdec.experiments.summary import (
+    METRIC_TITLES,
+    ScoreTable,
+    failures,
+    long_rows,
+    score_table,
+    swept_parameters,
+)
+from mdec.report import figures as drawn
+from mdec.report.rank_diagram import CriticalDifferenceDisplay
+from mdec.report.tables import RENDERERS, Rows, caption, plain_rows, score_rows
+
+_PUBLISHED = ("nmi_max", "ari", "seconds")
+
+
+@dataclass
+class Figure:
+    """A figure of the report, as file name, caption and drawing."""
+
+    name: str
+    caption: str
+    drawing: Any
+
+
+@dataclass
+class Section:
+    """A part of the report.
+
+    Attributes
+    ----------
+    name, heading, text : str
+        File name of its table, title, and a line under it.
+    headers, rows : sequence
+        The table; no headers, no table.
+    figures : list of Figure
+        Drawn under the table.
+    tables : dict
+        The table as text, by format.
+    """
+
+    name: str
+    heading: str
+    text: str = ""
+    headers: Sequence[str] = ()
+    rows: Rows = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """The table as text, by format."""
+        if not self.headers:
+            return {}
+        return {kind: show(self.headers, self.rows) for kind, show in RENDERERS.items()}
+
+
+def write_report(
+    store: Store,
+    folder: str | os.PathLike[str],
+    *,
+    metrics: Sequence[str] = (),
+    published: bool | None = None,
+    with_figures: bool = True,
+) -> list[Path]:
+    """Write the report of a study from its records.
+
+    Parameters
+    ----------
+    store : Store
+        From `read_records`.
+    folder : path-like
+        Where to write report.md, report.html, scores.csv, tables/ and figures/.
+    metrics : sequence of str
+        Scores to show; empty for those that the study asks for.
+    published : bool, default=None
+        Print the paper's numbers and the differences; None as the study says.
+    with_figures : bool, default=True
+        Draw figures, which needs matplotlib.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    if not store.runs:
+        raise ValueError("there are no runs in these records yet; run the study first.")
+    jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
+    asked = store.study.get("report", {})
+    chosen = tuple(metrics or asked.get("metrics", ("nmi_max", "ari")))
+    beside = asked.get("published", False) if published is None else published
+    sections = list(_sections(store, chosen, beside, with_figures))
+    target = Path(folder)
+    written = [_write(target / "scores.csv", _as_csv(long_rows(store, chosen)))]
+    for section in sections:
+        for kind, text in section.tables.items():
+            written.append(_write(target / "tables" / f"{section.name}.{kind}", text))
+        for figure in section.figures:
+            (target / "figures").mkdir(parents=True, exist_ok=True)
+            path = target / "figures" / figure.name
+            written += drawn.save_figure(figure.drawing, path)
+    content = {
+        "title": store.study.get("title", store.study["name"]),
+        "origin": _origin(store),
+        "sections": sections,
+    }
+    for kind in ("md", "html"):
+        template = resources.files("mdec.report") / "templates" / f"study.{kind}"
+        environment = jinja2.Environment(autoescape=kind == "html")
+        page = environment.from_string(template.read_text("utf-8")).render(content)
+        written.append(_write(target / f"report.{kind}", page))
+    return written
+
+
+def _sections(
+    store: Store, metrics: Sequence[str], beside: bool, with_figures: bool
+) -> Iterator[Section]:
+    asked = store.study.get("report", {})
+    for metric in metrics:
+        table = score_table(store, metric)
+        section = _score_section(store, table, beside)
+        if with_figures:
+            section.figures = list(_figures(store, table, asked))
+        yield section
+    if asked.get("times"):
+        yield _score_section(store, score_table(store, "seconds"), beside)
+    lost = failures(store)
+    if lost:
+        headers = ["dataset", "method", "status", "runs", "reason"]
+        rows = [
+            [e["dataset"], e["method"], e["status"], e["runs"], e["message"]]
+            for e in lost
+        ]
+        yield Section("failures", "Runs without labels", "", headers, plain_rows(rows))
+
+
+def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
+    title = METRIC_TITLES[table.metric]
+    if swept_parameters(store.study):
+        return Section(
+            table.metric,
+            title,
+            f"Means over {len(table.datasets)} datasets, of "
+            f"{int(table.counts.sum())} runs.",
+            ["method", "average score", "average rank", "top three"],
+            _average_rows(table),
+        )
+    known = beside and table.metric in _PUBLISHED
+    published = published_table(table.metric) if known else None
+    text = caption(table)
+    if not table.lower_is_better and len(table.methods) > 2:
+        text += f" {_test_sentence(table)}"
+    if published is not None and not table.lower_is_better:
+        text += f" {_comparison_sentence(table)}"
+    headers = ["dataset", *table.methods]
+    rows = score_rows(table, published)
+    return Section(table.metric, title, text, headers, rows)
+
+
+def _average_rows(table: ScoreTable) -> Rows:
+    means, positions, top = average_score(table), average_rank(table), top_counts(table)
+    rows = zip(table.methods, means, positions, top, strict=True)
+    return plain_rows([[m, f"{s:.2f}", f"{r:.2f}", int(t)] for m, s, r, t in rows])
+
+
+def _test_sentence(table: ScoreTable) -> str:
+    test = rank_test(table)
+    if test.p_value != test.p_value:  # NaN: nothing to test
+        return "Too few datasets or methods for a test of the ranks."
+    return (
+        f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
+        f"{test.p_value:.2g}; Nemenyi's critical difference at {test.alpha:g} is "
+        f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets."
+    )
+
+
+def _comparison_sentence(table: ScoreTable) -> str:
+    found = compare(table)
+    if not found:
+        return "The paper has none of these numbers."
+    sizes = ", ".join(f"{d.method} {d.mean_absolute:.2f}" for d in found)
+    far = [f"{d.method} {name} {gap:+.2f}" for d in found for name, gap in d.far]
+    return (
+        f"Mean absolute difference from the paper: {sizes}. Off by more than 3 points "
+        f"and two published standard deviations: {', '.join(far) or 'none'}."
+    )
+
+
+def _figures(
+    store: Store, table: ScoreTable, asked: dict[str, Any]
+) -> Iterator[Figure]:
+    metric, title = table.metric, METRIC_TITLES[table.metric]
+    if asked.get("critical_difference") and len(table.methods) > 2:
+        display = CriticalDifferenceDisplay.from_table(table)
+        yield Figure(
+            f"{metric}_ranks",
+            f"Mean ranks by {title}; bars join methods that cannot be told apart.",
+            display.plot().figure,
+        )
+    if "curves" in asked:
+        options = {**asked["curves"]}
+        curves = drawn.CurvesDisplay.from_store(store, metric, **options)
+        yield Figure(
+            f"{metric}_curves",
+            f"{title} against {options['label']}, mean over datasets.",
+            drawn.curves_figure(curves, split=options.get("split")),
+        )
+        yield Figure(
+            f"{metric}_datasets",
+            f"{title} against {options['label']}, dataset by dataset.",
+            drawn.grid_figure(store, metric, options),
+        )
+    if "bars" in asked:
+        bars = drawn.BarsDisplay.from_store(store, metric, **asked["bars"])
+        text = f"{title} by {asked['bars']['label']}, mean over datasets."
+        yield Figure(f"{metric}_bars", text, bars.plot().figure)
+
+
+def _origin(store: Store) -> str:
+    runs = list(store.runs.values())
+    n_ok = sum(run["status"] == OK for run in runs)
+    versions = sorted({v["mdec"] for run in runs if (v := run.get("versions"))})
+    processors = sorted({m["processor"] for run in runs if (m := run.get("machine"))})
+    return (
+        f"Study {store.study['name']}: {len(runs)} runs, {n_ok} with labels; mdec "
+        f"{', '.join(versions) or 'unknown'} on {', '.join(processors) or 'unknown'}."
+    )
+
+
+def _as_csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".mdec-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path

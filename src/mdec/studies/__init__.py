@@ -1,0 +1,1 @@
+"""Study files that come with the package, and the numbers that the paper published."""

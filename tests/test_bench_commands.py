@@ -1,0 +1,137 @@
+"""The command line of datasets and studies, and the figures of reports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mdec.experiments.published import published_table
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from mdec.cli import main
+
+
+def _run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    code = end.value.code
+    return code if isinstance(code, int) else 0
+
+
+def test_datasets_commands(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MDEC_DATA", str(tmp_path))
+    assert _run("datasets", "list") == 0
+    listed = capsys.readouterr().out
+    assert all(f"DS-{i} " in listed for i in range(1, 31))
+    assert _run("datasets", "info", "ds11") == 0
+    assert "248 samples, 2526 features, 2 classes" in capsys.readouterr().out
+    assert _run("datasets", "path") == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path)
+
+
+def test_path_prints_the_files(
+    capsys: pytest.CaptureFixture[str], shared: Path
+) -> None:
+    raw = shared / "datasets" / "raw"
+    assert _run("datasets", "path", "DS-26", "--folder", str(raw)) == 0
+    assert Path(capsys.readouterr().out.strip()).name == "data_MF.mat"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["datasets", "info", "DS-31"], "there is no dataset 'DS-31'"),
+        (["datasets", "path", "DS-29"], "put gisette_train.data"),
+        (["bench", "run", "no-such-study"], "there is no study 'no-such-study'"),
+        (["bench", "report", "absent.jsonl"], "there is no file absent.jsonl"),
+    ],
+)
+def test_errors_are_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert _run(*arguments) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("mdec: ")
+    assert sentence in text
+    assert text.count("\n") == 1
+
+
+def test_debug_shows_where_an_error_arises() -> None:
+    with pytest.raises(ValueError, match="DS-31"):
+        main(["datasets", "info", "DS-31", "--debug"])
+
+
+def test_a_missing_extra_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text(
+        "raise ModuleNotFoundError('No module named typer', name='typer')\n"
+    )
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
+    program += "from mdec.cli import main; main(['datasets', 'list'])"
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "mdec: the command line needs the package 'typer'; install it with pip "
+        "install 'mdec[cli]'.\n"
+    )
+
+
+def test_a_study_from_command_to_report(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    study = tmp_path / "sweep.toml"
+    study.write_text(
+        'name = "sweep"\ndatasets = ["wine", "gaussians"]\n'
+        'methods = ["k-means", "Ward", "HDBSCAN"]\n'
+        '[report]\nmetrics = ["nmi_max"]\ncritical_difference = true\ntimes = true\n'
+    )
+    records, folder = tmp_path / "r.jsonl", tmp_path / "report"
+    assert _run("bench", "run", str(study), "--records", str(records)) == 0
+    assert "6 of 6 runs" in capsys.readouterr().out.replace("\n", " ")
+    assert _run("bench", "report", str(records), "--output", str(folder)) == 0
+    assert {p.name for p in (folder / "tables").iterdir()} == {
+        f"{name}.{kind}"
+        for name in ("nmi_max", "seconds")
+        for kind in ("md", "html", "tex")
+    }
+    assert (folder / "figures" / "nmi_max_ranks.svg").read_text().startswith("<?xml")
+    assert (folder / "figures" / "nmi_max_ranks.png").read_bytes()[1:4] == b"PNG"
+    page = (folder / "report.md").read_text()
+    assert "NMI (mutual information over the larger entropy)" in page
+    assert "figures/nmi_max_ranks.svg" in page
+
+
+def test_critical_difference_groups_hold_what_cannot_be_told_apart() -> None:
+    pytest.importorskip("matplotlib")
+    from mdec.report.rank_diagram import CriticalDifferenceDisplay
+
+    display = CriticalDifferenceDisplay.from_table(published_table("nmi_max"))
+    assert display.methods[:3] == ["MDEC-HC", "MDEC-BG", "MDEC-SC"]
+    for first, last in display.groups():
+        spread = display.mean_ranks[last] - display.mean_ranks[first]
+        assert spread <= display.critical_difference
+    together = {
+        (i, j)
+        for first, last in display.groups()
+        for i in range(first, last + 1)
+        for j in range(first, last + 1)
+    }
+    apart = np.abs(display.mean_ranks[:, None] - display.mean_ranks)
+    n_methods = len(display.methods)
+    for i in range(n_methods):
+        for j in range(n_methods):
+            if i != j:
+                alike = apart[i, j] <= display.critical_difference
+                assert alike == ((i, j) in together)
+    texts = [text.get_text() for text in display.plot().texts]
+    assert any("MDEC-HC  2.03" in text for text in texts)

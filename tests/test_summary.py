@@ -1,0 +1,220 @@
+"""Summaries against the numbers that the paper prints, and reports of them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mdec.evaluation import METRICS, clustering_accuracy, purity
+from mdec.experiments.published import compare, published_table
+from mdec.experiments.ranking import (
+    average_rank,
+    average_score,
+    nemenyi_critical_difference,
+    rank_test,
+    ranks,
+    top_counts,
+)
+from mdec.experiments.records import Store, encode_labels
+from mdec.experiments.summary import ScoreTable, score_table
+from mdec.report.document import write_report
+from mdec.report.tables import RENDERERS, score_rows
+
+TABLES = {"nmi_max": "nmi", "ari": "ari"}
+
+
+def _from_csv(path: Path, metric: str) -> ScoreTable:
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    methods = [c for c in rows[0] if c != "dataset" and not c.endswith("_std")]
+    text = np.array([[row[method] for method in methods] for row in rows])
+    status = np.where(text == "OM", "OM", "")
+    mean = np.where(text == "OM", "nan", text).astype(float)
+    names = tuple(row["dataset"] for row in rows)
+    counts = np.full(mean.shape, 100)
+    return ScoreTable(metric, names, tuple(methods), mean, mean * 0, counts, status)
+
+
+def _printed(tex: str, row: str, nth: int) -> list[float]:
+    """Return the numbers of the nth row of that name in the paper's source."""
+    line = re.findall(rf"^{row}\s*&.*$", tex, flags=re.MULTILINE)[nth]
+    cells = re.sub(r"\\textbf\{([^}]*)\}|\\\\", r"\1", line).split("&")[1:]
+    return [float("nan") if c.strip() == "-" else float(c) for c in cells]
+
+
+@pytest.mark.parametrize(("metric", "nth"), [("nmi_max", 0), ("ari", 1)])
+def test_summary_rows_are_those_that_the_paper_prints(
+    shared: Path, metric: str, nth: int
+) -> None:
+    tex = (shared / "paper" / "mdec.tex").read_text()
+    table = _from_csv(shared / "paper" / f"table_{TABLES[metric]}.csv", metric)
+    scores, positions = (
+        _printed(tex, r"Avg\. score", nth),
+        _printed(tex, r"Avg\. rank", nth),
+    )
+    np.testing.assert_array_equal(np.round(average_score(table), 2), scores)
+    np.testing.assert_array_equal(np.round(average_rank(table), 2), positions)
+
+
+def test_top_three_counts_are_those_of_the_text(shared: Path) -> None:
+    nmi = _from_csv(shared / "paper" / "table_nmi.csv", "nmi_max")
+    ari = _from_csv(shared / "paper" / "table_ari.csv", "ari")
+    assert top_counts(nmi)[-3:].tolist() == [26, 27, 25]
+    assert top_counts(nmi)[nmi.methods.index("SPCE")] == 7
+    assert top_counts(ari)[-3:].tolist() == [28, 25, 25]
+    assert np.sort(top_counts(ari))[-4] == 4
+    assert top_counts(nmi, 1)[nmi.methods.index("MDEC-HC")] == 16
+    assert top_counts(nmi, 1)[nmi.methods.index("SPCE")] == 5
+
+
+def test_published_numbers_are_those_of_the_tables(shared: Path) -> None:
+    for metric, name in (*TABLES.items(), ("seconds", "time")):
+        expected = _from_csv(shared / "paper" / f"table_{name}.csv", metric)
+        table = published_table(metric)
+        assert (table.datasets, table.methods) == (expected.datasets, expected.methods)
+        np.testing.assert_array_equal(table.mean, expected.mean)
+        np.testing.assert_array_equal(table.status, expected.status)
+
+
+def _table(mean: list[list[float]]) -> ScoreTable:
+    scores = np.array(mean)
+    status = np.where(np.isnan(scores), "OM", "")
+    n_rows, n_columns = scores.shape
+    return ScoreTable(
+        "ari",
+        tuple(f"d{i}" for i in range(n_rows)),
+        tuple("ABCDEFGH"[:n_columns]),
+        scores,
+        np.zeros_like(scores),
+        np.where(np.isnan(scores), 0, 5),
+        status,
+    )
+
+
+def test_ties_share_the_better_place_and_the_lost_come_last() -> None:
+    table = _table([[50.0, 50.0, 20.0, np.nan], [1.0, 2.0, 3.0, 4.0]])
+    assert ranks(table).tolist() == [[1, 1, 3, 4], [4, 3, 2, 1]]
+    assert ranks(table, "average")[0].tolist() == [1.5, 1.5, 3, 4]
+    assert np.isnan(average_score(table)[3])
+    assert top_counts(table, 1).tolist() == [1, 1, 0, 1]
+
+
+def test_differences_from_the_paper() -> None:
+    paper = published_table("nmi_max", ["DS-1", "DS-2", "DS-3"], ["MDEC-HC", "SPCE"])
+    ours = paper.mean.copy()
+    ours[:, 0] += [1.0, -7.0, 0.0]  # DS-2: published 45.23 with deviation 3.35
+    ours[0, 1] = np.nan
+    table = ScoreTable(
+        paper.metric,
+        paper.datasets,
+        paper.methods,
+        ours,
+        *list(vars(paper).values())[4:],
+    )
+    mdec, spce = compare(table)
+    assert (mdec.n_datasets, mdec.mean, mdec.mean_absolute) == pytest.approx(
+        (3, -2.0, 8.0 / 3.0)
+    )
+    assert [name for name, _ in mdec.far] == ["DS-2"]
+    assert (spce.n_datasets, spce.far) == (2, ())
+
+
+def test_times_rank_the_other_way_round() -> None:
+    table = _table([[3.0, 1.0, 2.0]])
+    slow = ScoreTable("seconds", *list(vars(table).values())[1:])
+    assert ranks(slow).tolist() == [[3, 1, 2]]
+
+
+def test_friedman_is_scipys_and_nemenyi_is_the_textbooks() -> None:
+    scores = np.random.default_rng(3).normal(size=(10, 4))
+    test = rank_test(_table(np.round(100 * scores, 2).tolist()))
+    expected = stats.friedmanchisquare(*scores.T)
+    assert test.statistic == pytest.approx(expected.statistic)
+    assert test.p_value == pytest.approx(expected.pvalue)
+    # Demsar, JMLR 7, 2006, table 5a: q at 0.05 for 2 to 10 classifiers.
+    q = [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]
+    for k, value in enumerate(q, 2):
+        expected_cd = value * np.sqrt(k * (k + 1) / (6 * 14))
+        assert nemenyi_critical_difference(k, 14) == pytest.approx(
+            expected_cd, abs=1e-3
+        )
+
+
+def test_scores_against_naive_counting() -> None:
+    rng = np.random.default_rng(1)
+    truth, found = rng.integers(0, 3, 60), rng.integers(0, 4, 60)
+    pure = sum(np.bincount(truth[found == c]).max() for c in range(4))
+    assert purity(truth, found) == pytest.approx(pure / 60)
+    from itertools import permutations
+
+    best = max(
+        sum(np.sum((found == c) & (truth == t)) for t, c in enumerate(chosen))
+        for chosen in permutations(range(4), 3)
+    )
+    assert clustering_accuracy(truth, found) == pytest.approx(best / 60)
+    for name, metric in METRICS.items():
+        assert metric(truth, truth) == pytest.approx(1.0), name
+
+
+def _store() -> Store:
+    truth = np.repeat([0, 1], 10)
+    store = Store(
+        study={"name": "s", "title": "T <i>", "methods": ["a", "b|c", "d", "e"]}
+    )
+    store.add({"record": "dataset", "dataset": "x", "classes": encode_labels(truth)})
+    for number, method in enumerate(["a", "b|c", "d", "e"]):
+        for repetition in range(3 if method != "d" else 2):
+            labels = truth.copy()
+            labels[: number + repetition] = 1
+            store.add(
+                {
+                    "record": "run",
+                    "dataset": "x",
+                    "method": method,
+                    "generator_parameters": {},
+                    "parameters": {},
+                    "repetition": repetition,
+                    "status": "OM" if method == "e" else "ok",
+                    "message": "too <large>",
+                    "labels": encode_labels(labels),
+                    "generation": {"seconds": 1.0},
+                    "consensus": {"seconds": 0.5},
+                }
+            )
+    return store
+
+
+def test_cells_show_spread_count_status_and_the_published_value() -> None:
+    table = score_table(_store(), "accuracy")
+    assert table.mean[0, :3].tolist() == pytest.approx([95.0, 90.0, 87.5])
+    published = _table([[94.0, np.nan]])
+    renamed = ScoreTable(
+        "accuracy", ("x",), ("a", "d"), *list(vars(published).values())[3:]
+    )
+    rows = score_rows(table, renamed)
+    shown = {kind: show(["", *table.methods], rows) for kind, show in RENDERERS.items()}
+    assert "**[95.00 ± 5.00]** (paper 94.00, +1.00)" in shown["md"]
+    assert "**87.50 ± 3.54** (2 runs, paper OM) | OM |" in shown["md"]
+    assert "| - |" in shown["md"]  # no average for a method that lost a dataset
+    assert r"[\textbf{95.00}$_{\pm 5.00}$]" in shown["tex"]
+    assert '<td class="place-1">95.00 <small>± 5.00</small>' in shown["html"]
+
+
+def test_the_report_escapes_and_lists_failures(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    files = write_report(_store(), tmp_path, with_figures=False)
+    page = (tmp_path / "report.html").read_text()
+    assert "T &lt;i&gt;" in page
+    assert "too &lt;large&gt;" in page
+    assert "<i>" not in page
+    assert {path.name for path in files} >= {"report.md", "report.html", "scores.csv"}
+    assert score_table(_store(), "seconds").mean[0, 0] == 1.5
+    with pytest.raises(ValueError, match="run the study first"):
+        write_report(Store(study={"name": "s", "methods": []}), tmp_path)
+    with pytest.raises(ValueError, match="is not one of"):
+        score_table(_store(), "f1")
