@@ -8,7 +8,15 @@ from sklearn.utils import check_random_state
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
 # The position of a name is part of every seed, so new names go at the end.
-_STREAMS = ("subspace", "kernel", "n_clusters", "solver", "kmeans", "consensus")
+_STREAMS = (
+    "subspace",
+    "kernel",
+    "n_clusters",
+    "solver",
+    "kmeans",
+    "consensus",
+    "selection",
+)
 
 
 def root_entropy(random_state: RandomState) -> int:
