@@ -1,0 +1,1 @@
+"""Reports: computed as plain dicts, drawn and filled into templates apart."""
