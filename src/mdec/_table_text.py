@@ -43,6 +43,24 @@ def read_text(
     header: bool | None,
     index: bool | None,
 ) -> RawTable:
+    """Read a text table; what is not said about names is looked for.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    transpose : bool
+        Whether features are in rows.
+    label_column : str or None
+        Name of the column of known classes.
+    header, index : bool or None
+        Whether the first row, or the first column, holds names; None looks.
+
+    Returns
+    -------
+    RawTable
+        Samples in rows.
+    """
     rows = text_rows(path)
     even(path, rows)
     if len(rows[0]) == 1:
