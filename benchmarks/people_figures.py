@@ -75,7 +75,7 @@ def choosing_k(folder: str, *only: str) -> None:
 def noise() -> None:
     """Print how often Gaussian noise is called one cluster."""
     row("N", "D", "one cluster, of 20", "smallest p")
-    for shape in ((100, 50), (60, 500), (200, 10), (150, 2)):
+    for shape in ((60, 500), (100, 50), (150, 2)):
         answers = []
         for seed in range(20):
             X = np.random.default_rng(seed).standard_normal(shape)
