@@ -92,6 +92,7 @@ def even(path: Path, rows: list[list[str]]) -> None:
 
 
 def text_rows(path: Path) -> list[list[str]]:
+    """Return the cells of a text file row by row; blank rows are left out."""
     size = path.stat().st_size
     require_memory(
         _TEXT_OVERHEAD * size,
