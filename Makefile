@@ -2,16 +2,22 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench paper clean
+.PHONY: demo test test-slow test-browser lint bench paper figures clean
 
-demo: $(VENV)/core
-	$(BIN)/python examples/digits.py
+# Everything once on embedded data; the last line is the path of the report.
+demo: $(VENV)/demo
+	$(BIN)/mdec demo
 
 test: $(VENV)/test
 	$(BIN)/python -m pytest
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow
+
+# Needs chromium and chromedriver.
+test-browser: $(VENV)/test
+	$(BIN)/python -m pip install --quiet selenium
+	$(BIN)/python -m pytest -m browser
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
@@ -27,11 +33,22 @@ bench: $(VENV)/core
 paper: $(VENV)/core
 	$(BIN)/python benchmarks/paper_tables.py $(DATA)
 
+# The figures of docs/choosing-k.md and docs/confidence.md.
+figures: $(VENV)/core
+	for part in k confidence predict; do \
+		$(BIN)/python benchmarks/people_figures.py $$part $(DATA) || exit; done
+	for part in noise scan; do \
+		$(BIN)/python benchmarks/people_figures.py $$part || exit; done
+
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/core: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/demo: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
 	@touch $@
 
 $(VENV)/test $(VENV)/lint: $(VENV)/%: $(BIN)/python pyproject.toml

@@ -16,6 +16,7 @@ _STREAMS = (
     "kmeans",
     "consensus",
     "strata",
+    "selection",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,16 +12,20 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mdec._callbacks import CallbackSupportMixin, member_progress, with_callbacks
 from mdec._parallel import single_threaded_blas
 from mdec._random import RandomState
+from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
 from mdec.kernels import KERNELS
+from mdec.prediction import assign_to_clusters, predict_base_clusters
+from mdec.selection import select_n_clusters
 from mdec.weights import WEIGHTINGS
 
 
-class MDEC(ClusterMixin, BaseEstimator):
+class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     r"""Multidiversified ensemble clustering.
 
     A hundred base clusterings are made, each in a random half of the features and
@@ -29,8 +34,9 @@ class MDEC(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" takes the number that `mdec.selection` suggests,
+        which may be one.
     consensus : {"hierarchical", "spectral", "bipartite"}, default="hierarchical"
         Consensus function: MDEC-HC, MDEC-SC or MDEC-BG.
     ensemble_size : int, default=100
@@ -49,6 +55,9 @@ class MDEC(ClusterMixin, BaseEstimator):
         :math:`\lceil\sqrt N\rceil`.
     weighting : {"entropy", "uniform"}, default="entropy"
         Weights of the base clusters: the ECI, or all alike.
+    checkpoint : path-like, default=None
+        Folder that keeps each base clustering once it is finished; a run that was
+        stopped goes on from there. Needs an integer `random_state`.
     n_jobs : int, default=None
         Base clusterings made at the same time, as in joblib; changes no label.
     random_state : int, RandomState, Generator or None, default=None
@@ -64,8 +73,13 @@ class MDEC(ClusterMixin, BaseEstimator):
         The base clusterings.
     cluster_weights_ : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    confidence_ : ndarray of shape (n_samples,)
+        How firmly the ensemble holds each sample in its cluster, in [0, 1]; 0.5 is
+        undecided.
     n_clusters_ : int
         Number of clusters in `labels_`.
+    k_selection_ : KSelection
+        The criteria for each number of clusters, with ``n_clusters="auto"`` only.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -92,7 +106,10 @@ class MDEC(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "consensus": [StrOptions(set(CONSENSUS))],
         "ensemble_size": [Interval(Integral, 1, None, closed="left")],
         "sampling_ratio": [Interval(Real, 0, 1, closed="right")],
@@ -101,6 +118,7 @@ class MDEC(ClusterMixin, BaseEstimator):
         "n_neighbors_range": [tuple, list],
         "base_n_clusters_range": [tuple, list, None],
         "weighting": [StrOptions(set(WEIGHTINGS))],
+        "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
@@ -108,7 +126,7 @@ class MDEC(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         consensus: str = "hierarchical",
         ensemble_size: int = 100,
@@ -118,6 +136,7 @@ class MDEC(ClusterMixin, BaseEstimator):
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
         weighting: str = "entropy",
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -131,10 +150,12 @@ class MDEC(ClusterMixin, BaseEstimator):
         self.n_neighbors_range = n_neighbors_range
         self.base_n_clusters_range = base_n_clusters_range
         self.weighting = weighting
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
         """Cluster the rows of X.
@@ -154,7 +175,7 @@ class MDEC(ClusterMixin, BaseEstimator):
         data = validate_data(
             self, X, dtype=(np.float64, np.float32), ensure_min_samples=3
         )
-        if self.n_clusters > len(data):
+        if isinstance(self.n_clusters, Integral) and self.n_clusters > len(data):
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; ask "
                 "for at most one cluster per sample."
@@ -167,14 +188,53 @@ class MDEC(ClusterMixin, BaseEstimator):
             mu_range=self.mu_range,
             n_neighbors_range=self.n_neighbors_range,
             base_n_clusters_range=self.base_n_clusters_range,
+            checkpoint=self.checkpoint,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=self.verbose,
+            progress=member_progress(self, self.ensemble_size),
         )
         self.cluster_weights_ = WEIGHTINGS[self.weighting](self.ensemble_)
+        if self.n_clusters == "auto":
+            self.k_selection_ = select_n_clusters(
+                self.ensemble_, X=data, weighting=self.weighting, n_jobs=self.n_jobs
+            )
+        self._fit_X = data
         self.labels_ = self.recluster()
         self.n_clusters_ = int(self.labels_.max()) + 1
+        association = item_consensus(
+            self.ensemble_, self.labels_, self.cluster_weights_
+        )
+        self.confidence_ = confidence(association, self.labels_)
         return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int32]:
+        """Return the clusters of new rows.
+
+        In each base clustering a new row joins the base cluster with the largest
+        summed similarity among its nearest training rows; it then joins the cluster
+        with the largest mean weighted co-association.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            New rows, prepared like those of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Clusters with the numbers of `labels_`. Rows of `fit` nearly always get
+            their own cluster, but not by rule; for those use `labels_`.
+        """
+        check_is_fitted(self, "ensemble_")
+        data = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        base = predict_base_clusters(
+            self._fit_X, data, self.ensemble_, n_jobs=self.n_jobs
+        )
+        with single_threaded_blas():
+            return assign_to_clusters(
+                base, self.ensemble_, self.labels_, self.cluster_weights_
+            )
 
     def recluster(
         self, n_clusters: int | None = None, consensus: str | None = None
@@ -200,10 +260,13 @@ class MDEC(ClusterMixin, BaseEstimator):
             raise ValueError(
                 f"consensus={name!r} is not one of {', '.join(CONSENSUS)}."
             )
+        own = self.n_clusters
+        if isinstance(own, str):
+            own = self.k_selection_.n_clusters
         with single_threaded_blas():
             return CONSENSUS[name](
                 ensemble,
-                self.n_clusters if n_clusters is None else n_clusters,
+                own if n_clusters is None else n_clusters,
                 self.cluster_weights_,
                 random_state=ensemble.parameters["entropy"],
             )

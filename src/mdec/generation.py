@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -17,12 +19,14 @@ from sklearn.utils import check_array
 from mdec._memory import require_memory
 from mdec._parallel import map_ordered
 from mdec._random import RandomState, member_stream, root_entropy
+from mdec.checkpoint import Checkpoint, Made
 from mdec.ensemble import Ensemble, Failure, Member
 from mdec.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.kernels import KERNELS, draw_kernel_params
 from mdec.spectral import spectral_partition
 
 Array = NDArray[np.floating]
+Progress = Callable[[int, int], None]
 
 ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
@@ -154,9 +158,7 @@ def member_memory(spec: dict[str, Any]) -> int:
     return n_samples * (24 * n_drawn + 100 * n_candidates + 40 * n_vectors)
 
 
-def _make_member(
-    index: int, X: Array, spec: dict[str, Any]
-) -> tuple[Member, NDArray[np.int32]] | Failure:
+def _make_member(index: int, X: Array, spec: dict[str, Any]) -> Made:
     """Make one member, with a fresh stream if the first attempt fails."""
     for attempt in range(ATTEMPTS):
         member = draw_member(spec["entropy"], index, attempt, spec)
@@ -165,6 +167,17 @@ def _make_member(
         except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
             reason = str(error)
     return Failure(index, reason)
+
+
+def _resume_member(
+    index: int, X: Array, spec: dict[str, Any], checkpoint: Checkpoint
+) -> Made:
+    """Return a member of the checkpoint, or make it and keep it there."""
+    made = checkpoint.load(index)
+    if made is None:
+        made = _make_member(index, X, spec)
+        checkpoint.save(index, made)
+    return made
 
 
 def generate_ensemble(
@@ -176,9 +189,11 @@ def generate_ensemble(
     mu_range: tuple[float, float] = (0.2, 0.8),
     n_neighbors_range: tuple[int, int] = (5, 20),
     base_n_clusters_range: tuple[int, int] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
     verbose: int = 0,
+    progress: Progress | None = None,
 ) -> Ensemble:
     r"""Make an ensemble of base clusterings, Eq. 14.
 
@@ -202,12 +217,18 @@ def generate_ensemble(
     base_n_clusters_range : tuple of int, default=None
         Interval of a member's number of clusters; None is 2 to
         :math:`\lceil\sqrt N\rceil`.
+    checkpoint : path-like, default=None
+        Folder that keeps each member once it is finished. A run that was stopped goes
+        on from there with the same result; the folder is refused for other data or
+        parameters. Needs an integer `random_state`.
     n_jobs : int, default=None
         Members made at the same time, as in joblib; changes no label.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the first members do not depend on `ensemble_size`.
     verbose : int, default=0
         Passed to joblib, which reports progress.
+    progress : callable, default=None
+        Called as ``progress(done, ensemble_size)`` after each member.
 
     Returns
     -------
@@ -243,15 +264,34 @@ def generate_ensemble(
         f"making {n_workers} base clusterings of {len(data)} samples at a time",
         "lower n_jobs, sampling_ratio or the samples",
     )
-    make = partial(_make_member, X=data, spec=spec)
-    results = list(
-        map_ordered(make, range(ensemble_size), n_jobs=n_jobs, verbose=verbose)
-    )
-    failures = tuple(made for made in results if isinstance(made, Failure))
+    make: Callable[[int], Made] = partial(_make_member, X=data, spec=spec)
+    if checkpoint is not None:
+        _check_resumable(random_state)
+        folder = Checkpoint(checkpoint, data, spec)
+        make = partial(_resume_member, X=data, spec=spec, checkpoint=folder)
+    results = []
+    for made in map_ordered(make, range(ensemble_size), n_jobs=n_jobs, verbose=verbose):
+        results.append(made)
+        if progress is not None:
+            progress(len(results), ensemble_size)
+    return _gathered(results, spec)
+
+
+def _gathered(results: list[Made], spec: dict[str, Any]) -> Ensemble:
+    """Put the finished members side by side; warn of failures or refuse them."""
+    failures = tuple(each for each in results if isinstance(each, Failure))
     made = [result for result in results if not isinstance(result, Failure)]
-    _report_failures(failures, ensemble_size)
+    _report_failures(failures, len(results))
     labels = np.stack([column for _, column in made], axis=1)
     return Ensemble(labels, tuple(member for member, _ in made), failures, spec)
+
+
+def _check_resumable(random_state: RandomState) -> None:
+    if not isinstance(random_state, (int, np.integer)):
+        raise ValueError(
+            "a checkpoint needs an integer random_state; without one the next run "
+            "would make other members."
+        )
 
 
 def _report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
@@ -267,7 +307,7 @@ def _report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
         f"{len(failures)} of {ensemble_size} base clusterings failed and were left "
         f"out, see the ensemble's failures; the first was {first}",
         RuntimeWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

@@ -14,7 +14,7 @@ def build_app() -> Any:
     """Return the application with all its commands."""
     typer = import_optional("typer", needed_for="the command line", install="mdec[cli]")
     import_optional("rich", needed_for="the command line", install="mdec[cli]")
-    from mdec.cli import bench, datasets
+    from mdec.cli import bench, consensus, datasets, demo, fit
 
     app = typer.Typer(
         name="mdec",
@@ -25,6 +25,9 @@ def build_app() -> Any:
     )
     app.add_typer(datasets.app, name="datasets")
     app.add_typer(bench.app, name="bench")
+    app.command("fit")(fit.command)
+    app.command("consensus")(consensus.command)
+    app.command("demo")(demo.command)
     return app
 
 

@@ -1,1 +1,1 @@
-"""Reports written from stored results."""
+"""Reports: computed as plain dicts, drawn and filled into templates apart."""

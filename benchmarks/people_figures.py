@@ -1,0 +1,157 @@
+"""Figures of docs/choosing-k.md and docs/confidence.md.
+
+Usage: python benchmarks/people_figures.py PART [DATA [XX ...]]
+
+PART is k, noise, scan, confidence or predict. DATA is a folder of DS-XX_name.npz files
+with X and y; noise and scan need none. The numbers XX choose some of the sets. Each
+part prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mdec import generate_ensemble
+from mdec._parallel import single_threaded_blas
+from mdec.confidence import confidence, item_consensus
+from mdec.consensus import CONSENSUS, hierarchical
+from mdec.evaluation import nmi_max
+from mdec.prediction import assign_to_clusters, predict_base_clusters
+from mdec.selection import select_n_clusters
+from mdec.weights import ensemble_driven_cluster_index
+
+GENE_SETS = ("01", "02", "03", "05", "06", "08", "10", "11", "13", "14", "16", "17")
+IMAGE_SETS = ("20", "22", "23", "24", "26", "30")
+
+
+def datasets(
+    folder: str, numbers: tuple[str, ...], only: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    """Yield name, data and classes of each set that the folder has."""
+    for number in only or numbers:
+        for path in sorted(Path(folder).glob(f"DS-{number}_*.npz")):
+            with np.load(path) as archive:
+                X = archive["X"]
+                exact = X.dtype if X.dtype.kind == "f" else np.float32
+                yield path.stem, X.astype(exact), archive["y"]
+
+
+def row(*cells: object) -> None:
+    """Print one row of a Markdown table."""
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def choosing_k(folder: str, *only: str) -> None:
+    """Print the suggestion beside what single criteria would suggest."""
+    names = ("best K from 2", "PAC", "delta area", "eigengap")
+    row("dataset", "N", "classes", "suggested", "p of one cluster", *names)
+    hits = np.zeros(5, dtype=int)
+    for name, X, y in datasets(folder, GENE_SETS, only):
+        ensemble = generate_ensemble(X, ensemble_size=100, random_state=0)
+        selection = select_n_clusters(ensemble, X=np.asarray(X, dtype=np.float64))
+        table, numbers = selection.table, selection.table["n_clusters"]
+        scored = table["eigengap"] * table["silhouette"] * table["agreement"]
+        # Delta area: the last number whose area still grows by a tenth or more.
+        grown = numbers[np.flatnonzero(table["delta_area"] >= 0.1)[-1]]
+        answers = [
+            selection.n_clusters,
+            numbers[scored.argmax()],
+            numbers[table["pac"].argmin()],
+            grown,
+            numbers[table["eigengap"].argmax()],
+        ]
+        classes = np.unique(y).size
+        hits += [abs(int(answer) - classes) <= 1 for answer in answers]
+        p_value = f"{selection.null.p_value:.3f}"
+        row(name, len(X), classes, answers[0], p_value, *answers[1:])
+    row("classes or a neighbour", "", "", hits[0], "", *hits[1:])
+
+
+def noise() -> None:
+    """Print how often Gaussian noise is called one cluster."""
+    row("N", "D", "one cluster, of 20", "smallest p")
+    for shape in ((60, 500), (100, 50), (150, 2)):
+        answers = []
+        for seed in range(20):
+            X = np.random.default_rng(seed).standard_normal(shape)
+            ensemble = generate_ensemble(X, ensemble_size=100, random_state=seed)
+            answers.append(select_n_clusters(ensemble, X=X))
+        ones = sum(answer.n_clusters == 1 for answer in answers)
+        least = min(answer.null.p_value for answer in answers)
+        row(*shape, ones, f"{least:.3f}")
+
+
+def scan() -> None:
+    """Print the time of a scan over K on a finished ensemble."""
+    X = np.random.default_rng(0).standard_normal((500, 50))
+    ensemble = generate_ensemble(X, ensemble_size=100, random_state=0)
+    select_n_clusters(ensemble[:4], k_range=[2, 3])
+    start = time.perf_counter()
+    select_n_clusters(ensemble, k_range=range(2, 13))
+    print(f"K = 2..12, 500 samples: {time.perf_counter() - start:.2f} s")
+
+
+def pure(labels: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Tell which samples are of the commonest class of their cluster."""
+    right = np.zeros(len(y), dtype=bool)
+    for k in np.unique(labels):
+        inside = labels == k
+        right[inside] = y[inside] == np.bincount(y[inside]).argmax()
+    return right
+
+
+def calibration(folder: str, *only: str) -> None:
+    """Print purity by quartile of confidence."""
+    row("dataset", "top quartile", "second", "third", "lowest", "top less rest")
+    for name, X, y in datasets(folder, GENE_SETS + IMAGE_SETS[:-1], only):
+        ensemble = generate_ensemble(X, ensemble_size=100, random_state=0)
+        weights = ensemble_driven_cluster_index(ensemble)
+        with single_threaded_blas():
+            labels = hierarchical(ensemble, np.unique(y).size, weights)
+        sure = confidence(item_consensus(ensemble, labels, weights), labels)
+        right = pure(labels, y)[np.argsort(-sure, kind="stable")]
+        quarters = [part.mean() for part in np.array_split(right, 4)]
+        rest = right[len(np.array_split(right, 4)[0]) :].mean()
+        cells = [f"{100 * value:.1f}" for value in (*quarters, quarters[0] - rest)]
+        row(name, *cells)
+
+
+def predict(folder: str, *only: str) -> None:
+    """Print NMI of held-back rows, placed and clustered together with the rest."""
+    row("dataset", "consensus", "clustered together", "placed", "difference")
+    for name, X, y in datasets(folder, IMAGE_SETS, only):
+        n_clusters = np.unique(y).size
+        held = np.zeros(len(X), dtype=bool)
+        chosen = np.random.default_rng(0).permutation(len(X))[: len(X) // 5]
+        held[chosen] = True
+        together = generate_ensemble(X, ensemble_size=100, random_state=0)
+        fitted = generate_ensemble(X[~held], ensemble_size=100, random_state=0)
+        base = predict_base_clusters(X[~held], X[held], fitted)
+        for consensus, combine in CONSENSUS.items():
+            with single_threaded_blas():
+                joint = combine(together, n_clusters, random_state=0)
+                labels = combine(fitted, n_clusters, random_state=0)
+            weights = ensemble_driven_cluster_index(fitted)
+            placed = assign_to_clusters(base, fitted, labels, weights)
+            scores = [100 * nmi_max(y[held], each) for each in (joint[held], placed)]
+            cells = [f"{value:.1f}" for value in (*scores, scores[1] - scores[0])]
+            row(name, consensus, *cells)
+
+
+if __name__ == "__main__":
+    part, *arguments = sys.argv[1:] or ["help"]
+    parts = {
+        "k": choosing_k,
+        "noise": noise,
+        "scan": scan,
+        "confidence": calibration,
+        "predict": predict,
+    }
+    if part not in parts:
+        sys.exit(__doc__)
+    parts[part](*arguments)

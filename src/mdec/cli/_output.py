@@ -1,0 +1,115 @@
+"""What the commands print: progress on the error stream, results on the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from mdec.generation import Progress as Hook
+
+
+@contextmanager
+def progress_bars(*, quiet: bool) -> Iterator[dict[str, Hook | None]]:
+    """Yield hooks for the two long steps, which show bars with the time left."""
+    if quiet:
+        yield {"members": None, "null": None}
+        return
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+
+    def hook(description: str) -> Hook:
+        started: list[Any] = []
+
+        def advance(done: int, total: int) -> None:
+            if not started:
+                bars.start()
+                started.append(bars.add_task(description, total=total))
+            bars.update(started[0], completed=done)
+
+        return advance
+
+    try:
+        yield {"members": hook("base clusterings"), "null": hook("null reference")}
+    finally:
+        if bars.tasks:
+            bars.stop()
+
+
+def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Print the result: nothing, JSON or a table for people."""
+    if as_json:
+        Console(soft_wrap=True, highlight=False).out(json.dumps(summary, indent=1))
+        return
+    if quiet:
+        return
+    console = Console(highlight=False)
+    console.print(criteria_table(summary))
+    console.print(Text(f"Suggested K: {summary['suggested_n_clusters']}. "), end="")
+    console.print(Text(summary["reason"]))
+    console.print()
+    console.print(cluster_table(summary))
+    if summary["scores"]:
+        scores = summary["scores"]
+        console.print(
+            f"Against the known classes: NMI {scores['nmi_max']:.3f} (divided by the "
+            f"larger entropy), ARI {scores['ari']:.3f}"
+        )
+    console.print(
+        f"{summary['n_ambiguous']} of {summary['n_samples']} samples are ambiguous; "
+        f"mean confidence {summary['mean_confidence']:.2f}"
+    )
+    for path in summary["files"].values():
+        console.print(Text(f"  {path}"), soft_wrap=True)
+
+
+def criteria_table(summary: dict[str, Any]) -> Table:
+    """Return the K table with the suggestion marked."""
+    table = Table("K", title="Number of clusters", title_justify="left", box=None)
+    names = ("pac", "delta_area", "eigengap", "agreement", "silhouette")
+    for name in names:
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in summary["criteria"]:
+        chosen = row["n_clusters"] == summary["suggested_n_clusters"]
+        table.add_row(
+            f"{row['n_clusters']}{' *' if chosen else ''}",
+            *(f"{row[name]:.3f}" for name in names),
+            style="bold" if chosen else None,
+        )
+    return table
+
+
+def cluster_table(summary: dict[str, Any]) -> Table:
+    """Return size, consensus and confidence of each cluster."""
+    table = Table("cluster", title="Clusters", title_justify="left", box=None)
+    for name in ("samples", "consensus", "confidence", "ambiguous"):
+        table.add_column(name, justify="right")
+    for row in summary["clusters"]:
+        table.add_row(
+            str(row["cluster"]),
+            str(row["size"]),
+            f"{row['consensus']:.2f}",
+            f"{row['confidence']:.2f}",
+            str(row["ambiguous"]),
+        )
+    return table

@@ -1,0 +1,236 @@
+"""What the commands share: an ensemble in, labels and a report out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._parallel import single_threaded_blas
+from mdec.checkpoint import write_atomically
+from mdec.confidence import confidence, item_consensus, second_choice
+from mdec.consensus import CONSENSUS
+from mdec.ensemble import Ensemble
+from mdec.generation import Progress
+from mdec.report.clustering import describe_clustering, render_report
+from mdec.selection import KSelection, select_n_clusters
+from mdec.weights import WEIGHTINGS
+
+
+@dataclass
+class Request:
+    """What a command was asked for, beside the ensemble.
+
+    Attributes
+    ----------
+    k : str
+        "5", "auto" or "2:12".
+    consensus, weighting : str
+        As in `MDEC`.
+    sample_names : sequence of str
+        One name per sample.
+    title : str
+        Heading of the report.
+    settings : dict
+        What the summary and the report say of the parameters.
+    values, feature_names, known
+        The data, the names of its columns and known classes, where there are any.
+    seed : int
+        Seed of what is random after the ensemble.
+    n_jobs : int or None
+        Work done at the same time.
+    timings : dict of float
+        Seconds by step.
+    """
+
+    k: str
+    consensus: str
+    weighting: str
+    sample_names: Sequence[str]
+    title: str
+    settings: dict[str, Any]
+    values: NDArray[np.floating] | None = None
+    feature_names: Sequence[str] | None = None
+    known: NDArray[Any] | None = None
+    seed: int = 0
+    n_jobs: int | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+def parse_k(k: str, n_samples: int) -> tuple[int | None, list[int] | None]:
+    """Return the number asked for, or the numbers to compare; both None for auto.
+
+    Examples
+    --------
+    >>> parse_k("5", 100), parse_k("2:4", 100), parse_k("auto", 100)
+    ((5, None), (None, [2, 3, 4]), (None, None))
+    """
+    if k == "auto":
+        return None, None
+    low, colon, high = k.partition(":")
+    if not low.isdecimal() or (colon and not high.isdecimal()):
+        raise ValueError(f"--k {k} is not understood; give 5, auto or 2:12.")
+    if not colon:
+        if not 1 <= int(low) <= n_samples:
+            raise ValueError(f"--k {k} must lie between 1 and the {n_samples} samples.")
+        return int(low), None
+    numbers = list(range(max(int(low), 2), int(high) + 1))
+    if not numbers or numbers[-1] >= min(n_samples, 1000):
+        raise ValueError(
+            f"--k {k} must be a range from 2 up, below the number of samples."
+        )
+    return None, numbers
+
+
+def parse_pair(words: str, name: str, kind: type) -> tuple[Any, Any]:
+    """Return the two ends of an option such as 0.2:0.8.
+
+    Examples
+    --------
+    >>> parse_pair("5:20", "--neighbors", int)
+    (5, 20)
+    """
+    try:
+        low, high = (kind(word) for word in words.split(":"))
+    except ValueError as error:
+        raise ValueError(
+            f"{name} {words} is not understood; give two numbers such as 5:20."
+        ) from error
+    return low, high
+
+
+def select(
+    ensemble: Ensemble, request: Request, progress: Progress | None
+) -> tuple[int, KSelection]:
+    """Return the number of clusters to make, and the criteria."""
+    number, numbers = parse_k(request.k, ensemble.n_samples)
+    selection = select_n_clusters(
+        ensemble,
+        # A number that was asked for needs no test against one cluster.
+        X=request.values if number is None else None,
+        k_range=numbers,
+        weighting=request.weighting,
+        allow_one=numbers is None,
+        n_jobs=request.n_jobs,
+        seed=request.seed,
+        progress=progress,
+    )
+    return number or selection.n_clusters, selection
+
+
+def finish(
+    ensemble: Ensemble, request: Request, out: Path, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Cluster an ensemble, write the four files and return the summary.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    request : Request
+        What was asked for.
+    out : Path
+        Folder of labels.csv, report.html, ensemble.npz and summary.json.
+    progress : callable, default=None
+        Told of the draws of the null reference.
+
+    Returns
+    -------
+    dict
+        The content of summary.json.
+    """
+    start = time.perf_counter()
+    weights = WEIGHTINGS[request.weighting](ensemble)
+    n_clusters, selection = select(ensemble, request, progress)
+    request.timings["choosing K"] = time.perf_counter() - start
+    start = time.perf_counter()
+    with single_threaded_blas():
+        labels = CONSENSUS[request.consensus](
+            ensemble, n_clusters, weights, random_state=request.seed
+        )
+    request.timings["consensus"] = time.perf_counter() - start
+    start = time.perf_counter()
+    described = describe_clustering(
+        ensemble,
+        labels,
+        weights,
+        selection,
+        sample_names=request.sample_names,
+        values=request.values,
+        feature_names=request.feature_names,
+        known=request.known,
+        settings=request.settings,
+        title=request.title,
+    )
+    page = render_report(described)
+    request.timings["report"] = time.perf_counter() - start
+    summary = _summary(described, request, out)
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(
+        out / "labels.csv", _labels_csv(ensemble, labels, weights, request)
+    )
+    ensemble.save(out / "ensemble.npz")
+    write_atomically(out / "report.html", page.encode())
+    write_atomically(out / "summary.json", json.dumps(summary, indent=1).encode())
+    return summary
+
+
+def _labels_csv(
+    ensemble: Ensemble,
+    labels: NDArray[np.int32],
+    weights: NDArray[np.floating],
+    request: Request,
+) -> bytes:
+    association = item_consensus(ensemble, labels, weights)
+    sure = confidence(association, labels)
+    second = second_choice(association, labels)
+    columns: list[Sequence[Any]] = [
+        request.sample_names,
+        labels.tolist(),
+        [f"{value:.4f}" for value in sure],
+        ["" if other < 0 else other for other in second.tolist()],
+    ]
+    names = ["sample", "cluster", "confidence", "second_choice"]
+    if request.known is not None:
+        names.append("known_class")
+        columns.append(request.known.tolist())
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue().encode()
+
+
+def _summary(described: dict[str, Any], request: Request, out: Path) -> dict[str, Any]:
+    selection = described["selection"]
+    null = selection["null"]
+    return {
+        "n_samples": described["n_samples"],
+        "n_clusters": described["n_clusters"],
+        "suggested_n_clusters": selection["suggested"],
+        "reason": selection["reason"],
+        "one_cluster_p_value": None if null is None else null["p_value"],
+        "criteria": selection["rows"],
+        "clusters": described["clusters"],
+        "mean_confidence": described["mean_confidence"],
+        "n_ambiguous": described["n_ambiguous"],
+        "scores": described["scores"],
+        "n_members": described["n_members"],
+        "n_failed_members": described["n_failed"],
+        "parameters": request.settings,
+        "seed": request.seed,
+        "timings_s": {k: round(v, 3) for k, v in request.timings.items()},
+        "versions": described["versions"],
+        "files": {
+            name: str(out / name)
+            for name in ("labels.csv", "report.html", "ensemble.npz", "summary.json")
+        },
+    }

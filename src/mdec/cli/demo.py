@@ -1,0 +1,57 @@
+"""``mdec demo``: everything once, on handwritten digits that come along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import typer
+from sklearn.datasets import load_digits
+
+from mdec.cli._output import show_summary
+from mdec.cli._work import Request
+from mdec.cli.fit import Jobs, Out, Quiet, run
+from mdec.ensemble import Ensemble
+from mdec.evaluation import nmi_max
+from mdec.prediction import assign_to_clusters, predict_base_clusters
+from mdec.weights import ensemble_driven_cluster_index
+
+N_FITTED = 600
+N_NEW = 200
+
+
+def command(
+    out: Out = Path("mdec-demo"), jobs: Jobs = None, quiet: Quiet = False
+) -> None:
+    """Cluster handwritten digits, place new ones, and write the report."""
+    digits = load_digits()
+    X, new = digits.data[:N_FITTED], digits.data[N_FITTED : N_FITTED + N_NEW]
+    settings = {"ensemble_size": 100}
+    request = Request(
+        "auto",
+        "hierarchical",
+        "entropy",
+        [f"digit {i}" for i in range(N_FITTED)],
+        "Clusters of handwritten digits",
+        {"data": "scikit-learn's digits", "shape": f"{X.shape[0]} x {X.shape[1]}"}
+        | {"k": "auto", "consensus": "hierarchical", "seed": 0, "command": "mdec demo"},
+        values=X,
+        feature_names=[f"pixel {i // 8}, {i % 8}" for i in range(X.shape[1])],
+        known=np.array([str(digit) for digit in digits.target[:N_FITTED]]),
+        n_jobs=jobs,
+    )
+    summary = run(X, request, settings, out, resume=True, quiet=quiet)
+    show_summary(summary, quiet=quiet, as_json=False)
+    ensemble = Ensemble.load(out / "ensemble.npz")
+    weights = ensemble_driven_cluster_index(ensemble)
+    labels = np.loadtxt(
+        out / "labels.csv", delimiter=",", skiprows=1, usecols=1, dtype=np.int32
+    )
+    base = predict_base_clusters(X, new, ensemble, n_jobs=jobs)
+    predicted = assign_to_clusters(base, ensemble, labels, weights)
+    score = nmi_max(digits.target[N_FITTED : N_FITTED + N_NEW], predicted)
+    if not quiet:
+        typer.echo(
+            f"{N_NEW} new digits, placed without clustering again: NMI {score:.3f}"
+        )
+    typer.echo(f"Report: {(out / 'report.html').resolve()}")

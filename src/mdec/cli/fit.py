@@ -1,0 +1,231 @@
+"""``mdec fit``: a table in, clusters and a report out."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from mdec.cli._output import progress_bars, show_summary
+from mdec.cli._work import Request, finish, parse_k, parse_pair
+from mdec.consensus import CONSENSUS
+from mdec.ensemble import Ensemble
+from mdec.generation import generate_ensemble
+from mdec.kernels import KERNELS
+from mdec.tables import MAX_BYTES, TRANSFORMS, Table, read_table, transformed
+from mdec.weights import WEIGHTINGS
+
+CHECKPOINT = "checkpoint"
+EXIT_STOPPED = 130
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")]
+Number = Annotated[
+    str, typer.Option("--k", help="Number of clusters: 5, auto, or a range 2:12.")
+]
+Consensus = Annotated[str, typer.Option(help=f"One of {', '.join(CONSENSUS)}.")]
+Weighting = Annotated[str, typer.Option(help=f"One of {', '.join(WEIGHTINGS)}.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed, the same result.")]
+Jobs = Annotated[
+    int | None, typer.Option(help="Work done at the same time; -1 for all cores.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+
+
+def command(
+    file: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet, npz, npy, mat, h5ad.")
+    ],
+    k: Number = "auto",
+    out: Out = Path("mdec-result"),
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="The file has features in rows.")
+    ] = False,
+    label_column: Annotated[
+        str | None, typer.Option(help="Column of known classes, to score against.")
+    ] = None,
+    header: Annotated[
+        bool | None, typer.Option(help="Whether a text file starts with names.")
+    ] = None,
+    index: Annotated[
+        bool | None, typer.Option(help="Whether its first column holds names.")
+    ] = None,
+    variable: Annotated[
+        str | None, typer.Option(help="Array in an npz or mat file, layer in an h5ad.")
+    ] = None,
+    transform: Annotated[str, typer.Option(help=f"{', '.join(TRANSFORMS)}.")] = "none",
+    consensus: Consensus = "hierarchical",
+    ensemble_size: Annotated[int, typer.Option(help="Base clusterings.")] = 100,
+    sampling_ratio: Annotated[
+        float, typer.Option(help="Share of the features in each.")
+    ] = 0.5,
+    kernel: Annotated[str, typer.Option(help=f"{', '.join(KERNELS)}.")] = (
+        "scaled_gaussian"
+    ),
+    mu_range: Annotated[str, typer.Option(help="Widths of the kernel.")] = "0.2:0.8",
+    n_neighbors_range: Annotated[str, typer.Option(help="Neighbours.")] = "5:20",
+    base_n_clusters_range: Annotated[
+        str | None, typer.Option(help="Clusters per base clustering, such as 2:14.")
+    ] = None,
+    weighting: Weighting = "entropy",
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped.")
+    ] = False,
+    max_gb: Annotated[
+        float, typer.Option(help="Refuse files that unpack to more.")
+    ] = MAX_BYTES / 2**30,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Cluster a table of samples by features and write labels and a report."""
+    start = time.perf_counter()
+    table = read_table(
+        file,
+        transpose=transpose,
+        label_column=label_column,
+        header=header,
+        index=index,
+        variable=variable,
+        max_bytes=int(max_gb * 2**30),
+    )
+    settings = {
+        "ensemble_size": ensemble_size,
+        "sampling_ratio": sampling_ratio,
+        "kernel": kernel,
+        **_ranges(mu_range, n_neighbors_range, base_n_clusters_range),
+    }
+    _check_choices(consensus, weighting, transform)
+    parse_k(k, len(table.values))
+    values = transformed(table.values, transform)
+    described = {
+        "file": file.name,
+        "shape": f"{values.shape[0]} samples x {values.shape[1]} features",
+        "transform": transform,
+        "k": k,
+        "consensus": consensus,
+        **settings,
+        "weighting": weighting,
+        "seed": seed,
+        "command": shlex.join(["mdec", *sys.argv[1:]]),
+    }
+    request = Request(
+        k,
+        consensus,
+        weighting,
+        table.sample_names,
+        f"Clusters of {file.name}",
+        described,
+        values=values,
+        feature_names=table.feature_names,
+        known=table.labels,
+        seed=seed,
+        n_jobs=jobs,
+        timings={"reading": time.perf_counter() - start},
+    )
+    if not (quiet or as_json):
+        _say_what_was_read(table, transform, transpose)
+    summary = run(values, request, settings, out, resume=resume, quiet=quiet or as_json)
+    show_summary(summary, quiet=quiet, as_json=as_json)
+
+
+def run(
+    values: NDArray[np.floating],
+    request: Request,
+    settings: dict[str, Any],
+    out: Path,
+    *,
+    resume: bool = False,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Make the ensemble, resumably, then the clusters and the report.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_features)
+        The data, transformed.
+    request : Request
+        What was asked for.
+    settings : dict
+        Parameters of `generate_ensemble`.
+    out : Path
+        Folder of the results, and of the checkpoint until they are there.
+    resume : bool
+        Go on with the folder's checkpoint; without it an old one is refused.
+    quiet : bool
+        Show no progress.
+
+    Returns
+    -------
+    dict
+        The summary.
+    """
+    folder = out / CHECKPOINT
+    if folder.exists() and not resume:
+        raise ValueError(
+            f"{str(folder)!r} holds a run that was stopped; add --resume to go on with "
+            "it, or give another --out."
+        )
+    with progress_bars(quiet=quiet) as hooks:
+        start = time.perf_counter()
+        try:
+            ensemble: Ensemble = generate_ensemble(
+                values,
+                checkpoint=folder,
+                n_jobs=request.n_jobs,
+                random_state=request.seed,
+                progress=hooks["members"],
+                **settings,
+            )
+            request.timings["base clusterings"] = time.perf_counter() - start
+            summary = finish(ensemble, request, out, hooks["null"])
+        except KeyboardInterrupt:
+            kept = len(list(folder.glob("member-*.npz")))
+            typer.echo(
+                f"mdec: stopped; {kept} base clusterings are kept in {str(folder)!r}, "
+                "and the same command with --resume goes on from there.",
+                err=True,
+            )
+            raise typer.Exit(EXIT_STOPPED) from None
+    shutil.rmtree(folder)
+    return summary
+
+
+def _ranges(mu: str, n_neighbors: str, base_n_clusters: str | None) -> dict[str, Any]:
+    base = None
+    if base_n_clusters is not None:
+        base = parse_pair(base_n_clusters, "--base-n-clusters-range", int)
+    return {
+        "mu_range": parse_pair(mu, "--mu-range", float),
+        "n_neighbors_range": parse_pair(n_neighbors, "--n-neighbors-range", int),
+        "base_n_clusters_range": base,
+    }
+
+
+def _check_choices(consensus: str, weighting: str, transform: str) -> None:
+    for name, value, choices in (
+        ("--consensus", consensus, tuple(CONSENSUS)),
+        ("--weighting", weighting, tuple(WEIGHTINGS)),
+        ("--transform", transform, TRANSFORMS),
+    ):
+        if value not in choices:
+            raise ValueError(f"{name} {value} is not one of {', '.join(choices)}.")
+
+
+def _say_what_was_read(table: Table, transform: str, transpose: bool) -> None:
+    n_samples, n_features = table.values.shape
+    typer.echo(
+        f"Read {n_samples} samples ({table.sample_names[0][:40]!r}, ...) with "
+        f"{n_features} features ({table.feature_names[0][:40]!r}, ...); "
+        f"transform: {transform}."
+    )
+    if not transpose and n_samples > 10 * n_features and n_samples > 2000:
+        typer.echo("If the samples are in columns, use --transpose.")

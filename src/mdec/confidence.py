@@ -1,0 +1,185 @@
+"""How firmly the ensemble holds each sample in its consensus cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec.coassociation import coassociation_factor
+from mdec.ensemble import Ensemble
+
+Array = NDArray[np.floating]
+Labels = NDArray[np.integer]
+
+# Below this confidence the best rival holds a sample at least two thirds as firmly
+# as its own cluster.
+AMBIGUOUS = 0.6
+
+
+def cluster_profiles(factor: sparse.csr_array, labels: Labels) -> Array:
+    r"""Return the sum of the factor's rows over each consensus cluster.
+
+    Parameters
+    ----------
+    factor : csr_array of shape (n_samples, n_base_clusters)
+        F of :math:`A = F F^T`, from `mdec.coassociation.coassociation_factor`.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample, from 0.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_base_clusters)
+        :math:`\sum_{j \in k} F_j`.
+    """
+    n_samples = factor.shape[0]
+    membership = sparse.csr_array(
+        (np.ones(n_samples), (labels, np.arange(n_samples))),
+        shape=(int(labels.max()) + 1, n_samples),
+    )
+    profiles: Array = (membership @ factor).toarray()
+    return profiles
+
+
+def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
+    r"""Return the mean co-association of every sample with every cluster.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample, from 0 with none left out.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        In [0, 1]. A sample is left out of the mean of its own cluster; one that is
+        alone in its cluster has 1 there.
+
+    Notes
+    -----
+    :math:`m_i(k) = \frac{1}{|k \setminus i|} \sum_{j \in k, j \ne i} A_{ij}`. With
+    :math:`A = F F^T` the sum is :math:`F_i \cdot \sum_{j \in k} F_j`, less
+    :math:`F_i \cdot F_i` in the own cluster, so no N x N array is needed.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0], [1, 1]])
+    >>> item_consensus(ensemble, np.array([0, 0, 1, 1]), np.ones(4))
+    array([[1.  , 0.25],
+           [1.  , 0.25],
+           [0.5 , 0.5 ],
+           [0.  , 0.5 ]])
+    """
+    factor = coassociation_factor(ensemble, weights)
+    sums: Array = factor @ cluster_profiles(factor, labels).T
+    sizes = np.bincount(labels).astype(np.float64)
+    samples = np.arange(len(labels))
+    alone = sizes[labels] == 1.0
+    own = sums[samples, labels] - np.asarray(factor.power(2).sum(axis=1)).ravel()
+    association = sums / sizes
+    association[samples, labels] = np.where(
+        alone, 1.0, own / np.maximum(sizes[labels] - 1.0, 1.0)
+    )
+    return np.clip(association, 0.0, 1.0)
+
+
+def cluster_consensus(association: Array, labels: Labels) -> Array:
+    r"""Return the mean co-association inside each cluster.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        The item consensus.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster
+        of one sample.
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.6, 0.2], [0.0, 1.0]])
+    >>> cluster_consensus(association, np.array([0, 0, 1]))
+    array([0.7, 1. ])
+    """
+    own = association[np.arange(len(labels)), labels]
+    return np.bincount(labels, own) / np.bincount(labels)
+
+
+def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
+    """Return the best other cluster of each sample, -1 if there is only one cluster.
+
+    Examples
+    --------
+    >>> second_choice(np.array([[0.9, 0.1, 0.2]]), np.array([0]))
+    array([2], dtype=int32)
+    """
+    if association.shape[1] == 1:
+        return np.full(len(labels), -1, dtype=np.int32)
+    rivals = association.copy()
+    rivals[np.arange(len(labels)), labels] = -1.0
+    return rivals.argmax(axis=1).astype(np.int32)
+
+
+def confidence(association: Array, labels: Labels) -> Array:
+    r"""Return how firmly each sample is held by its own cluster.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        The item consensus.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in [0, 1]: 1 without
+        a rival, 0.5 between two clusters, below it where a rival holds the sample
+        more firmly; 0.5 where no cluster holds it at all.
+
+    Examples
+    --------
+    >>> confidence(np.array([[0.9, 0.1], [0.4, 0.4]]), np.array([0, 1]))
+    array([0.9, 0.5])
+    """
+    samples = np.arange(len(labels))
+    own = association[samples, labels]
+    rival = association[samples, second_choice(association, labels)]
+    if association.shape[1] == 1:
+        rival = np.zeros_like(own)
+    total = own + rival
+    return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 0.5)
+
+
+def ambiguous_samples(
+    confidences: Array, threshold: float = AMBIGUOUS
+) -> NDArray[np.int64]:
+    """Return the samples below a confidence, the least certain first.
+
+    Parameters
+    ----------
+    confidences : ndarray of shape (n_samples,)
+        From `confidence`.
+    threshold : float, default=0.6
+        Samples below it are listed.
+
+    Returns
+    -------
+    ndarray of int
+        Row numbers.
+
+    Examples
+    --------
+    >>> ambiguous_samples(np.array([0.55, 0.9, 0.5]))
+    array([2, 0])
+    """
+    order = np.argsort(confidences, kind="stable")
+    return order[confidences[order] < threshold]

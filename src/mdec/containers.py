@@ -1,0 +1,119 @@
+"""Clusterings of pandas and AnnData objects, with the results put back into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mdec.confidence import item_consensus, second_choice
+from mdec.estimator import MDEC
+
+
+def cluster_frame(frame: Any, n_clusters: int | str = "auto", **parameters: Any) -> Any:
+    """Cluster the rows of a pandas DataFrame.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Samples in rows, numbers in columns.
+    n_clusters : int or "auto"
+        Number of clusters.
+    **parameters
+        Further parameters of `MDEC`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Cluster, confidence and second choice of each row, with the rows' index; the
+        fitted estimator is in ``attrs["mdec"]``.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(20, 4)))
+    >>> found = cluster_frame(frame, 2, ensemble_size=5, random_state=0)
+    >>> list(found.columns)
+    ['cluster', 'confidence', 'second_choice']
+    """
+    import pandas
+
+    model = MDEC(n_clusters, **parameters).fit(frame)
+    found = pandas.DataFrame(_columns(model), index=frame.index)
+    found.attrs["mdec"] = model
+    return found
+
+
+def cluster_anndata(
+    adata: Any,
+    n_clusters: int | str = "auto",
+    *,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    key_added: str = "mdec",
+    copy: bool = False,
+    **parameters: Any,
+) -> Any:
+    """Cluster the observations of an AnnData object, in the manner of scanpy.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        The object; it is changed unless `copy` is True.
+    n_clusters : int or "auto"
+        Number of clusters.
+    use_rep : str, default=None
+        Key of ``obsm`` to cluster, such as "X_pca"; None for X or a layer.
+    layer : str, default=None
+        Layer to cluster; None for X.
+    key_added : str, default="mdec"
+        Name of the results.
+    copy : bool, default=False
+        Whether to return a changed copy.
+    **parameters
+        Further parameters of `MDEC`.
+
+    Returns
+    -------
+    anndata.AnnData or None
+        The copy, if asked for. ``obs[key_added]`` is a category of cluster names,
+        ``obs[key_added + "_confidence"]`` and ``obs[key_added + "_second_choice"]``
+        stand beside it, and ``uns[key_added]`` holds the parameters and, with
+        ``n_clusters="auto"``, the criteria and the reason.
+    """
+    import pandas
+
+    if use_rep is not None and layer is not None:
+        raise ValueError("give use_rep or layer, not both.")
+    target = adata.copy() if copy else adata
+    X = target.obsm[use_rep] if use_rep is not None else _matrix(target, layer)
+    model = MDEC(n_clusters, **parameters).fit(X)
+    columns = _columns(model)
+    names = pandas.Categorical(columns["cluster"].astype(str))
+    target.obs[key_added] = names
+    target.obs[f"{key_added}_confidence"] = columns["confidence"]
+    target.obs[f"{key_added}_second_choice"] = columns["second_choice"]
+    uns: dict[str, Any] = {
+        "n_clusters": model.n_clusters_,
+        "params": {k: v for k, v in model.get_params().items() if v is not None},
+    }
+    uns["params"] = {name: str(value) for name, value in uns["params"].items()}
+    if n_clusters == "auto":
+        uns["reason"] = model.k_selection_.reason
+        uns["criteria"] = dict(model.k_selection_.table)
+    target.uns[key_added] = uns
+    return target if copy else None
+
+
+def _columns(model: MDEC) -> dict[str, Any]:
+    association = item_consensus(model.ensemble_, model.labels_, model.cluster_weights_)
+    return {
+        "cluster": model.labels_,
+        "confidence": model.confidence_,
+        "second_choice": second_choice(association, model.labels_),
+    }
+
+
+def _matrix(adata: Any, layer: str | None) -> Any:
+    X = adata.X if layer is None else adata.layers[layer]
+    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)

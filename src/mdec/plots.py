@@ -1,0 +1,260 @@
+"""The figures of the report as matplotlib displays, for notebooks and papers.
+
+Each display is made by ``from_estimator``, which computes, or from plain numbers, and
+drawn by ``plot``, which does nothing else and leaves ``ax_`` and ``figure_``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._optional import import_optional
+from mdec._random import member_stream
+from mdec.report.clustering.compute import (
+    consensus_heatmap,
+    consensus_matrix,
+    drawn_in_clusters,
+    plane,
+    tracking,
+)
+from mdec.report.clustering.svg import COLOURS
+from mdec.selection import KSelection
+
+Array = NDArray[np.floating]
+Labels = NDArray[np.integer]
+
+MAP_SAMPLES = 1200
+
+__all__ = [
+    "ConfidenceDisplay",
+    "ConsensusCDFDisplay",
+    "ConsensusMatrixDisplay",
+    "KSelectionDisplay",
+    "SampleMapDisplay",
+    "TrackingDisplay",
+]
+
+
+class _Display:
+    """Finds the axes to draw on and remembers them."""
+
+    ax_: Any
+    figure_: Any
+
+    def _axes(self, ax: Any) -> Any:
+        pyplot = import_optional(
+            "matplotlib.pyplot", needed_for="plotting", install="mdec[report]"
+        )
+        self.ax_ = pyplot.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        return self.ax_
+
+
+class ConsensusMatrixDisplay(_Display):
+    """The consensus of all pairs, in the order of the dendrogram.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_shown, n_shown)
+        Ordered consensus.
+    clusters : ndarray of shape (n_shown,)
+        Cluster of each row.
+    """
+
+    def __init__(self, matrix: Array, clusters: Labels) -> None:
+        self.matrix = matrix
+        self.clusters = clusters
+
+    @classmethod
+    def from_estimator(cls, model: Any) -> Self:
+        """Take the consensus of a fitted `MDEC`, of 400 samples at most."""
+        rng = member_stream(0, 0, "selection")
+        found = consensus_heatmap(
+            model.ensemble_, model.labels_, model.cluster_weights_, rng
+        )
+        return cls(found["matrix"], found["clusters"])
+
+    def plot(self, ax: Any = None, **settings: Any) -> Self:
+        """Draw; settings go to ``imshow``."""
+        axes = self._axes(ax)
+        pairs = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
+        settings = {"cmap": "Blues", "vmin": 0.0, "vmax": pairs.max()} | settings
+        image = axes.imshow(self.matrix, interpolation="nearest", **settings)
+        for edge in np.flatnonzero(np.diff(self.clusters)) + 0.5:
+            axes.axhline(edge, color="0.4", linewidth=0.6)
+            axes.axvline(edge, color="0.4", linewidth=0.6)
+        axes.set(xticks=[], yticks=[], title="consensus of pairs")
+        self.figure_.colorbar(image, ax=axes, shrink=0.8)
+        return self
+
+
+class ConsensusCDFDisplay(_Display):
+    """The distribution of the pairs' consensus for each number of clusters.
+
+    Parameters
+    ----------
+    selection : KSelection
+        The criteria.
+    """
+
+    def __init__(self, selection: KSelection) -> None:
+        self.selection = selection
+
+    @classmethod
+    def from_estimator(cls, model: Any) -> Self:
+        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
+        return cls(model.k_selection_)
+
+    def plot(self, ax: Any = None, **settings: Any) -> Self:
+        """Draw; settings go to ``plot``."""
+        axes = self._axes(ax)
+        chosen = self.selection
+        for k, line in zip(chosen.table["n_clusters"], chosen.cdf, strict=True):
+            width = 3.0 if k == chosen.n_clusters else 1.0
+            settings_k = {"label": f"K = {k}", "linewidth": width} | settings
+            axes.plot(chosen.levels, line, **settings_k)
+        axes.set(xlabel="consensus of a pair", ylabel="share of pairs")
+        axes.legend(fontsize="small")
+        return self
+
+
+class KSelectionDisplay(_Display):
+    """One criterion over the number of clusters.
+
+    Parameters
+    ----------
+    selection : KSelection
+        The criteria.
+    criterion : str
+        Column of ``selection.table``: "pac", "area", "delta_area", "eigengap",
+        "agreement" or "silhouette".
+    """
+
+    def __init__(self, selection: KSelection, criterion: str = "eigengap") -> None:
+        self.selection = selection
+        self.criterion = criterion
+
+    @classmethod
+    def from_estimator(cls, model: Any, criterion: str = "eigengap") -> Self:
+        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
+        return cls(model.k_selection_, criterion)
+
+    def plot(self, ax: Any = None, **settings: Any) -> Self:
+        """Draw; settings go to ``plot``."""
+        axes = self._axes(ax)
+        table = self.selection.table
+        if self.criterion not in table or self.criterion == "n_clusters":
+            names = ", ".join(name for name in table if name != "n_clusters")
+            raise ValueError(f"criterion={self.criterion!r} is not one of {names}.")
+        numbers, values = table["n_clusters"], table[self.criterion]
+        axes.plot(numbers, values, **({"marker": "o", "color": COLOURS[0]} | settings))
+        chosen = numbers == self.selection.n_clusters
+        axes.plot(numbers[chosen], values[chosen], "o", color=COLOURS[5], markersize=10)
+        null = self.selection.null
+        if self.criterion == "silhouette" and null is not None:
+            compared = numbers[: null.draws.shape[1]]
+            low, high = null.draws.min(axis=0), null.draws.max(axis=0)
+            axes.fill_between(compared, low, high, color="0.8", label="one cluster")
+            axes.legend()
+        axes.set(xlabel="number of clusters K", ylabel=self.criterion.replace("_", " "))
+        return self
+
+
+class TrackingDisplay(_Display):
+    """The cluster of each sample for each number of clusters.
+
+    Parameters
+    ----------
+    colours : ndarray of shape (n_numbers, n_shown)
+        Number of the colour of each sample.
+    n_clusters : ndarray of shape (n_numbers,)
+        The numbers of clusters.
+    """
+
+    def __init__(self, colours: Labels, n_clusters: Labels) -> None:
+        self.colours = colours
+        self.n_clusters = n_clusters
+
+    @classmethod
+    def from_estimator(cls, model: Any) -> Self:
+        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
+        found = tracking(model.k_selection_, model.labels_)
+        return cls(found["colours"], found["n_clusters"])
+
+    def plot(self, ax: Any = None, **settings: Any) -> Self:
+        """Draw; settings go to ``imshow``."""
+        from matplotlib.colors import ListedColormap
+
+        axes = self._axes(ax)
+        settings = {"aspect": "auto", "cmap": ListedColormap(COLOURS)} | settings
+        shown = self.colours % len(COLOURS)
+        span = {"vmin": 0, "vmax": len(COLOURS) - 1, "interpolation": "nearest"}
+        axes.imshow(shown, **span, **settings)
+        axes.set_yticks(range(len(self.n_clusters)), self.n_clusters)
+        axes.set(xticks=[], xlabel="samples", ylabel="K")
+        return self
+
+
+class SampleMapDisplay(_Display):
+    """The samples in the plane, near where the ensemble puts them together.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_shown, 2)
+        Coordinates.
+    clusters : ndarray of shape (n_shown,)
+        Cluster of each sample.
+    """
+
+    def __init__(self, places: Array, clusters: Labels) -> None:
+        self.places = places
+        self.clusters = clusters
+
+    @classmethod
+    def from_estimator(cls, model: Any) -> Self:
+        """Lay out the samples of a fitted `MDEC`, 1200 at most."""
+        rng = member_stream(0, 0, "selection")
+        rows = drawn_in_clusters(model.labels_, MAP_SAMPLES, rng)
+        matrix = consensus_matrix(model.ensemble_, model.cluster_weights_, rows)
+        return cls(plane(matrix), model.labels_[rows])
+
+    def plot(self, ax: Any = None, **settings: Any) -> Self:
+        """Draw; settings go to ``scatter``."""
+        axes = self._axes(ax)
+        for k in np.unique(self.clusters):
+            inside = self.places[self.clusters == k]
+            colour = COLOURS[k % len(COLOURS)]
+            drawn = {"s": 14, "color": colour, "label": f"{k}"} | settings
+            axes.scatter(*inside.T, **drawn)
+        axes.set(xticks=[], yticks=[])
+        axes.legend(title="cluster", fontsize="small")
+        return self
+
+
+class ConfidenceDisplay(_Display):
+    """How many samples have which confidence.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_samples,)
+        In [0, 1].
+    """
+
+    def __init__(self, confidence: Array) -> None:
+        self.confidence = confidence
+
+    @classmethod
+    def from_estimator(cls, model: Any) -> Self:
+        """Take the confidence of a fitted `MDEC`."""
+        return cls(model.confidence_)
+
+    def plot(self, ax: Any = None, **settings: Any) -> Self:
+        """Draw; settings go to ``hist``."""
+        axes = self._axes(ax)
+        settings = {"bins": 20, "range": (0.0, 1.0), "color": COLOURS[0]} | settings
+        axes.hist(self.confidence, **settings)
+        axes.set(xlabel="confidence", ylabel="samples")
+        return self

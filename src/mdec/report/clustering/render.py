@@ -1,0 +1,69 @@
+"""Filling the described clustering into the page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from importlib.resources import files
+from typing import Any
+
+from mdec.report.clustering.figures import all_figures
+from mdec.report.clustering.svg import colour
+
+
+def render_report(described: dict[str, Any]) -> str:
+    """Return the report of a clustering as one HTML page that needs nothing else.
+
+    Parameters
+    ----------
+    described : dict
+        From `describe_clustering`.
+
+    Returns
+    -------
+    str
+        The page. Names from the data are escaped, and its content policy allows no
+        script but its own and no request at all.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise ImportError(
+            "the report needs jinja2; install it with pip install 'mdec[report]'."
+        ) from error
+    source = (files(__package__) / "template.html").read_text(encoding="utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    drawn = {name: Markup(svg) for name, svg in all_figures(described).items()}
+    return environment.from_string(source).render(
+        **described,
+        figures=drawn,
+        colour=colour,
+        policy=content_policy(source),
+    )
+
+
+def content_policy(source: str) -> str:
+    """Return a policy under which only the page's own script may run.
+
+    Parameters
+    ----------
+    source : str
+        The template, with one script element.
+
+    Returns
+    -------
+    str
+        Content of the policy's meta element.
+    """
+    script = re.search(r"<script>(.*?)</script>", source, flags=re.DOTALL)
+    assert script is not None
+    digest = hashlib.sha256(script.group(1).encode()).digest()
+    known = base64.b64encode(digest).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{known}'; "
+        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )

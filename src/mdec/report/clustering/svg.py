@@ -1,0 +1,213 @@
+"""Small charts as SVG text; every string from outside is escaped here."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The colour-blind safe set of Okabe and Ito, then darker and lighter relatives.
+COLOURS = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#b8a800",
+    "#7a5195",
+    "#8c6d31",
+    "#5c5c5c",
+    "#1b4f72",
+    "#f4a582",
+    "#66c2a4",
+    "#92275f",
+    "#a6bddb",
+    "#7f2704",
+    "#6b8e23",
+    "#b39ddb",
+    "#d2b48c",
+    "#a9a9a9",
+)
+
+# Ends of the map from no consensus to full consensus.
+PALE, DEEP = (247, 249, 252), (8, 48, 107)
+
+
+def colour(cluster: int) -> str:
+    """Return the colour of a cluster; it repeats after twenty."""
+    return COLOURS[cluster % len(COLOURS)]
+
+
+def number(value: float) -> str:
+    """Write a coordinate with as few digits as the eye can see."""
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def tag(name: str, content: str = "", /, **attributes: object) -> str:
+    """Return an element; attribute values are escaped, `_` in names becomes `-`."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+    )
+    return f"<{name}{written}>{content}</{name}>"
+
+
+def text(x: float, y: float, words: object, **attributes: object) -> str:
+    """Return a piece of text at a place."""
+    return tag("text", escape(str(words)), x=number(x), y=number(y), **attributes)
+
+
+def figure(width: int, height: int, parts: Iterable[str], label: str) -> str:
+    """Return a chart that scales with the page; the label is read to the blind."""
+    return tag(
+        "svg",
+        "".join(parts),
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=label,
+    )
+
+
+class Axes:
+    """A rectangle with scales, ticks and names of the axes.
+
+    Parameters
+    ----------
+    x_range, y_range : tuple of float
+        What the axes span.
+    size : tuple of int
+        Width and height of the whole chart.
+    margin : tuple of int
+        Left, top, right and bottom.
+    """
+
+    def __init__(
+        self,
+        x_range: tuple[float, float],
+        y_range: tuple[float, float],
+        size: tuple[int, int] = (420, 260),
+        margin: tuple[int, int, int, int] = (54, 12, 12, 40),
+    ) -> None:
+        self.size = size
+        self.left, self.top = margin[0], margin[1]
+        self.right, self.bottom = size[0] - margin[2], size[1] - margin[3]
+        self.x_range, self.y_range = x_range, y_range
+
+    def x(self, value: float) -> float:
+        """Return the horizontal place of a value."""
+        low, high = self.x_range
+        share = (value - low) / ((high - low) or 1.0)
+        return self.left + share * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        """Return the vertical place of a value."""
+        low, high = self.y_range
+        share = (value - low) / ((high - low) or 1.0)
+        return self.bottom - share * (self.bottom - self.top)
+
+    def path(self, xs: Iterable[float], ys: Iterable[float]) -> str:
+        """Return the points of a line."""
+        points = zip(xs, ys, strict=True)
+        return " ".join(f"{number(self.x(a))},{number(self.y(b))}" for a, b in points)
+
+    def frame(
+        self,
+        x_ticks: Sequence[float],
+        y_ticks: Sequence[float],
+        x_name: str,
+        y_name: str,
+    ) -> list[str]:
+        """Return grid lines, ticks and names."""
+        parts = []
+        for value in y_ticks:
+            y = self.y(value)
+            parts.append(
+                tag(
+                    "line",
+                    x1=self.left,
+                    x2=self.right,
+                    y1=number(y),
+                    y2=number(y),
+                    class_="grid",
+                )
+            )
+            parts.append(text(self.left - 6, y + 4, f"{value:g}", text_anchor="end"))
+        for value in x_ticks:
+            place = self.x(value)
+            parts.append(
+                text(place, self.bottom + 16, f"{value:g}", text_anchor="middle")
+            )
+        middle_x = (self.left + self.right) / 2
+        middle_y = (self.top + self.bottom) / 2
+        turned = f"rotate(-90 12 {number(middle_y)})"
+        parts.append(
+            text(
+                middle_x, self.size[1] - 6, x_name, text_anchor="middle", class_="name"
+            )
+        )
+        parts.append(
+            text(
+                12,
+                middle_y,
+                y_name,
+                text_anchor="middle",
+                transform=turned,
+                class_="name",
+            )
+        )
+        return parts
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Return round numbers that cover a range.
+
+    Examples
+    --------
+    >>> ticks(0.0, 1.0)
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    span = (high - low) or 1.0
+    power = 10.0 ** np.floor(np.log10(span / about))
+    step = next(m * power for m in (1, 2, 5, 10) if span / (m * power) <= about + 0.5)
+    first = np.ceil(low / step - 1e-9) * step
+    count = int(np.floor((high - first) / step + 1e-9)) + 1
+    return [round(float(first + i * step), 10) for i in range(count)]
+
+
+def png(pixels: NDArray[np.uint8]) -> str:
+    """Return an array of shape (height, width, 3) as a PNG in a data address."""
+    height, width, _ = pixels.shape
+    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)
+    rows[:, 1:] = pixels.reshape(height, -1)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        check = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    content = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
+        + chunk(b"IEND", b"")
+    )
+    return "data:image/png;base64," + base64.b64encode(content).decode()
+
+
+def shades(matrix: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Map [0, 1] to colours from pale to deep; the last axis is red, green, blue."""
+    pale, deep = np.array(PALE, dtype=float), np.array(DEEP, dtype=float)
+    mixed = pale + np.clip(matrix, 0.0, 1.0)[..., None] * (deep - pale)
+    return mixed.round().astype(np.uint8)
+
+
+def painted(clusters: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """Map cluster numbers to their colours."""
+    table = [[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in COLOURS]
+    return np.array(table, dtype=np.uint8)[clusters % len(COLOURS)]

@@ -1,0 +1,248 @@
+"""The command line as a user meets it, in a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from mdec import MDEC, Ensemble
+from mdec.cli import main
+
+SMALL = ["--ensemble-size", "20"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(45, 8))
+    X[15:30] += 4.0
+    X[30:, :4] -= 4.0
+    lines = ["id," + ",".join(f"g{i}" for i in range(8)) + ",group"]
+    for i, row in enumerate(X):
+        cells = ",".join(repr(float(value)) for value in row)
+        lines.append(f"s{i},{cells},{i // 15}")
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(lines))
+    return path, X
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(word) for word in arguments])
+    return caught.value.code or 0
+
+
+def read_labels(folder):
+    with (folder / "labels.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_fit_writes_four_files(table, tmp_path, capsys):
+    path, X = table
+    out = tmp_path / "out"
+    code = call("fit", path, "--k", 3, "--out", out, "--label-column", "group", *SMALL)
+    assert code == 0
+    names = {"ensemble.npz", "labels.csv", "report.html", "summary.json"}
+    assert {each.name for each in out.iterdir()} == names
+    model = MDEC(3, ensemble_size=20, random_state=0).fit(X)
+    rows = read_labels(out)
+    assert [row["sample"] for row in rows] == [f"s{i}" for i in range(45)]
+    assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+    confidence = [float(row["confidence"]) for row in rows]
+    np.testing.assert_allclose(confidence, model.confidence_, atol=1e-4)
+    assert {row["second_choice"] for row in rows} <= {"0", "1", "2"}
+    ensemble = Ensemble.load(out / "ensemble.npz")
+    assert (ensemble.labels == model.ensemble_.labels).all()
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["scores"]["ari"] == pytest.approx(1.0)
+    assert summary["parameters"]["transform"] == "none"
+    assert summary["seed"] == 0
+    assert set(summary["versions"]) >= {"mdec", "numpy", "scikit-learn"}
+    assert summary["timings_s"]["base clusterings"] > 0.0
+    printed = capsys.readouterr().out
+    assert "45 samples" in printed
+    assert "transform: none" in printed
+    assert "ARI 1.000" in printed
+
+
+def test_auto_and_ranges(table, tmp_path, capsys):
+    path, _ = table
+    for k in ("auto", "2:6"):
+        out = tmp_path / k.replace(":", "-")
+        options = ["--label-column", "group", "--json", *SMALL]
+        assert call("fit", path, "--k", k, "--out", out, *options) == 0
+        summary = json.loads(capsys.readouterr().out)
+        assert summary["n_clusters"] == summary["suggested_n_clusters"] == 3
+        assert summary["one_cluster_p_value"] < 0.05
+    assert [row["n_clusters"] for row in summary["criteria"]] == [2, 3, 4, 5, 6]
+
+
+def test_quiet_prints_nothing(table, tmp_path, capfd):
+    path, _ = table
+    out = tmp_path / "out"
+    assert call("fit", path, "--k", 2, "--index", "--out", out, "-q", *SMALL) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_every_option_of_the_estimator(table, tmp_path):
+    path, X = table
+    out = tmp_path / "out"
+    options = [
+        *("--consensus", "bipartite", "--ensemble-size", "15", "--seed", "4"),
+        *("--sampling-ratio", "0.7", "--kernel", "scaled_exponential"),
+        *("--mu-range", "0.3:0.6", "--n-neighbors-range", "4:9"),
+        *("--base-n-clusters-range", "2:5", "--weighting", "uniform"),
+        *("--transform", "standardise", "-q"),
+    ]
+    group = ["--label-column", "group"]
+    assert call("fit", path, "--k", 3, "--out", out, *group, *options) == 0
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = MDEC(
+        3,
+        consensus="bipartite",
+        ensemble_size=15,
+        sampling_ratio=0.7,
+        kernel="scaled_exponential",
+        mu_range=(0.3, 0.6),
+        n_neighbors_range=(4, 9),
+        base_n_clusters_range=(2, 5),
+        weighting="uniform",
+        random_state=4,
+    ).fit(scaled)
+    assert [int(r["cluster"]) for r in read_labels(out)] == model.labels_.tolist()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--k", "0"],
+        ["--k", "99"],
+        ["--k", "many"],
+        ["--k", "5:2"],
+        ["--kernel", "magic"],
+        ["--consensus", "vote"],
+        ["--transform", "cube"],
+        ["--mu-range", "high"],
+        ["--sampling-ratio", "2"],
+        ["--label-column", "nobody"],
+        ["--transform", "log", "--label-column", "group"],
+    ],
+)
+def test_bad_options_are_one_sentence(table, tmp_path, capsys, options):
+    path, _ = table
+    assert call("fit", path, "--out", tmp_path / "out", *options) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("mdec: ")
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_file_writes_nothing(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("a,b\nx,y\n")
+    assert call("fit", tmp_path / "a.csv", "--out", tmp_path / "out") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    with pytest.raises(ValueError, match="not a file"):
+        main(["fit", str(tmp_path / "nothing.csv"), "--debug"])
+
+
+def test_consensus_of_own_clusterings(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(3), 12)
+    rows = ["sample," + ",".join(f"run{m}" for m in range(15))]
+    for i, k in enumerate(truth):
+        noisy = np.where(rng.random(15) < 0.1, (k + 1) % 3, k)
+        cells = ["" if rng.random() < 0.1 else "ABC"[label] for label in noisy]
+        rows.append(f"p{i}," + ",".join(cells))
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(rows))
+    out = tmp_path / "out"
+    assert call("consensus", path, "--out", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_clusters"] == 3
+    clusters = [int(row["cluster"]) for row in read_labels(out)]
+    assert clusters == truth.tolist()
+    again = tmp_path / "again"
+    assert call("consensus", out / "ensemble.npz", "--k", 3, "--out", again, "-q") == 0
+    assert [int(row["cluster"]) for row in read_labels(again)] == clusters
+
+
+def start(path, out, *options):
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import time, mdec.generation as g; made = g._make_member\n"
+            "def slow(*a, **k):\n    time.sleep(0.05); return made(*a, **k)\n"
+            "g._make_member = slow\nfrom mdec.cli import main; main()",
+            *("fit", str(path), "--k", "3", "--out", str(out)),
+            *("--ensemble-size", "60", "--label-column", "group", *options),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def wait_for_members(out, number):
+    for _ in range(600):
+        if len(list((out / "checkpoint").glob("member-*.npz"))) >= number:
+            return
+        time.sleep(0.05)
+    pytest.fail("no members were kept")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_is_resumed(table, tmp_path, sign, capsys):
+    path, X = table
+    out = tmp_path / "out"
+    process = start(path, out)
+    wait_for_members(out, 5)
+    process.send_signal(sign)
+    _, error = process.communicate(timeout=60)
+    if sign is signal.SIGINT:
+        assert process.returncode == 130, error
+        assert "base clusterings are kept" in error
+        assert "--resume" in error
+        assert "Traceback" not in error
+    assert not (out / "labels.csv").exists()
+    options = ["--k", 3, "--out", out, "--ensemble-size", 60, "-q"]
+    options += ["--label-column", "group"]
+    assert call("fit", path, *options) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert call("fit", path, *options, "--resume", "--seed", 1) == 2
+    assert "the seed differ" in capsys.readouterr().err
+    assert call("fit", path, *options, "--resume") == 0
+    model = MDEC(3, ensemble_size=60, random_state=0).fit(X)
+    assert [int(r["cluster"]) for r in read_labels(out)] == model.labels_.tolist()
+    assert not (out / "checkpoint").exists()
+
+
+def test_without_the_extra_there_is_one_sentence():
+    code = (
+        "import sys; sys.modules['typer'] = None\n"
+        "from mdec.cli import main; main(['demo'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "pip install 'mdec[cli]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_demo_ends_with_the_path_of_the_report(tmp_path, capsys):
+    assert call("demo", "--out", tmp_path / "demo", "-q") == 0
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert last == f"Report: {tmp_path / 'demo' / 'report.html'}"
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 50_000

@@ -1,0 +1,76 @@
+"""New rows by the stated rule, and rows of the fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_blobs
+
+from mdec import MDEC
+from mdec.generation import member_features
+from mdec.kernels import KERNELS
+from mdec.prediction import predict_base_clusters
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_training_rows_get_their_own_cluster(kernel):
+    X, _ = make_blobs(150, n_features=12, centers=4, random_state=0)
+    model = MDEC(4, kernel=kernel, ensemble_size=20, random_state=0).fit(X)
+    held = model.confidence_ > 0.6
+    agree = model.predict(X) == model.labels_
+    assert agree[held].mean() >= 0.99
+
+
+def test_training_digits_get_their_own_cluster():
+    X = load_digits().data[:500]
+    model = MDEC(10, ensemble_size=40, random_state=0).fit(X)
+    held = model.confidence_ > 0.6
+    assert held.mean() > 0.8
+    assert (model.predict(X) == model.labels_)[held].mean() >= 0.99
+
+
+def naive_vote(X, row, member, spec, labels):
+    """The rule of one scaled Gaussian member, pair by pair."""
+    features = member_features(member, spec)
+    k, old, new = member.n_neighbors, X[:, features], row[features]
+    squared = ((old - new) ** 2).sum(axis=1)
+    nearest = np.argsort(squared, kind="stable")[:k]
+    own_scale = squared[nearest].mean()
+    votes = np.zeros(labels.max() + 1)
+    for j in nearest:
+        others = np.sort(((np.delete(old, j, axis=0) - old[j]) ** 2).sum(axis=1))
+        width = member.mu * (own_scale + others[:k].mean() + squared[j]) / 3.0
+        votes[labels[j]] += np.exp(-0.5 * (squared[j] / width) ** 2) / width
+    return votes.argmax()
+
+
+def test_base_clusters_follow_the_rule():
+    rng = np.random.default_rng(3)
+    X, new = rng.normal(size=(60, 10)), rng.normal(size=(15, 10))
+    model = MDEC(3, ensemble_size=6, random_state=1).fit(X)
+    ensemble = model.ensemble_
+    base = predict_base_clusters(X, new, ensemble)
+    for m, member in enumerate(ensemble.members):
+        expected = [
+            naive_vote(X, row, member, ensemble.parameters, ensemble.labels[:, m])
+            for row in new
+        ]
+        assert base[:, m].tolist() == expected
+
+
+def test_prediction_depends_on_the_row_alone_and_not_on_jobs():
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(80, 6)), rng.normal(size=(20, 6))
+    model = MDEC(3, ensemble_size=15, random_state=0).fit(X)
+    together = model.predict(new)
+    assert together.tolist() == [int(model.predict(row[None])[0]) for row in new]
+    model.set_params(n_jobs=2)
+    assert (model.predict(new) == together).all()
+
+
+def test_copies_of_training_rows_do_not_divide_by_zero():
+    X = np.repeat(np.random.default_rng(0).normal(size=(4, 3)), 15, axis=0)
+    X += np.random.default_rng(1).normal(scale=1e-3, size=X.shape)
+    X[:15] = X[0]
+    model = MDEC(4, ensemble_size=10, random_state=0).fit(X)
+    assert (model.predict(X[[0, 20, 40]]) == model.labels_[[0, 20, 40]]).all()
