@@ -4,12 +4,14 @@ BIN = $(VENV)/bin
 
 .PHONY: demo test test-slow test-browser lint bench paper figures clean
 
-# Everything once on embedded data; the last line is the path of the report.
+# Three consensus functions beside k-means on embedded data, then everything once; the
+# last line is the path of the report.
 demo: $(VENV)/demo
-	$(BIN)/mdec demo
+	$(BIN)/python examples/digits.py
+	$(BIN)/mdec demo --jobs 2
 
 test: $(VENV)/test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow
