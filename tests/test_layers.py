@@ -13,10 +13,16 @@ SOURCE = Path(mdec.__file__).parent
 
 # From the ground up; names of one line do not know each other unless in this order.
 LAYERS = [
+    "mdec._files",
     "mdec._optional",
     "mdec._random",
     "mdec._parallel",
     "mdec._memory",
+    "mdec._compiled._jit",
+    "mdec._compiled._selection",
+    "mdec._compiled._sparse",
+    "mdec._compiled._kmeans",
+    "mdec._compiled._linkage",
     "mdec._compiled",
     "mdec.neighbors",
     "mdec.kernels",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._files import atomic_file, write_atomically
 from mdec.ensemble import Failure, Member
 
 Made = tuple[Member, NDArray[np.int32]] | Failure
@@ -100,29 +100,11 @@ class Checkpoint:
                 "provenance": np.array(json.dumps(asdict(member))),
                 "labels": labels,
             }
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".member-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **arrays)
-            os.replace(temporary, self._path(index))
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with atomic_file(self._path(index)) as file:
+            np.savez_compressed(file, **arrays)
 
     def __len__(self) -> int:
         return sum(1 for _ in self.folder.glob("member-*.npz"))
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name beside it and rename it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".mdec-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -15,6 +14,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+
+from mdec._files import atomic_file
 
 _FORMAT = 1
 
@@ -219,25 +220,16 @@ class Ensemble:
         path : path-like
             The file; an old one is replaced at the end.
         """
-        target = Path(path)
         provenance = {
             "format": _FORMAT,
             "members": [asdict(member) for member in self.members],
             "failures": [asdict(failure) for failure in self.failures],
             "parameters": self.parameters,
         }
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".mdec-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(
-                    file,
-                    labels=self.labels,
-                    provenance=np.array(json.dumps(provenance)),
-                )
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with atomic_file(path) as file:
+            np.savez_compressed(
+                file, labels=self.labels, provenance=np.array(json.dumps(provenance))
+            )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ensemble:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mdec._compiled import _REASSOCIATE, _compile
+from mdec._compiled._jit import REASSOCIATE, compiled
 
 
-@_compile()
+@compiled()
 def nearest_centers(labels: Any, offsets: Any, table: Any) -> Any:
     """Return the cheapest centre of every row of a label table, and its cost.
 
@@ -41,7 +41,7 @@ def nearest_centers(labels: Any, offsets: Any, table: Any) -> Any:
     return best, costs
 
 
-@_compile()
+@compiled()
 def shared_counts(labels: Any, offsets: Any, groups: Any, n_groups: int) -> Any:
     """Count the samples that each base cluster shares with each group."""
     counts = np.zeros((offsets[labels.shape[1]], n_groups))
@@ -52,7 +52,7 @@ def shared_counts(labels: Any, offsets: Any, groups: Any, n_groups: int) -> Any:
     return counts
 
 
-@_compile()
+@compiled()
 def agreement_counts(labels: Any, first: int, out: Any) -> None:
     """Count the members that join each of the rows from `first` on with each row."""
     n_samples, n_members = labels.shape
@@ -66,7 +66,7 @@ def agreement_counts(labels: Any, first: int, out: Any) -> None:
             out[r, j] = count
 
 
-@_compile(fastmath=_REASSOCIATE)
+@compiled(fastmath=REASSOCIATE)
 def weighted_agreement(labels: Any, weights: Any, out: Any) -> None:
     """Write the summed weights of the members that join each pair of rows."""
     n_samples, n_members = labels.shape
@@ -80,7 +80,7 @@ def weighted_agreement(labels: Any, weights: Any, out: Any) -> None:
             out[j, i] = total
 
 
-@_compile(fastmath=_REASSOCIATE)
+@compiled(fastmath=REASSOCIATE)
 def sums_within_members(labels: Any, values: Any) -> Any:
     """Sum a symmetric matrix over the pairs of rows that each member joins."""
     n_samples, n_members = labels.shape

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._files import write_atomically
 from mdec._parallel import single_threaded_blas
-from mdec.checkpoint import write_atomically
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from mdec._files import write_atomically
 from mdec._optional import import_optional
 from mdec.experiments.published import compare, published_table
 from mdec.experiments.ranking import average_rank, average_score, rank_test, top_counts
@@ -253,12 +253,5 @@ def _as_csv(rows: list[dict[str, Any]]) -> str:
 
 def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".mdec-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_atomically(path, text.encode())
     return path
