@@ -137,14 +137,21 @@ def stopwatch(seconds: dict[str, float]) -> Iterator[None]:
 
 
 def check_same_graphs(X: NDArray[Any], ensemble: Ensemble) -> None:
-    """The port and mdec must build the same similarity graphs."""
+    """The port and mdec must build the same similarity graphs.
+
+    Copies of a sample are ties, of which the port keeps any, so edges are compared as
+    sorted weights, and their places but for a few.
+    """
     for member in ensemble.members[:2]:
         ours = generation.member_similarity(X, member, ensemble.parameters)
         features = generation.member_features(member, ensemble.parameters)
         rows = X[:, features].astype(np.float64)
         theirs = port.similarity(rows, member.n_neighbors, member.mu)
-        difference = np.abs(ours.toarray() - theirs)
-        if (difference > 1e-4 * theirs.max()).any():
+        weights_equal = ours.nnz == np.count_nonzero(theirs) and np.allclose(
+            np.sort(ours.data), np.sort(theirs[theirs > 0.0]), rtol=1e-4
+        )
+        n_moved = np.count_nonzero((ours.toarray() > 0.0) != (theirs > 0.0))
+        if not weights_equal or n_moved > 1e-3 * ours.nnz:
             raise SystemExit("the straight port and mdec disagree on a graph")
 
 

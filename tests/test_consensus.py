@@ -156,10 +156,14 @@ def test_single_precision_linkage_is_close(monkeypatch: pytest.MonkeyPatch) -> N
     assert adjusted_rand_score(y, single) > 0.95
 
 
-def test_hierarchical_names_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mdec._memory.available_memory", lambda: 10)
-    with pytest.raises(MemoryError, match=r"needs .* GB .*bipartite"):
-        hierarchical(Ensemble.from_labels(EXAMPLE), 2)
+def test_hierarchical_takes_no_triangle_that_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ensemble = Ensemble.from_labels(EXAMPLE)
+    expected = hierarchical(ensemble, 2)
+    monkeypatch.setattr(_hierarchical, "available_memory", lambda: 10)
+    monkeypatch.setattr("mdec._compiled.condensed_products", None)
+    np.testing.assert_array_equal(hierarchical(ensemble, 2), expected)
 
 
 # ------------------------------------------------------------------ spectral

@@ -204,7 +204,8 @@ class Ensemble:
         if chosen.size == 0:
             raise IndexError("an ensemble needs at least one member.")
         members = tuple(self.members[m] for m in chosen) if self.members else ()
-        return replace(self, labels=self.labels[:, chosen], members=members)
+        labels = np.ascontiguousarray(self.labels[:, chosen])
+        return replace(self, labels=labels, members=members)
 
     def __repr__(self) -> str:
         return (
