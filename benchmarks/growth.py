@@ -111,6 +111,9 @@ def draw(curves: dict[str, tuple[tuple[int, ...], list[float]]], path: str) -> N
                 axis.loglog(sizes, seconds, marker="o", label=name)
         axis.set_xlabel({"N": "samples", "M": "members", "D": "features"}[variable])
         axis.set_ylabel("seconds")
+        if variable == "M":
+            axis.set_xticks(MEMBERS, [str(m) for m in MEMBERS])
+            axis.minorticks_off()
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
     figure.savefig(path, metadata={"Date": None})
