@@ -13,6 +13,7 @@ SOURCE = Path(mdec.__file__).parent
 
 # From the ground up; names of one line do not know each other unless in this order.
 LAYERS = [
+    "mdec._arrays",
     "mdec._files",
     "mdec._optional",
     "mdec._random",
@@ -30,8 +31,17 @@ LAYERS = [
     "mdec.eigen",
     "mdec.kmeans",
     "mdec.spectral",
+    "mdec._torch._device",
+    "mdec._torch._neighbors",
+    "mdec._torch._graphs",
+    "mdec._torch._eigen",
+    "mdec._torch._kmeans",
+    "mdec._torch._linkage",
+    "mdec._torch._members",
+    "mdec._torch",
     "mdec.ensemble",
     "mdec.checkpoint",
+    "mdec.devices",
     "mdec.generation",
     "mdec.weights",
     "mdec.coassociation",
@@ -141,3 +151,14 @@ def test_imports_point_downwards(name: str) -> None:
 def test_the_walk_sees_imports() -> None:
     assert "mdec.generation" in imported(FILES["mdec.estimator"])
     assert "mdec._compiled" in imported(FILES["mdec.kmeans"])
+
+
+def test_pytorch_is_imported_in_one_place_only() -> None:
+    for name, path in FILES.items():
+        if not name.startswith("mdec._torch"):
+            tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in tree:
+                if isinstance(node, ast.Import):
+                    assert all(alias.name != "torch" for alias in node.names), name
+                elif isinstance(node, ast.ImportFrom):
+                    assert node.module != "torch", name

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+
+from mdec._arrays import namespace
 
 Array = NDArray[np.floating]
 Operator = Callable[[Array], Array]
@@ -17,6 +20,9 @@ DENSE_ORDER = 150
 DEGREE = 12
 GUARD_VECTORS = 8
 MAX_ROUNDS = 30
+
+FIRST_CUT = 0.5
+LAST_CUT = 1.0 - 1e-6
 
 
 def leading_eigenvectors(
@@ -72,12 +78,17 @@ def leading_eigenvectors(
     """
     if known is None:
         known = np.empty((order, 0))
-    if order <= DENSE_ORDER or 2 * n_vectors + GUARD_VECTORS > order:
+    if is_dense(order, n_vectors):
         matrix = operator(np.eye(order)) if callable(operator) else operator
         return _dense(matrix, n_vectors, known)
     if not callable(operator):
         operator = operator.astype(dtype).dot
     return _iterated(operator, order, n_vectors, rng, known.astype(dtype), tol, dtype)
+
+
+def is_dense(order: int, n_vectors: int) -> bool:
+    """Tell whether a full factorisation is faster than iterating."""
+    return order <= DENSE_ORDER or 2 * n_vectors + GUARD_VECTORS > order
 
 
 def _dense(matrix: Array, n_vectors: int, known: Array) -> tuple[Array, Array]:
@@ -102,18 +113,77 @@ def _iterated(
     tol: float,
     dtype: type[np.floating],
 ) -> tuple[Array, Array]:
-    width = min(n_vectors + GUARD_VECTORS + n_vectors // 8, order - known.shape[1])
+    width = block_width(n_vectors, order - known.shape[1])
     block: Array = rng.standard_normal((order, width)).astype(dtype)
-    cut = 0.5
+    cut = FIRST_CUT
     for _ in range(MAX_ROUNDS):
-        block = chebyshev_filter(operator, block, DEGREE, cut)
-        block -= known @ (known.T @ block)
-        block, _ = linalg.qr(block, mode="economic", overwrite_a=True)
-        values, block, residuals = _rayleigh_ritz(operator, block)
+        values, block, residuals = filtered_round(
+            operator, block, known, cut, _orthonormal, _rotation
+        )
         if residuals[:n_vectors].max() <= tol:
             break
-        cut = min(float(values[-1]), 1.0 - 1e-6)
+        cut = min(float(values[-1]), LAST_CUT)
     return values[:n_vectors], block[:, :n_vectors]
+
+
+def block_width(n_vectors: int, most: int) -> int:
+    """Return how many vectors to iterate so that the wanted ones settle soon."""
+    return min(n_vectors + GUARD_VECTORS + n_vectors // 8, most)
+
+
+def filtered_round(
+    operator: Callable[[Any], Any],
+    block: Any,
+    known: Any,
+    cut: Any,
+    orthonormal: Callable[[Any], Any],
+    rotation: Callable[[Any], tuple[Any, Any]],
+) -> tuple[Any, Any, Any]:
+    """Filter a block of vectors once and rotate it to approximate eigenvectors.
+
+    Parameters
+    ----------
+    operator : callable
+        Maps a block to its image.
+    block : array of shape (..., order, width)
+        Vectors in columns, of NumPy or PyTorch, perhaps of many problems.
+    known : array of shape (..., order, n_known)
+        Orthonormal eigenvectors to leave out.
+    cut : float or array
+        Eigenvalues below it are damped.
+    orthonormal : callable
+        Returns an orthonormal basis of a block.
+    rotation : callable
+        Returns the eigenvalues, largest first, and eigenvectors of small symmetric
+        matrices.
+
+    Returns
+    -------
+    values : array of shape (..., width)
+        Approximate eigenvalues, largest first.
+    block : array of shape (..., order, width)
+        Approximate eigenvectors.
+    residuals : array of shape (..., width)
+        Norms of what the operator leaves of each.
+    """
+    block = chebyshev_filter(operator, block, DEGREE, cut)
+    block -= known @ (known.swapaxes(-2, -1) @ block)
+    block = orthonormal(block)
+    image = operator(block)
+    values, turn = rotation(block.swapaxes(-2, -1) @ image)
+    block, image = block @ turn, image @ turn
+    image -= values[..., None, :] * block
+    return values, block, namespace(image).linalg.norm(image, axis=-2)
+
+
+def _orthonormal(block: Array) -> Array:
+    basis, _ = linalg.qr(block, mode="economic", overwrite_a=True)
+    return basis
+
+
+def _rotation(matrix: Array) -> tuple[Array, Array]:
+    values, vectors = linalg.eigh(matrix)
+    return values[::-1], vectors[:, ::-1]
 
 
 class SparseOperator:
@@ -148,10 +218,8 @@ class SparseOperator:
         return out
 
 
-def _step(
-    operator: Operator, block: Array, scale: float, shift: float, before: Array
-) -> Array:
-    if isinstance(operator, SparseOperator):
+def _step(operator: Any, block: Any, scale: Any, shift: Any, before: Any) -> Any:
+    if hasattr(operator, "step"):
         return operator.step(block, scale, shift, before)
     image = operator(block)
     image *= scale
@@ -160,24 +228,13 @@ def _step(
     return image
 
 
-def chebyshev_filter(
-    operator: Operator, block: Array, degree: int, cut: float
-) -> Array:
+def chebyshev_filter(operator: Any, block: Any, degree: int, cut: Any) -> Any:
     """Apply a polynomial that is small on [-1, cut] and grows fast beyond."""
     half_width, center = 0.5 * (cut + 1.0), 0.5 * (cut - 1.0)
     scale, shift = 1.0 / half_width, -center / half_width
     before = block
-    current = _step(operator, block, scale, shift, np.zeros_like(block))
+    current = _step(operator, block, scale, shift, namespace(block).zeros_like(block))
     for _ in range(degree - 1):
         following = _step(operator, current, 2.0 * scale, 2.0 * shift, before)
         before, current = current, following
     return current
-
-
-def _rayleigh_ritz(operator: Operator, block: Array) -> tuple[Array, Array, Array]:
-    """Rotate an orthonormal block to approximate eigenvectors, largest first."""
-    image = operator(block)
-    values, rotation = linalg.eigh(block.T @ image)
-    values, rotation = values[::-1], rotation[:, ::-1]
-    block, image = block @ rotation, image @ rotation
-    return values, block, np.linalg.norm(image - values * block, axis=0)

@@ -16,7 +16,8 @@ from mdec._callbacks import CallbackSupportMixin, member_progress, with_callback
 from mdec._parallel import single_threaded_blas
 from mdec._random import RandomState
 from mdec.confidence import confidence, item_consensus
-from mdec.consensus import CONSENSUS
+from mdec.consensus import CONSENSUS, ON_DEVICE
+from mdec.devices import DEVICES
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
 from mdec.kernels import KERNELS
@@ -118,6 +119,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         "n_neighbors_range": [tuple, list],
         "base_n_clusters_range": [tuple, list, None],
         "weighting": [StrOptions(set(WEIGHTINGS))],
+        "device": [StrOptions(set(DEVICES))],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state", np.random.Generator],
@@ -136,6 +138,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
         weighting: str = "entropy",
+        device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -150,6 +153,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.n_neighbors_range = n_neighbors_range
         self.base_n_clusters_range = base_n_clusters_range
         self.weighting = weighting
+        self.device = device
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -188,13 +192,16 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             mu_range=self.mu_range,
             n_neighbors_range=self.n_neighbors_range,
             base_n_clusters_range=self.base_n_clusters_range,
+            device=self.device,
             checkpoint=self.checkpoint,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=self.verbose,
             progress=member_progress(self, self.ensemble_size),
         )
-        self.cluster_weights_ = WEIGHTINGS[self.weighting](self.ensemble_)
+        self.cluster_weights_ = WEIGHTINGS[self.weighting](
+            self.ensemble_, device=self.ensemble_.parameters["device"]
+        )
         if self.n_clusters == "auto":
             self.k_selection_ = select_n_clusters(
                 self.ensemble_, X=data, weighting=self.weighting, n_jobs=self.n_jobs
@@ -263,10 +270,13 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         own = self.n_clusters
         if isinstance(own, str):
             own = self.k_selection_.n_clusters
+        settings = {"random_state": ensemble.parameters["entropy"]}
+        if name in ON_DEVICE:
+            settings["device"] = ensemble.parameters["device"]
         with single_threaded_blas():
             return CONSENSUS[name](
                 ensemble,
                 own if n_clusters is None else n_clusters,
                 self.cluster_weights_,
-                random_state=ensemble.parameters["entropy"],
+                **settings,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -20,6 +20,7 @@ from mdec._memory import require_memory
 from mdec._parallel import map_ordered
 from mdec._random import RandomState, member_stream, root_entropy
 from mdec.checkpoint import Checkpoint, Made
+from mdec.devices import ONE_CLUSTER, made_in_batches, resolve_device
 from mdec.ensemble import Ensemble, Failure, Member
 from mdec.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.kernels import KERNELS, draw_kernel_params
@@ -141,7 +142,7 @@ def base_clustering(
     )
     numbered = np.unique(labels, return_inverse=True)[1].astype(np.int32)
     if numbered.max() == 0:
-        raise ValueError("all samples fell into one cluster.")
+        raise ValueError(ONE_CLUSTER)
     return numbered
 
 
@@ -189,6 +190,7 @@ def generate_ensemble(
     mu_range: tuple[float, float] = (0.2, 0.8),
     n_neighbors_range: tuple[int, int] = (5, 20),
     base_n_clusters_range: tuple[int, int] | None = None,
+    device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -217,6 +219,10 @@ def generate_ensemble(
     base_n_clusters_range : tuple of int, default=None
         Interval of a member's number of clusters; None is 2 to
         :math:`\lceil\sqrt N\rceil`.
+    device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
+        "cuda" makes many members at a time on an NVIDIA card, with PyTorch; "auto"
+        does so where there is one. "torch" is the same code on the CPU, for checks.
+        The draws are the same on every device; labels differ by rounding only.
     checkpoint : path-like, default=None
         Folder that keeps each member once it is finished. A run that was stopped goes
         on from there with the same result; the folder is refused for other data or
@@ -253,8 +259,42 @@ def generate_ensemble(
         "base_n_clusters_range": base_n_clusters_bounds(
             data.shape[0], base_n_clusters_range
         ),
+        "device": resolve_device(device),
     }
     check_generation(data, ensemble_size, spec)
+    folder = None
+    if checkpoint is not None:
+        _check_resumable(random_state)
+        folder = Checkpoint(checkpoint, data, spec)
+    if spec["device"] == "cpu":
+        made = _made_here(data, ensemble_size, spec, folder, n_jobs, verbose)
+    else:
+        draw = partial(_draw_task, spec=spec)
+        made = made_in_batches(data, ensemble_size, spec, draw, ATTEMPTS, folder)
+    results: dict[int, Made] = {}
+    for index, each in made:
+        results[index] = each
+        if progress is not None:
+            progress(len(results), ensemble_size)
+    return _gathered([results[index] for index in range(ensemble_size)], spec)
+
+
+def _draw_task(
+    index: int, attempt: int, spec: dict[str, Any]
+) -> tuple[Member, NDArray[np.int64]]:
+    member = draw_member(spec["entropy"], index, attempt, spec)
+    return member, member_features(member, spec)
+
+
+def _made_here(
+    data: Array,
+    ensemble_size: int,
+    spec: dict[str, Any],
+    checkpoint: Checkpoint | None,
+    n_jobs: int | None,
+    verbose: int,
+) -> Iterator[tuple[int, Made]]:
+    """Yield the members with their numbers, several made at the same time."""
     if len(data) <= DENSE_SAMPLES:
         # Members then copy whole columns and need not convert them.
         data = np.asfortranarray(data, dtype=np.float64)
@@ -266,15 +306,9 @@ def generate_ensemble(
     )
     make: Callable[[int], Made] = partial(_make_member, X=data, spec=spec)
     if checkpoint is not None:
-        _check_resumable(random_state)
-        folder = Checkpoint(checkpoint, data, spec)
-        make = partial(_resume_member, X=data, spec=spec, checkpoint=folder)
-    results = []
-    for made in map_ordered(make, range(ensemble_size), n_jobs=n_jobs, verbose=verbose):
-        results.append(made)
-        if progress is not None:
-            progress(len(results), ensemble_size)
-    return _gathered(results, spec)
+        make = partial(_resume_member, X=data, spec=spec, checkpoint=checkpoint)
+    indices = range(ensemble_size)
+    yield from enumerate(map_ordered(make, indices, n_jobs=n_jobs, verbose=verbose))
 
 
 def _gathered(results: list[Made], spec: dict[str, Any]) -> Ensemble:

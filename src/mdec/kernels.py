@@ -1,12 +1,18 @@
-"""The similarity kernels: Eqs. 1 to 5 and the plain similarities of the ablation."""
+"""The similarity kernels: Eqs. 1 to 5 and the plain similarities of the ablation.
+
+The formulas take arrays of NumPy or PyTorch.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+
+from mdec._arrays import namespace
 
 Array = NDArray[np.floating]
 
@@ -51,7 +57,7 @@ def draw_kernel_params(
     return n_neighbors, float(rng.uniform(*mu_range))
 
 
-def mean_neighbor_distance(means: Array, floor: float = RELATIVE_FLOOR) -> Array:
+def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
     r"""Return the neighbour distance of each sample, Eq. 2, kept above a floor.
 
     Parameters
@@ -77,15 +83,16 @@ def mean_neighbor_distance(means: Array, floor: float = RELATIVE_FLOOR) -> Array
     array([3.e-06, 2.e+00, 4.e+00])
     """
     positive = means[means > 0.0]
-    if positive.size == 0:
+    if len(positive) == 0:
         raise ValueError(
             "every sample has copies at all its nearest neighbours; drop duplicate "
             "rows or raise sampling_ratio so that samples differ."
         )
-    return np.maximum(means, floor * np.median(positive))
+    xp = namespace(means)
+    return xp.maximum(means, floor * xp.median(positive))
 
 
-def scaling_term(distance: Array, rho_i: Array, rho_j: Array) -> Array:
+def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
     r"""Return the scale of each pair, Eq. 3.
 
     Notes
@@ -100,7 +107,7 @@ def scaling_term(distance: Array, rho_i: Array, rho_j: Array) -> Array:
     return (rho_i + rho_j + distance) / 3.0
 
 
-def scaled_exponential_similarity(distance: Array, scale: Array, mu: float) -> Array:
+def scaled_exponential_similarity(distance: Any, scale: Any, mu: float) -> Any:
     r"""Return the similarity of Eq. 1 as printed.
 
     Notes
@@ -108,10 +115,10 @@ def scaled_exponential_similarity(distance: Array, scale: Array, mu: float) -> A
     :math:`\varphi(x_i, x_j) = \exp(-d_{ij} / (\mu \varepsilon_{ij}))` with the
     Euclidean distance.
     """
-    return np.exp(-distance / (mu * scale))
+    return namespace(distance).exp(-distance / (mu * scale))
 
 
-def scaled_gaussian_similarity(distance: Array, scale: Array, mu: float) -> Array:
+def scaled_gaussian_similarity(distance: Any, scale: Any, mu: float) -> Any:
     r"""Return the similarity that made the published tables.
 
     Notes
@@ -120,7 +127,8 @@ def scaled_gaussian_similarity(distance: Array, scale: Array, mu: float) -> Arra
     of the *squared* distance :math:`D`.
     """
     width = mu * scale
-    return np.exp(-0.5 * (distance / width) ** 2) / (np.sqrt(2.0 * np.pi) * width)
+    exponent = -0.5 * (distance / width) ** 2
+    return namespace(distance).exp(exponent) / (math.sqrt(2.0 * math.pi) * width)
 
 
 SIMILARITY = {

@@ -7,14 +7,17 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 
+N_INIT = 3
+MAX_ITER = 100
+
 
 def kmeans(
     X: Array,
     n_clusters: int,
     rng: np.random.Generator,
     *,
-    n_init: int = 3,
-    max_iter: int = 100,
+    n_init: int = N_INIT,
+    max_iter: int = MAX_ITER,
 ) -> NDArray[np.int32]:
     """Return the labels of the best of several k-means runs.
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from mdec._arrays import namespace
 
 Array = NDArray[np.floating]
 
@@ -38,6 +41,36 @@ def squared_distances(X: Array) -> Array:
     np.maximum(distances, 0.0, out=distances)
     np.fill_diagonal(distances, 0.0)
     return distances
+
+
+def distance_factors(centred: Any) -> tuple[Any, Any, Any]:
+    r"""Return two factors whose product is the matrix of squared distances.
+
+    Parameters
+    ----------
+    centred : array of shape (n_samples, n_features)
+        Rows about their mean, of NumPy or PyTorch.
+
+    Returns
+    -------
+    left, right : array of shape (n_samples, n_features + 2)
+        Rows :math:`(-2 x_i, \|x_i\|^2, 1)` and :math:`(x_j, 1, \|x_j\|^2)`.
+    norms : array of shape (n_samples,)
+        Squared norms.
+
+    Examples
+    --------
+    >>> left, right, _ = distance_factors(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    >>> left @ right.T
+    array([[ 0., 25.],
+           [25.,  0.]])
+    """
+    xp = namespace(centred)
+    norms = xp.einsum("ij,ij->i", centred, centred)
+    column, ones = norms[:, None], xp.ones_like(norms)[:, None]
+    left = xp.hstack([-2.0 * centred, column, ones])
+    right = xp.hstack([centred, ones, column])
+    return left, right, norms
 
 
 @dataclass(frozen=True)
@@ -73,14 +106,11 @@ class BlockedDistances:
 
     def __init__(self, X: Array, dtype: type[np.floating] = np.float32) -> None:
         centred = (X - X.mean(axis=0, dtype=np.float64)).astype(dtype)
-        norms = np.einsum("ij,ij->i", centred, centred)[:, None]
-        ones = np.ones_like(norms)
         self.X = np.ascontiguousarray(X)
-        self.left = np.hstack([-2.0 * centred, norms, ones])
-        self.right = np.hstack([centred, ones, norms])
+        self.left, self.right, norms = distance_factors(centred)
         # What rounding may add to or take from a distance of row i.
         epsilon = 16.0 * np.finfo(dtype).eps
-        self.rounding = epsilon * (norms[:, 0] + norms.max())
+        self.rounding = epsilon * (norms + norms.max())
 
     def __len__(self) -> int:
         return len(self.X)

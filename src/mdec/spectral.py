@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from mdec._arrays import namespace
 from mdec.eigen import (
     DENSE_ORDER,
     Operator,
@@ -16,6 +19,9 @@ from mdec.eigen import (
 from mdec.kmeans import kmeans
 
 Array = NDArray[np.floating]
+
+# Residuals of the eigenvectors; a smaller one changes no score.
+TOLERANCE = 1e-3
 
 # Tiny against any degree; keeps isolated samples from dividing by zero.
 _TINY = np.finfo(np.float64).tiny
@@ -62,7 +68,7 @@ def leading_vectors(
     n_vectors: int,
     rng: np.random.Generator,
     *,
-    tol: float = 1e-3,
+    tol: float = TOLERANCE,
     dtype: type[np.floating] = np.float64,
 ) -> Array:
     """Return the leading eigenvectors of a normalised affinity.
@@ -97,14 +103,10 @@ def leading_vectors(
     orthonormal set of their span is taken.
     """
     order = degrees.size
-    _, component = np.unique(component, return_inverse=True)
+    component, roots = component_roots(degrees, component)
     n_components = int(component.max()) + 1
-    # An isolated vertex is a component of its own.
-    roots = np.sqrt(np.where(degrees > 0.0, degrees, 1.0))
-    roots /= np.sqrt(np.bincount(component, roots**2))[component]
     if n_components >= n_vectors:
-        mix, _ = np.linalg.qr(rng.standard_normal((n_components, n_vectors)))
-        return roots[:, None] * mix[component]
+        return mixed_roots(component, roots, n_vectors, rng)
     known = np.zeros((order, n_components), dtype=dtype)
     known[np.arange(order), component] = roots
     _, vectors = leading_eigenvectors(
@@ -117,6 +119,36 @@ def leading_vectors(
         dtype=dtype,
     )
     return np.hstack([known, vectors])
+
+
+def component_roots(
+    degrees: Array, component: NDArray[np.integer]
+) -> tuple[NDArray[np.intp], Array]:
+    """Number components from 0 and return the roots of degrees, of unit norm in each.
+
+    Examples
+    --------
+    >>> component, roots = component_roots(np.array([9.0, 5.0, 16.0]), [4, 7, 4])
+    >>> component, roots
+    (array([0, 1, 0]), array([0.6, 1. , 0.8]))
+    """
+    _, numbered = np.unique(component, return_inverse=True)
+    # An isolated vertex is a component of its own.
+    roots = np.sqrt(np.where(degrees > 0.0, degrees, 1.0))
+    roots /= np.sqrt(np.bincount(numbered, roots**2))[numbered]
+    return numbered, roots
+
+
+def mixed_roots(
+    component: NDArray[np.intp],
+    roots: Array,
+    n_vectors: int,
+    rng: np.random.Generator,
+) -> Array:
+    """Return random orthonormal vectors of the span of the components' roots."""
+    n_components = int(component.max()) + 1
+    mix, _ = np.linalg.qr(rng.standard_normal((n_components, n_vectors)))
+    return roots[:, None] * mix[component]
 
 
 def spectral_embedding(
@@ -153,10 +185,11 @@ def spectral_embedding(
     return unit_rows(vectors)
 
 
-def unit_rows(rows: Array) -> Array:
+def unit_rows(rows: Any) -> Any:
     """Scale rows to length one; rows of zeros stay."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms > 0.0, norms, 1.0)
+    xp = namespace(rows)
+    norms = xp.linalg.norm(rows, axis=-1, keepdims=True)
+    return rows / xp.where(norms > 0.0, norms, 1.0)
 
 
 def spectral_partition(

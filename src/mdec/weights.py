@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,27 +44,55 @@ def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
     from mdec import _compiled
 
     overlaps = _compiled.count_overlaps(ensemble.labels, member, ensemble.offsets)
-    sizes = overlaps.sum(axis=0)
     # Overlaps are whole numbers up to N, so their logarithms come from a table.
-    log2 = np.log2(np.maximum(np.arange(sizes.max() + 1), 1))
-    within = (np.arange(sizes.max() + 1) * log2)[overlaps].sum(axis=0)
-    return np.maximum(log2[sizes] - within / np.maximum(sizes, 1), 0.0)
+    log2 = np.log2(np.maximum(np.arange(ensemble.n_samples + 1), 1))
+    return entropy_of_overlaps(overlaps, lambda counts: log2[counts])
 
 
-def ensemble_entropy(ensemble: Ensemble) -> Array:
+def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any]) -> Any:
+    r"""Return entropies from the overlaps with a member's clusters, in the rows.
+
+    `log2` takes the logarithm of whole numbers, of 1 for 0. Arrays are of NumPy or
+    PyTorch.
+    """
+    sizes = overlaps.sum(axis=0)
+    within = (overlaps * log2(overlaps)).sum(axis=0)
+    return (log2(sizes) - within / sizes.clip(1)).clip(0.0)
+
+
+def ensemble_entropy(ensemble: Ensemble, device: str = "cpu") -> Array:
     r"""Return the entropy of every base cluster with regard to all members.
 
     Notes
     -----
     Eq. 18: :math:`H(C_i) = \sum_m H^m(C_i)`; its own member adds nothing.
     """
+    if device != "cpu":
+        return _entropy_on_device(ensemble, device)
     total = np.zeros(ensemble.n_base_clusters)
     for member in range(len(ensemble)):
         total += cluster_entropy(ensemble, member)
     return total
 
 
-def ensemble_driven_cluster_index(ensemble: Ensemble, theta: float = 1.0) -> Array:
+def _entropy_on_device(ensemble: Ensemble, device: str) -> Array:
+    from mdec import _torch
+
+    offsets = ensemble.offsets
+    place = _torch.find_device(device)
+    overlaps = _torch.count_overlaps(ensemble.labels, offsets, place)
+    total = overlaps.new_zeros(len(overlaps))
+    for start, stop in pairwise(offsets.tolist()):
+        total += entropy_of_overlaps(
+            overlaps[start:stop], lambda counts: counts.clip(1.0).log2()
+        )
+    entropy: Array = total.cpu().numpy()
+    return entropy
+
+
+def ensemble_driven_cluster_index(
+    ensemble: Ensemble, theta: float = 1.0, device: str = "cpu"
+) -> Array:
     r"""Return the weight of every base cluster (ECI).
 
     Parameters
@@ -69,6 +101,8 @@ def ensemble_driven_cluster_index(ensemble: Ensemble, theta: float = 1.0) -> Arr
         The base clusterings.
     theta : float, default=1.0
         Scale of the entropy; the paper has 1.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to count the overlaps of clusters.
 
     Returns
     -------
@@ -85,12 +119,15 @@ def ensemble_driven_cluster_index(ensemble: Ensemble, theta: float = 1.0) -> Arr
     >>> ensemble_driven_cluster_index(ensemble).round(4)
     array([0.6065, 1.    , 1.    ])
     """
-    return np.exp(-ensemble_entropy(ensemble) / (theta * len(ensemble)))
+    return np.exp(-ensemble_entropy(ensemble, device) / (theta * len(ensemble)))
 
 
-def uniform_weights(ensemble: Ensemble) -> Array:
+def uniform_weights(ensemble: Ensemble, device: str = "cpu") -> Array:  # noqa: ARG001
     """Return a weight of one for every base cluster, the ablation of the paper."""
     return np.ones(ensemble.n_base_clusters)
 
 
-WEIGHTINGS = {"entropy": ensemble_driven_cluster_index, "uniform": uniform_weights}
+WEIGHTINGS: dict[str, Callable[..., Array]] = {
+    "entropy": ensemble_driven_cluster_index,
+    "uniform": uniform_weights,
+}

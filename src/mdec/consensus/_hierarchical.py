@@ -31,6 +31,8 @@ def hierarchical(
     n_clusters: int,
     weights: Array | None = None,
     random_state: RandomState = None,  # noqa: ARG001
+    *,
+    device: str = "cpu",
 ) -> NDArray[np.int32]:
     """Cluster by average linkage on the weighted co-association.
 
@@ -44,6 +46,8 @@ def hierarchical(
         Weight of each base cluster; None for the ECI.
     random_state : int, RandomState, Generator or None
         Not used: there is nothing random in it.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to compute; a card is used if the similarities of all pairs fit it.
 
     Returns
     -------
@@ -59,12 +63,15 @@ def hierarchical(
     trivial = trivial_partition(ensemble, n_clusters)
     if trivial is not None:
         return trivial
-    pairs, similarities = merges(ensemble, resolve_weights(ensemble, weights))
+    weights = resolve_weights(ensemble, weights)
+    pairs, similarities = merges(ensemble, weights, device)
     labels = cut(pairs, similarities, ensemble.n_samples, n_clusters)
     return numbered_by_appearance(labels, n_clusters)
 
 
-def merges(ensemble: Ensemble, weights: Array) -> tuple[NDArray[np.int64], Array]:
+def merges(
+    ensemble: Ensemble, weights: Array, device: str = "cpu"
+) -> tuple[NDArray[np.int64], Array]:
     """Return the merges of average linkage, Eqs. 24 to 26.
 
     Parameters
@@ -73,6 +80,8 @@ def merges(ensemble: Ensemble, weights: Array) -> tuple[NDArray[np.int64], Array
         The base clusterings.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to compute.
 
     Returns
     -------
@@ -91,7 +100,7 @@ def merges(ensemble: Ensemble, weights: Array) -> tuple[NDArray[np.int64], Array
     own = np.asarray(factor.power(2).sum(axis=1)).ravel()
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
     originals = first[group[copies]]
-    pairs, similarities = _linkage(factor[first], sizes)
+    pairs, similarities = _linkage(factor[first], sizes, device)
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
         np.concatenate([own[copies], similarities]),
@@ -99,18 +108,25 @@ def merges(ensemble: Ensemble, weights: Array) -> tuple[NDArray[np.int64], Array
 
 
 def _linkage(
-    factor: sparse.csr_array, sizes: NDArray[np.intp]
+    factor: sparse.csr_array, sizes: NDArray[np.intp], device: str
 ) -> tuple[NDArray[np.int64], Array]:
     """Merge the rows of a factor by the mean of their products.
 
     A triangle of all means is fastest; where it would take too much memory, means are
     computed from the factor when they are needed.
     """
+    n_rows = factor.shape[0]
+    dtype = np.float64 if n_rows <= DOUBLE_PRECISION_SAMPLES else np.float32
+    if device != "cpu":
+        from mdec import _torch
+
+        place = _torch.find_device(device)
+        n_bytes = np.dtype(dtype).itemsize * (n_rows + factor.shape[1]) * n_rows
+        if _torch.fits(n_bytes, place):
+            return _torch.average_linkage(factor, sizes, dtype, place)
     from mdec import _compiled
 
-    n_rows = factor.shape[0]
     arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    dtype = np.float64 if n_rows <= DOUBLE_PRECISION_SAMPLES else np.float32
     n_pairs = n_rows * (n_rows - 1) // 2
     if n_pairs * np.dtype(dtype).itemsize > triangle_budget():
         return _compiled.factored_linkage(*arrays, factor.data, factor.shape[1], sizes)

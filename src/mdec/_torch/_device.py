@@ -1,0 +1,103 @@
+"""Which device to use, and how much of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+import torch
+
+T = TypeVar("T")
+
+# Tiles and batches may take this share of a device's free memory, and no more than
+# keeps it busy.
+_SHARE = 0.5
+_ENOUGH = 8e9
+
+
+def find_device(name: str) -> torch.device:
+    """Return a device by its name, or raise one sentence that says what to do."""
+    if name == "torch":
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise RuntimeError(
+            f"device={name!r} needs an NVIDIA card that PyTorch can use, and it finds "
+            "none; install PyTorch with CUDA and a driver, or use device='cpu'."
+        )
+    return torch.device("cuda")
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Keep products of float32 in float32: TF32 would change neighbours."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@cache
+def host_pool() -> ThreadPoolExecutor:
+    """Return the threads of the host that serve the device."""
+    return ThreadPoolExecutor(min(16, os.cpu_count() or 1), "mdec-device")
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Return the bytes that a card has left, or None where it is not a card."""
+    if device.type != "cuda":
+        return None
+    free, _ = torch.cuda.mem_get_info(device)
+    reserved = torch.cuda.memory_reserved(device)
+    return free + reserved - torch.cuda.memory_allocated(device)
+
+
+def fits(n_bytes: int, device: torch.device) -> bool:
+    """Tell whether a device can hold this much, with a tenth to spare."""
+    free = free_bytes(device)
+    return free is None or 1.1 * n_bytes <= free
+
+
+def budget(device: torch.device) -> int:
+    """Return the bytes that may be held beside the data."""
+    free = free_bytes(device)
+    return int(_ENOUGH / 8 if free is None else min(_SHARE * free, _ENOUGH))
+
+
+def with_less_memory(work: Callable[[int], T], n_bytes: int, purpose: str) -> T:
+    """Do work within a number of bytes, and within half of it as long as it fails.
+
+    Parameters
+    ----------
+    work : callable
+        Takes the bytes that it may hold.
+    n_bytes : int
+        Where to begin.
+    purpose : str
+        Names the work in the error.
+
+    Returns
+    -------
+    object
+        What `work` returns.
+    """
+    least = n_bytes >> 6
+    while True:
+        try:
+            return work(n_bytes)
+        except torch.OutOfMemoryError as error:
+            torch.cuda.empty_cache()
+            if n_bytes <= least:
+                free, total = torch.cuda.mem_get_info()
+                raise MemoryError(
+                    f"{purpose} does not fit the {free / 1e9:.1f} of "
+                    f"{total / 1e9:.1f} GB that are free on the card, even in blocks "
+                    f"of {n_bytes / 1e9:.2f} GB; free the card, cluster fewer samples "
+                    "or use device='cpu'."
+                ) from error
+            n_bytes >>= 1
