@@ -179,7 +179,7 @@ def card(arguments: argparse.Namespace) -> None:
         "float32 TFLOP/s": peak / 1e12,
         "copy TB/s": bandwidth / 1e12,
     }
-    print(json.dumps(about), flush=True)
+    report("about", about)
     for name in TIMED:
         X, _ = load(arguments.data, name)
         report(f"{name} {X.shape}", measured(X, 3))
@@ -190,7 +190,10 @@ def card(arguments: argparse.Namespace) -> None:
 
 
 def report(name: str, row: dict[str, Any]) -> None:
-    print(name, json.dumps(row, default=float), flush=True)
+    rounded = json.loads(
+        json.dumps(row), parse_float=lambda x: float(f"{float(x):.4g}")
+    )
+    print(json.dumps({"name": name, **rounded}), flush=True)
 
 
 def labels(arguments: argparse.Namespace) -> None:

@@ -458,10 +458,33 @@ def test_importing_the_package_leaves_pytorch_alone() -> None:
 
 
 @needs_card
-def test_a_full_card_ends_in_a_sentence() -> None:
-    torch.cuda.set_per_process_memory_fraction(1e-4)
+@pytest.mark.parametrize(
+    ("n_samples", "message"),
+    [(20_000, "the data of .* GB does not fit"), (3000, "does not fit the .* free")],
+)
+def test_a_full_card_ends_in_a_sentence(n_samples: int, message: str) -> None:
+    torch.cuda.empty_cache()
+    allowed = torch.cuda.memory_allocated() + 20 * 2**20
+    total = torch.cuda.mem_get_info()[1]
+    torch.cuda.set_per_process_memory_fraction(allowed / total)
     try:
-        with pytest.raises(MemoryError, match=r"does not fit the .* GB that are free"):
-            generate_ensemble(blobs(3000, 50, 0), ensemble_size=2, device="cuda")
+        with pytest.raises(MemoryError, match=message):
+            generate_ensemble(blobs(n_samples, 200, 0), ensemble_size=2, device="cuda")
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@needs_card
+def test_a_small_card_takes_smaller_blocks() -> None:
+    X = blobs(3000, 20, 0)
+    whole = generate_ensemble(X, ensemble_size=4, random_state=0, device="cuda")
+    torch.cuda.empty_cache()
+    allowed = torch.cuda.memory_allocated() + 400 * 2**20
+    total = torch.cuda.mem_get_info()[1]
+    torch.cuda.set_per_process_memory_fraction(allowed / total)
+    try:
+        parts = generate_ensemble(X, ensemble_size=4, random_state=0, device="cuda")
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    for a, b in zip(whole.labels.T, parts.labels.T, strict=True):
+        assert adjusted_rand_score(a, b) > 0.95

@@ -62,7 +62,13 @@ class Data:
     @classmethod
     def on(cls, X: Array, device: torch.device) -> Data:
         """Copy the samples to a device."""
-        return cls(X, torch.from_numpy(np.ascontiguousarray(X)).to(device))
+        try:
+            return cls(X, torch.from_numpy(np.ascontiguousarray(X)).to(device))
+        except torch.OutOfMemoryError as error:
+            raise MemoryError(
+                f"the data of {X.nbytes / 1e9:.1f} GB does not fit the card; free it, "
+                "cluster fewer samples or features, or use device='cpu'."
+            ) from error
 
     def subspace(self, features: NDArray[np.int64], kernel: str) -> Tensor:
         """Return the samples' coordinates as the kernel takes them."""

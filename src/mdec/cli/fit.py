@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mdec.cli._output import progress_bars, show_summary
 from mdec.cli._work import Request, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
+from mdec.devices import resolve_device
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
 from mdec.kernels import KERNELS
@@ -75,6 +76,9 @@ def command(
         str | None, typer.Option(help="Clusters per base clustering, such as 2:14.")
     ] = None,
     weighting: Weighting = "entropy",
+    device: Annotated[
+        str, typer.Option(help="Where to make base clusterings: cpu, cuda or auto.")
+    ] = "cpu",
     seed: Seed = 0,
     jobs: Jobs = None,
     resume: Annotated[
@@ -102,6 +106,7 @@ def command(
         "sampling_ratio": sampling_ratio,
         "kernel": kernel,
         **_ranges(mu_range, n_neighbors_range, base_n_clusters_range),
+        "device": resolve_device(device),
     }
     _check_choices(consensus, weighting, transform)
     parse_k(k, len(table.values))
