@@ -56,6 +56,9 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         :math:`\lceil\sqrt N\rceil`.
     weighting : {"entropy", "uniform"}, default="entropy"
         Weights of the base clusters: the ECI, or all alike.
+    device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
+        "cuda" uses an NVIDIA card, "auto" does where there is one; needs the extra
+        `gpu`. The draws are the same, labels differ by rounding only.
     checkpoint : path-like, default=None
         Folder that keeps each base clustering once it is finished; a run that was
         stopped goes on from there. Needs an integer `random_state`.
