@@ -150,6 +150,7 @@ class _Start:
     component: NDArray[np.intp]
     roots: Array
     n_known: int
+    n_wanted: int
     vectors: Array
 
 
@@ -169,8 +170,8 @@ def _start(task: Task, degrees: Array, component: NDArray[np.int64]) -> _Start:
         vectors = np.empty((order, 0))
     else:
         shape = order, block_width(n_wanted, order - n_known)
-        vectors = task.solver.standard_normal(shape)
-    return _Start(numbered, roots, n_known, vectors.astype(np.float32))
+        vectors = task.solver.standard_normal(shape).astype(np.float32)
+    return _Start(numbered, roots, n_known, n_wanted, vectors)
 
 
 def _embeddings(graph: BatchGraph, tasks: list[Task]) -> Tensor:
@@ -179,31 +180,30 @@ def _embeddings(graph: BatchGraph, tasks: list[Task]) -> Tensor:
     starts = list(host_pool().map(_start, tasks, degrees, components.numpy()))
     affinity = normalized_graph(graph)
     n_columns = max(task.n_clusters for task in tasks)
+    dtype = torch.float64 if is_dense(graph.order, 0) else torch.float32
     shape = graph.n_members, graph.order, n_columns
-    small = is_dense(graph.order, 0)
-    dtype = torch.float64 if small else torch.float32
     vectors = torch.zeros(shape, dtype=dtype, device=graph.data.device)
     dense: list[int] = []
     iterated: list[int] = []
-    for member, (task, start) in enumerate(zip(tasks, starts, strict=True)):
-        n_wanted = task.n_clusters - start.n_known
-        if n_wanted <= 0:
+    for member, start in enumerate(starts):
+        if start.n_wanted <= 0:
             mixed = torch.from_numpy(start.vectors).to(vectors)
-            vectors[member, :, : task.n_clusters] = mixed
+            vectors[member, :, : mixed.shape[1]] = mixed
+        elif is_dense(graph.order, start.n_wanted):
+            dense.append(member)
         else:
-            (dense if is_dense(graph.order, n_wanted) else iterated).append(member)
+            iterated.append(member)
     for members, solve in ((dense, _solve_dense), (iterated, _solve_iterated)):
         if members:
-            known = _known_vectors([starts[m] for m in members], vectors)
-            part = affinity.members(members)
-            n_wanted_of = [tasks[m].n_clusters - starts[m].n_known for m in members]
-            found = solve(part, known, [starts[m] for m in members], n_wanted_of)
-            for position, member in enumerate(members):
-                n_known, n_wanted = starts[member].n_known, n_wanted_of[position]
-                vectors[member, :, :n_known] = known[position, :, :n_known]
-                vectors[member, :, n_known : n_known + n_wanted] = found[
-                    position, :, :n_wanted
-                ]
+            some = [starts[member] for member in members]
+            known = _known_vectors(some, vectors)
+            found = solve(affinity.members(members), known, some)
+            for member, start, old, new in zip(
+                members, some, known, found, strict=True
+            ):
+                first, last = start.n_known, start.n_known + start.n_wanted
+                vectors[member, :, :first] = old[:, :first]
+                vectors[member, :, first:last] = new[:, : start.n_wanted]
     return unit_rows(vectors)
 
 
@@ -217,15 +217,13 @@ def _known_vectors(starts: list[_Start], like: Tensor) -> Tensor:
     return known.scatter_(2, place, roots.to(known)[..., None])
 
 
-def _solve_dense(
-    affinity: BatchGraph, known: Tensor, starts: list[_Start], n_wanted: list[int]
-) -> Tensor:
-    del starts
-    return dense_leading(affinity, known.double(), max(n_wanted)).to(known)
+def _solve_dense(affinity: BatchGraph, known: Tensor, starts: list[_Start]) -> Tensor:
+    most = max(start.n_wanted for start in starts)
+    return dense_leading(affinity, known.double(), most).to(known)
 
 
 def _solve_iterated(
-    affinity: BatchGraph, known: Tensor, starts: list[_Start], n_wanted: list[int]
+    affinity: BatchGraph, known: Tensor, starts: list[_Start]
 ) -> Tensor:
     widths = [start.vectors.shape[1] for start in starts]
     block = known.new_zeros((len(starts), affinity.order, max(widths)))
@@ -233,6 +231,7 @@ def _solve_iterated(
         own = torch.from_numpy(start.vectors)
         block[member, :, : widths[member]] = own.to(known.device)
     single = affinity.with_data(affinity.data.to(known.dtype))
+    n_wanted = [start.n_wanted for start in starts]
     return iterated_leading(single, block, known, widths, n_wanted, TOLERANCE)
 
 
