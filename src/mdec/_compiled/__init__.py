@@ -18,13 +18,13 @@ from mdec._compiled._selection import (
     mean_of_smallest,
     scan_tile,
 )
-from mdec._compiled._sparse import csr_step, mirror_pairs, pair_distances
+from mdec._compiled._sparse import csr_chebyshev, mirror_pairs, pair_distances
 
 __all__ = [
     "average_linkage",
     "condensed_products",
     "count_overlaps",
-    "csr_step",
+    "csr_chebyshev",
     "factored_linkage",
     "finish_scan",
     "keep_largest",
