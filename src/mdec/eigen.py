@@ -135,9 +135,7 @@ class SparseOperator:
         """Return the matrix times the block."""
         return self.chebyshev(block, 1, 1.0, 0.0)
 
-    def chebyshev(
-        self, block: Array, degree: int, scale: float, shift: float
-    ) -> Array:
+    def chebyshev(self, block: Array, degree: int, scale: float, shift: float) -> Array:
         """Return the polynomial of ``scale * A + shift`` times the block."""
         from mdec import _compiled
 
