@@ -22,6 +22,7 @@ LAYERS = [
     "mdec._compiled._jit",
     "mdec._compiled._selection",
     "mdec._compiled._sparse",
+    "mdec._compiled._dense",
     "mdec._compiled._kmeans",
     "mdec._compiled._linkage",
     "mdec._compiled",

@@ -203,17 +203,16 @@ class SparseOperator:
 
     def __call__(self, block: Array) -> Array:
         """Return the matrix times the block."""
-        return self.step(block, 1.0, 0.0, np.zeros_like(block))
+        return self.chebyshev(block, 1, 1.0, 0.0)
 
-    def step(self, block: Array, scale: float, shift: float, before: Array) -> Array:
-        """Return ``scale * (A @ block) + shift * block - before`` in one pass."""
+    def chebyshev(self, block: Array, degree: int, scale: float, shift: float) -> Array:
+        """Return the polynomial of ``scale * A + shift`` times the block."""
         from mdec import _compiled
 
+        matrix, factors = self.matrix, (np.float32(scale), np.float32(shift))
         out = np.empty_like(block)
-        factors = np.float32(scale), np.float32(shift)
-        matrix = self.matrix
-        _compiled.csr_step(
-            matrix.indptr, matrix.indices, self.data, block, *factors, before, out
+        _compiled.csr_chebyshev(
+            matrix.indptr, matrix.indices, self.data, block, degree, *factors, out
         )
         return out
 
@@ -232,6 +231,8 @@ def chebyshev_filter(operator: Any, block: Any, degree: int, cut: Any) -> Any:
     """Apply a polynomial that is small on [-1, cut] and grows fast beyond."""
     half_width, center = 0.5 * (cut + 1.0), 0.5 * (cut - 1.0)
     scale, shift = 1.0 / half_width, -center / half_width
+    if isinstance(operator, SparseOperator):
+        return operator.chebyshev(block, degree, scale, shift)
     before = block
     current = _step(operator, block, scale, shift, namespace(block).zeros_like(block))
     for _ in range(degree - 1):

@@ -100,30 +100,24 @@ def graph_from_distances(
     from mdec import _compiled
 
     n_samples = len(distances)
-    indptr = np.arange(n_samples + 1) * n_samples
     scaled = _scaled_distances(distances, kernel)
-    np.fill_diagonal(scaled, np.inf)
     if kernel in ANGULAR:
-        similarity = _angular_similarity(scaled)
+        near, _, _ = _compiled.upper_triangle(scaled, np.empty(n_samples))
+        similarity = _angular_similarity(near)
     else:
-        means = _compiled.mean_of_smallest(indptr, scaled.ravel(), n_neighbors)
-        rho = mean_neighbor_distance(means)
-        np.fill_diagonal(scaled, 0.0)
-        scale = scaling_term(scaled, rho[:, None], rho[None, :])
-        similarity = SIMILARITY[kernel](scaled, scale, mu)
-    order = similarity if kernel == "scaled_gaussian" else -scaled
-    np.fill_diagonal(order, -np.inf)
-    kept = _compiled.keep_largest(indptr, order.ravel(), n_neighbors)
-    kept = kept.reshape(similarity.shape)
-    kept |= kept.T
-    counts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-    columns = np.flatnonzero(kept) % n_samples
-    return sparse.csr_array((similarity[kept], columns, counts), shape=similarity.shape)
+        rho = mean_neighbor_distance(_compiled.mean_of_nearest(scaled, n_neighbors))
+        near, rho_i, rho_j = _compiled.upper_triangle(scaled, rho)
+        similarity = SIMILARITY[kernel](near, scaling_term(near, rho_i, rho_j), mu)
+    order = similarity if kernel == "scaled_gaussian" else -near
+    indptr, indices, data = _compiled.largest_both_ways(
+        order, similarity, n_samples, n_neighbors
+    )
+    return sparse.csr_array((data, indices, indptr), shape=distances.shape)
 
 
 def _scaled_distances(distances: Array, kernel: str) -> Array:
-    """Return a copy of the distances as the kernel takes them."""
-    return np.sqrt(distances) if kernel == "scaled_exponential" else distances.copy()
+    """Return the distances as the kernel takes them."""
+    return np.sqrt(distances) if kernel == "scaled_exponential" else distances
 
 
 def _angular_similarity(distances: Array) -> Array:

@@ -32,14 +32,12 @@ def squared_distances(X: Array) -> Array:
     array([[ 0., 25.],
            [25.,  0.]])
     """
+    from mdec import _compiled
+
     # Centred, because a distance loses the digits by which the norms exceed it.
     X = X - X.mean(axis=0)
     distances = X @ X.T
-    norms = distances.diagonal().copy()
-    distances *= -2.0
-    distances += norms[:, None] + norms
-    np.maximum(distances, 0.0, out=distances)
-    np.fill_diagonal(distances, 0.0)
+    _compiled.products_to_distances(distances)
     return distances
 
 

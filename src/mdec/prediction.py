@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
 
 from mdec._parallel import map_ordered
 from mdec.coassociation import coassociation_factor
@@ -121,6 +120,9 @@ def _nearest_similarities(
     old: Array, new: Array, member: Member, spec: dict[str, Any]
 ) -> tuple[NDArray[np.int64], Array]:
     """Return the k nearest old rows of each new row, and their similarities."""
+    # Not needed to fit, and slow to load.
+    from sklearn.neighbors import NearestNeighbors
+
     k = member.n_neighbors
     search = NearestNeighbors(algorithm="brute").fit(old)
     distance, neighbors = search.kneighbors(new, k)
@@ -145,7 +147,7 @@ def _nearest_similarities(
 
 
 def _neighbor_means(
-    search: NearestNeighbors,
+    search: Any,
     old: Array,
     rows: NDArray[np.int64],
     n_neighbors: int,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
 
 from mdec._parallel import single_threaded_blas
 from mdec._random import member_stream
@@ -230,6 +229,9 @@ def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
 def _measure(
     ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
 ) -> tuple[dict[str, NDArray[Any]], Array, Array, NDArray[np.int32]]:
+    # Not needed to fit with a given number of clusters, and slow to load.
+    from sklearn.metrics import adjusted_rand_score
+
     weights = WEIGHTINGS[weighting](ensemble)
     similarity = locally_weighted_coassociation(ensemble, weights)
     partitions = cuts(ensemble, weights, ks)

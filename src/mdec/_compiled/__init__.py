@@ -5,6 +5,12 @@ knows nothing of clustering ensembles. The package is imported where it is used,
 that ``import mdec`` neither loads nor runs the compiler.
 """
 
+from mdec._compiled._dense import (
+    largest_both_ways,
+    mean_of_nearest,
+    products_to_distances,
+    upper_triangle,
+)
 from mdec._compiled._kmeans import kmeans_plus_plus, lloyd
 from mdec._compiled._linkage import (
     average_linkage,
@@ -18,20 +24,24 @@ from mdec._compiled._selection import (
     mean_of_smallest,
     scan_tile,
 )
-from mdec._compiled._sparse import csr_step, mirror_pairs, pair_distances
+from mdec._compiled._sparse import csr_chebyshev, mirror_pairs, pair_distances
 
 __all__ = [
     "average_linkage",
     "condensed_products",
     "count_overlaps",
-    "csr_step",
+    "csr_chebyshev",
     "factored_linkage",
     "finish_scan",
     "keep_largest",
     "kmeans_plus_plus",
+    "largest_both_ways",
     "lloyd",
+    "mean_of_nearest",
     "mean_of_smallest",
     "mirror_pairs",
     "pair_distances",
+    "products_to_distances",
     "scan_tile",
+    "upper_triangle",
 ]

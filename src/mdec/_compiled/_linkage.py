@@ -8,6 +8,9 @@ import numpy as np
 
 from mdec._compiled._jit import compiled
 
+# Most similar regions that a region remembers.
+_LISTED = 16
+
 
 @compiled()
 def count_overlaps(labels: Any, member: int, offsets: Any) -> Any:
@@ -73,11 +76,125 @@ def _condensed_index(n: int, i: int, j: int) -> int:
 
 
 @compiled()
+def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
+    """Put an entry in its place among descending ones, behind equals."""
+    position = values.size - 1
+    while position > 0 and values[position - 1] < value:
+        values[position] = values[position - 1]
+        indices[position] = indices[position - 1]
+        position -= 1
+    values[position], indices[position] = value, index
+
+
+@compiled()
+def _nearest_of_all(similarity: Any, n: int, near: Any) -> Any:
+    """Fill the lists of most similar rows; return the least similarity in each."""
+    values = np.full(near.shape, -np.inf, dtype=similarity.dtype)
+    near[:] = -1
+    last = near.shape[1] - 1
+    position = 0
+    for i in range(n - 1):
+        for j in range(i + 1, n):
+            value = similarity[position]
+            if value > values[i, last]:
+                _offer(value, j, values[i], near[i])
+            if value > values[j, last]:
+                _offer(value, i, values[j], near[j])
+            position += 1
+    return values[:, last].copy()
+
+
+@compiled()
+def _scan(similarity: Any, size: Any, tip: int, values: Any, indices: Any) -> None:
+    """Fill the list of regions most similar to one, looking at all."""
+    n = size.size
+    last = values.size - 1
+    values[:] = -np.inf
+    indices[:] = -1
+    position = tip - 1
+    for i in range(tip):
+        if size[i] > 0 and similarity[position] > values[last]:
+            _offer(similarity[position], i, values, indices)
+        position += n - 2 - i
+    base = _condensed_index(n, tip, tip + 1) - tip - 1
+    for i in range(tip + 1, n):
+        if size[i] > 0 and similarity[base + i] > values[last]:
+            _offer(similarity[base + i], i, values, indices)
+
+
+@compiled()
+def _merge(
+    similarity: Any, size: Any, a: int, b: int, values: Any, indices: Any
+) -> None:
+    """Join region a to region b > a, and fill the list of the most similar to it."""
+    n = size.size
+    last = values.size - 1
+    values[:] = -np.inf
+    indices[:] = -1
+    share_a = size[a] / (size[a] + size[b])
+    share_b = size[b] / (size[a] + size[b])
+    ia, ib = a - 1, b - 1
+    for i in range(n):
+        if size[i] > 0 and i != a and i != b:
+            mean = share_a * similarity[ia] + share_b * similarity[ib]
+            similarity[ib] = mean
+            if similarity[ib] > values[last]:
+                _offer(similarity[ib], i, values, indices)
+        # The next row of the column, or the next column of the row.
+        ia = ia + (n - 2 - i if i < a else 1)
+        ib = ib + (n - 2 - i if i < b else 1)
+    size[b] += size[a]
+    size[a] = 0
+
+
+@compiled()
+def _compacted(similarity: Any, size: Any) -> Any:
+    """Move the rows of the regions that are left together; return which they are."""
+    n = size.size
+    position, target = 0, 0
+    for i in range(n - 1):
+        if size[i] > 0:
+            for j in range(i + 1, n):
+                if size[j] > 0:
+                    similarity[target] = similarity[position + j - i - 1]
+                    target += 1
+        position += n - 1 - i
+    return np.flatnonzero(size)
+
+
+@compiled()
+def _root(parent: Any, region: int) -> int:
+    while parent[region] != region:
+        region = parent[region]
+    return region
+
+
+@compiled()
+def _nearest_listed(similarity: Any, n: int, tip: int, near: Any, parent: Any) -> Any:
+    """Return the most similar region in a list, the first of equals."""
+    best, nearest = similarity.dtype.type(-np.inf), -1
+    for t in range(near.size):
+        if near[t] >= 0:
+            region = _root(parent, near[t])
+            near[t] = region
+            if region != tip:
+                value = similarity[_condensed_index(n, tip, region)]
+                if value > best or (value == best and region < nearest):
+                    best, nearest = value, region
+    return best, nearest
+
+
+@compiled()
 def average_linkage(similarity: Any, sizes: Any) -> Any:
     """Merge by largest mean similarity along nearest-neighbour chains.
 
     Takes a condensed triangle, which it overwrites, and the weights of its rows;
     returns the merged pairs, each named by one of its rows, and their similarities.
+
+    Every region keeps a list of those most similar to it. A mean is no more than the
+    larger of its parts, so a region outside the list stays below its least entry, and
+    the list answers until only its least entries are left. The triangle is stored anew
+    whenever half of its regions are gone.
     """
     n = sizes.size
     size = sizes.astype(np.float64)
@@ -85,7 +202,25 @@ def average_linkage(similarity: Any, sizes: Any) -> Any:
     heights = np.empty(n - 1)
     chain = np.empty(n, dtype=np.int64)
     length = 0
-    for step in range(n - 1):
+    name = np.arange(n)
+    parent = np.arange(n)
+    near = np.empty((n, _LISTED), dtype=np.int32)
+    values = np.empty(_LISTED, dtype=similarity.dtype)
+    bound = _nearest_of_all(similarity, n, near)
+    for step in range(pairs.shape[0]):
+        if 2 * (pairs.shape[0] + 1 - step) <= n:
+            left = _compacted(similarity, size)
+            place = np.zeros(n, dtype=np.int64)
+            place[left] = np.arange(left.size)
+            for r in range(left.size):
+                for t in range(_LISTED):
+                    old = near[left[r], t]
+                    near[r, t] = place[_root(parent, old)] if old >= 0 else -1
+            for c in range(length):
+                chain[c] = place[chain[c]]
+            n = left.size
+            size, name, bound = size[left], name[left], bound[left]
+            parent = np.arange(n)
         if length == 0:
             for i in range(n):
                 if size[i] > 0:
@@ -94,40 +229,25 @@ def average_linkage(similarity: Any, sizes: Any) -> Any:
                     break
         while True:
             tip = chain[length - 1]
+            best, nearest = _nearest_listed(similarity, n, tip, near[tip], parent)
+            if best <= bound[tip]:
+                _scan(similarity, size, tip, values, near[tip])
+                best, nearest, bound[tip] = values[0], near[tip, 0], values[-1]
             # The predecessor wins ties, so that a chain cannot run in circles.
             if length > 1:
-                nearest = chain[length - 2]
-                best = similarity[_condensed_index(n, tip, nearest)]
-            else:
-                nearest, best = -1, similarity.dtype.type(-np.inf)
-            for i in range(tip):
-                if size[i] > 0:
-                    value = similarity[_condensed_index(n, i, tip)]
-                    if value > best:
-                        best, nearest = value, i
-            base = _condensed_index(n, tip, tip + 1) - tip - 1
-            for i in range(tip + 1, n):
-                if size[i] > 0:
-                    value = similarity[base + i]
-                    if value > best:
-                        best, nearest = value, i
-            if length > 1 and nearest == chain[length - 2]:
-                break
+                before = similarity[_condensed_index(n, tip, chain[length - 2])]
+                if before >= best:
+                    best, nearest = before, chain[length - 2]
+                    break
             chain[length] = nearest
             length += 1
         length -= 2
         a, b = min(tip, nearest), max(tip, nearest)
-        pairs[step, 0], pairs[step, 1] = a, b
+        pairs[step, 0], pairs[step, 1] = name[a], name[b]
         heights[step] = best
-        share_a = size[a] / (size[a] + size[b])
-        share_b = size[b] / (size[a] + size[b])
-        for i in range(n):
-            if size[i] > 0 and i != a and i != b:
-                ib = _condensed_index(n, i, b)
-                ia = _condensed_index(n, i, a)
-                similarity[ib] = share_a * similarity[ia] + share_b * similarity[ib]
-        size[b] += size[a]
-        size[a] = 0
+        _merge(similarity, size, a, b, values, near[b])
+        bound[b] = values[-1]
+        parent[a] = b
     return pairs, heights
 
 

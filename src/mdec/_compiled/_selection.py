@@ -134,18 +134,25 @@ def finish_scan(values: Any, index: Any, count: Any, bound: Any, k: int) -> None
 
 
 @compiled()
-def _smallest_in_order(values: Any, sign: int, kept: Any) -> None:
-    """Fill `kept` with the smallest of sign * values, in ascending order."""
-    last = kept.size - 1
-    kept[:] = np.inf
+def insert_ordered(value: Any, ordered: Any) -> None:
+    """Put a value in its place among ascending ones, dropping the last.
+
+    Every place is written, because looking for the right one would be a branch that
+    the processor cannot predict.
+    """
+    for t in range(ordered.size - 1, 0, -1):
+        ordered[t] = min(ordered[t], max(ordered[t - 1], value))
+    ordered[0] = min(ordered[0], value)
+
+
+@compiled()
+def offer_smaller(values: Any, sign: int, ordered: Any) -> None:
+    """Let sign * values take their places among ascending ones, dropping the last."""
+    last = ordered.size - 1
     for e in range(values.size):
         value = sign * values[e]
-        if value < kept[last]:
-            position = last
-            while position > 0 and kept[position - 1] > value:
-                kept[position] = kept[position - 1]
-                position -= 1
-            kept[position] = value
+        if value < ordered[last]:
+            insert_ordered(value, ordered)
 
 
 @compiled()
@@ -158,7 +165,8 @@ def keep_largest(indptr: Any, data: Any, k: int) -> Any:
         if stop - start <= k:
             marked[start:stop] = True
             continue
-        _smallest_in_order(data[start:stop], -1, ordered)
+        ordered[:] = np.inf
+        offer_smaller(data[start:stop], -1, ordered)
         threshold = -ordered[k - 1]
         n_equal = 0
         for t in range(k):
@@ -178,6 +186,7 @@ def mean_of_smallest(indptr: Any, data: Any, k: int) -> Any:
     means = np.empty(indptr.size - 1)
     ordered = np.empty(k, dtype=data.dtype)
     for i in range(means.size):
-        _smallest_in_order(data[indptr[i] : indptr[i + 1]], 1, ordered)
+        ordered[:] = np.inf
+        offer_smaller(data[indptr[i] : indptr[i + 1]], 1, ordered)
         means[i] = np.sum(ordered) / k
     return means

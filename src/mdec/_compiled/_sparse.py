@@ -8,6 +8,8 @@ import numpy as np
 
 from mdec._compiled._jit import REASSOCIATE, compiled
 
+_LANES = 16
+
 
 @compiled(fastmath=REASSOCIATE)
 def pair_distances(X: Any, rows: Any, columns: Any) -> Any:
@@ -48,24 +50,59 @@ def mirror_pairs(low: Any, high: Any, values: Any, n: int) -> Any:
 
 
 @compiled(fastmath=REASSOCIATE)
-def csr_step(
+def _csr_step(
+    indptr: Any, indices: Any, data: Any, block: Any, scale: Any, shift: Any, out: Any
+) -> None:
+    """Write ``scale * (A @ block) + shift * block - out`` to `out`, A in CSR."""
+    width = block.shape[1]
+    for i in range(out.shape[0]):
+        target, own = out[i], block[i]
+        for c in range(width):
+            target[c] = shift * own[c] - target[c]
+        e, stop = indptr[i], indptr[i + 1]
+        # Four entries at a time touch the target a quarter as often.
+        while e + 3 < stop:
+            w0, w1 = scale * data[e], scale * data[e + 1]
+            w2, w3 = scale * data[e + 2], scale * data[e + 3]
+            x0, x1 = block[indices[e]], block[indices[e + 1]]
+            x2, x3 = block[indices[e + 2]], block[indices[e + 3]]
+            for c in range(width):
+                total = target[c] + w0 * x0[c]
+                total += w1 * x1[c]
+                total += w2 * x2[c]
+                target[c] = total + w3 * x3[c]
+            e += 4
+        while e < stop:
+            weight, source = scale * data[e], block[indices[e]]
+            for c in range(width):
+                target[c] += weight * source[c]
+            e += 1
+
+
+@compiled()
+def csr_chebyshev(
     indptr: Any,
     indices: Any,
     data: Any,
     block: Any,
+    degree: int,
     scale: Any,
     shift: Any,
-    before: Any,
     out: Any,
 ) -> None:
-    """Write ``scale * (A @ block) + shift * block - before`` to `out`, A in CSR."""
-    width = block.shape[1]
-    for i in range(out.shape[0]):
-        target, own, old = out[i], block[i], before[i]
-        for c in range(width):
-            target[c] = shift * own[c] - old[c]
-        for e in range(indptr[i], indptr[i + 1]):
-            weight = scale * data[e]
-            source = block[indices[e]]
-            for c in range(width):
-                target[c] += weight * source[c]
+    """Write the Chebyshev polynomial of ``scale * A + shift``, A in CSR, times block.
+
+    The columns are padded to fill vector registers.
+    """
+    n, width = block.shape
+    shape = (n, (width + _LANES - 1) // _LANES * _LANES)
+    before = np.zeros(shape, dtype=block.dtype)
+    current = np.zeros(shape, dtype=block.dtype)
+    current[:, :width] = block
+    for step in range(degree):
+        factor = block.dtype.type(1 if step == 0 else 2)
+        _csr_step(
+            indptr, indices, data, current, factor * scale, factor * shift, before
+        )
+        before, current = current, before
+    out[:, :] = current[:, :width]
