@@ -19,14 +19,34 @@ from sklearn.utils import check_array
 from mdec._memory import require_memory
 from mdec._parallel import map_ordered
 from mdec._random import RandomState, member_stream, root_entropy
-from mdec.checkpoint import Checkpoint, Made
+from mdec.checkpoint import Checkpoint, Made, fingerprint
 from mdec.ensemble import Ensemble, Failure, Member
 from mdec.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.kernels import KERNELS, draw_kernel_params
+from mdec.landmarks import (
+    AUTO_SAMPLES,
+    gathered_pool,
+    landmark_cluster_bounds,
+    landmark_clustering,
+    landmark_count,
+    landmark_memory,
+)
+from mdec.row_blocks import (
+    ArrayRows,
+    Here,
+    RowSource,
+    block_digest,
+    block_height,
+    blocks_of,
+    checked_rows,
+    combined_digest,
+)
 from mdec.spectral import spectral_partition
 
 Array = NDArray[np.floating]
 Progress = Callable[[int, int], None]
+
+BASES = ("graph", "landmark", "auto")
 
 ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
@@ -148,6 +168,8 @@ def base_clustering(
 def member_memory(spec: dict[str, Any]) -> int:
     """Estimate the bytes that one base clustering takes beside the data."""
     n_samples = spec["n_samples"]
+    if spec["base"] == "landmark":
+        return landmark_memory(n_samples, spec)
     n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
     if n_samples <= DENSE_SAMPLES:
         return 8 * n_samples * (2 * n_drawn + 8 * n_samples)
@@ -158,24 +180,67 @@ def member_memory(spec: dict[str, Any]) -> int:
     return n_samples * (24 * n_drawn + 100 * n_candidates + 40 * n_vectors)
 
 
-def _make_member(index: int, X: Array, spec: dict[str, Any]) -> Made:
+def landmark_labels(
+    X: Array | RowSource, pool: Array, member: Member, spec: dict[str, Any]
+) -> NDArray[np.int32]:
+    """Return the labels of one landmark member, its blocks one after the other.
+
+    Parameters
+    ----------
+    X : ndarray or RowSource of shape (n_samples, n_features)
+        All features.
+    pool : ndarray of shape (n_pool, n_features)
+        Rows to draw landmarks from.
+    member : Member
+        What to make it with.
+    spec : dict
+        ``ensemble.parameters``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels from 0.
+    """
+    source = ArrayRows(X) if isinstance(X, np.ndarray) else X
+    features = member_features(member, spec)
+    parts = landmark_clustering(
+        Here(), blocks_of(source), pool, member, features, spec
+    )
+    return np.concatenate(parts)
+
+
+def attempted(
+    index: int, cluster: Callable[[Member], Any], spec: dict[str, Any]
+) -> tuple[Member, Any] | Failure:
     """Make one member, with a fresh stream if the first attempt fails."""
     for attempt in range(ATTEMPTS):
         member = draw_member(spec["entropy"], index, attempt, spec)
         try:
-            return member, base_clustering(X, member, spec)
+            return member, cluster(member)
         except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
             reason = str(error)
     return Failure(index, reason)
 
 
-def _resume_member(
-    index: int, X: Array, spec: dict[str, Any], checkpoint: Checkpoint
+def _make_member(
+    index: int,
+    X: Array | RowSource,
+    pool: Array | None,
+    spec: dict[str, Any],
+    checkpoint: Checkpoint | None,
 ) -> Made:
     """Return a member of the checkpoint, or make it and keep it there."""
-    made = checkpoint.load(index)
-    if made is None:
-        made = _make_member(index, X, spec)
+    made = None if checkpoint is None else checkpoint.load(index)
+    if made is not None:
+        return made
+
+    def cluster(member: Member) -> NDArray[np.int32]:
+        if pool is not None:
+            return landmark_labels(X, pool, member, spec)
+        return base_clustering(X, member, spec)
+
+    made = attempted(index, cluster, spec)
+    if checkpoint is not None:
         checkpoint.save(index, made)
     return made
 
@@ -189,6 +254,7 @@ def generate_ensemble(
     mu_range: tuple[float, float] = (0.2, 0.8),
     n_neighbors_range: tuple[int, int] = (5, 20),
     base_n_clusters_range: tuple[int, int] | None = None,
+    base: str = "graph",
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -202,8 +268,9 @@ def generate_ensemble(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        At least three samples, not all equal; no missing values.
+    X : array-like or RowSource of shape (n_samples, n_features)
+        At least three samples, not all equal; no missing values. Files larger than
+        memory are opened with `mdec.row_blocks.open_rows`.
     ensemble_size : int, default=100
         M, the number of members.
     sampling_ratio : float, default=0.5
@@ -216,7 +283,11 @@ def generate_ensemble(
         Interval of the number of neighbours.
     base_n_clusters_range : tuple of int, default=None
         Interval of a member's number of clusters; None is 2 to
-        :math:`\lceil\sqrt N\rceil`.
+        :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
+    base : {"graph", "landmark", "auto"}, default="graph"
+        How a member clusters: by the similarity graph of all samples, or by the ties
+        of samples to landmarks, whose cost grows only linearly. "auto" takes landmarks
+        above 20,000 samples; ``parameters["base"]`` tells which.
     checkpoint : path-like, default=None
         Folder that keeps each member once it is finished. A run that was stopped goes
         on from there with the same result; the folder is refused for other data or
@@ -241,40 +312,118 @@ def generate_ensemble(
     >>> generate_ensemble(X, ensemble_size=5, random_state=0)
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
-    data = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
-    spec = {
-        "entropy": root_entropy(random_state),
-        "n_samples": data.shape[0],
-        "n_features": data.shape[1],
-        "sampling_ratio": sampling_ratio,
-        "kernel": kernel,
-        "mu_range": tuple(mu_range),
-        "n_neighbors_range": tuple(n_neighbors_range),
-        "base_n_clusters_range": base_n_clusters_bounds(
-            data.shape[0], base_n_clusters_range
-        ),
-    }
+    data = X if isinstance(X, RowSource) else _checked_array(X)
+    spec = generation_spec(
+        data.shape,
+        base=resolved_base(base, data.shape[0], rows_in_memory=data is not X),
+        sampling_ratio=sampling_ratio,
+        kernel=kernel,
+        mu_range=tuple(mu_range),
+        n_neighbors_range=tuple(n_neighbors_range),
+        base_n_clusters_range=base_n_clusters_range,
+        entropy=root_entropy(random_state),
+    )
     check_generation(data, ensemble_size, spec)
-    if len(data) <= DENSE_SAMPLES:
-        # Members then copy whole columns and need not convert them.
-        data = np.asfortranarray(data, dtype=np.float64)
     n_workers = min(effective_n_jobs(n_jobs), ensemble_size)
     require_memory(
         n_workers * member_memory(spec),
-        f"making {n_workers} base clusterings of {len(data)} samples at a time",
+        f"making {n_workers} base clusterings of {data.shape[0]} samples at a time",
         "lower n_jobs, sampling_ratio or the samples",
     )
-    make: Callable[[int], Made] = partial(_make_member, X=data, spec=spec)
+    folder = None
     if checkpoint is not None:
         _check_resumable(random_state)
-        folder = Checkpoint(checkpoint, data, spec)
-        make = partial(_resume_member, X=data, spec=spec, checkpoint=folder)
+        folder = Checkpoint(checkpoint, _data_digest(data, spec), spec)
+    shared = prepared_rows(data, spec)
+    make = partial(_make_member, spec=spec, checkpoint=folder)
     results = []
-    for made in map_ordered(make, range(ensemble_size), n_jobs=n_jobs, verbose=verbose):
+    for made in map_ordered(
+        make, range(ensemble_size), shared=shared, n_jobs=n_jobs, verbose=verbose
+    ):
         results.append(made)
         if progress is not None:
             progress(len(results), ensemble_size)
     return _gathered(results, spec)
+
+
+def _checked_array(X: ArrayLike) -> Array:
+    data: Array = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
+    return data
+
+
+def resolved_base(base: str, n_samples: int, *, rows_in_memory: bool = True) -> str:
+    """Return how members cluster: what was asked for, or what "auto" takes.
+
+    Examples
+    --------
+    >>> resolved_base("auto", 1000), resolved_base("auto", 1_000_000)
+    ('graph', 'landmark')
+    """
+    if base not in BASES:
+        raise ValueError(f"base={base!r} is not one of {', '.join(BASES)}.")
+    if base == "graph" and not rows_in_memory:
+        raise ValueError(
+            "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
+            "rows that are read in blocks, or load them."
+        )
+    if base == "auto":
+        few = n_samples <= AUTO_SAMPLES and rows_in_memory
+        return "graph" if few else "landmark"
+    return base
+
+
+def generation_spec(
+    shape: tuple[int, ...],
+    *,
+    base: str,
+    base_n_clusters_range: tuple[int, int] | None,
+    entropy: int,
+    **drawn: Any,
+) -> dict[str, Any]:
+    """Return what all members share, ``ensemble.parameters``."""
+    spec = {
+        "entropy": entropy,
+        "n_samples": shape[0],
+        "n_features": shape[1],
+        "base": base,
+        **drawn,
+    }
+    if base == "landmark":
+        spec["n_landmarks"] = landmark_count(shape[0])
+        if base_n_clusters_range is None:
+            base_n_clusters_range = landmark_cluster_bounds(shape[0])
+    spec["base_n_clusters_range"] = base_n_clusters_bounds(
+        shape[0], base_n_clusters_range
+    )
+    return spec
+
+
+def prepared_rows(
+    X: Array | RowSource, spec: dict[str, Any]
+) -> tuple[Array | RowSource, Array | None]:
+    """Return the rows as members read them, and the pool that landmarks come from."""
+    if spec["base"] == "landmark":
+        source = ArrayRows(X) if isinstance(X, np.ndarray) else X
+        height = block_height(spec["n_features"])
+        pool = gathered_pool(
+            Here(), blocks_of(source), height, spec["n_samples"], spec["entropy"]
+        )
+        return X, pool
+    assert isinstance(X, np.ndarray)
+    if len(X) <= DENSE_SAMPLES:
+        # Members then copy whole columns and need not convert them.
+        return np.asfortranarray(X, dtype=np.float64), None
+    return X, None
+
+
+def _data_digest(X: Array | RowSource, spec: dict[str, Any]) -> str:
+    """Return a digest of every value, read block by block with landmarks."""
+    if spec["base"] == "graph":
+        assert isinstance(X, np.ndarray)
+        return fingerprint(X)
+    source = ArrayRows(X) if isinstance(X, np.ndarray) else X
+    digests = [block_digest(block) for block in blocks_of(source)]
+    return combined_digest(digests, source.shape, source.dtype)
 
 
 def _gathered(results: list[Made], spec: dict[str, Any]) -> Ensemble:
@@ -311,9 +460,25 @@ def _report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
     )
 
 
-def check_generation(X: Array, ensemble_size: int, spec: dict[str, Any]) -> None:
+def check_generation(
+    X: Array | RowSource, ensemble_size: int, spec: dict[str, Any]
+) -> None:
     """Raise one sentence for parameters that do not fit each other or the data."""
-    n_samples, n_features = X.shape
+    check_parameters(ensemble_size, spec)
+    if isinstance(X, np.ndarray):
+        constant = np.ptp(X, axis=0).max() == 0.0
+    else:
+        constant = checked_rows(Here(), blocks_of(X))
+    if constant:
+        raise ValueError(
+            f"all {spec['n_samples']} samples are equal, so there is nothing to "
+            "cluster; check how X was read or scaled."
+        )
+
+
+def check_parameters(ensemble_size: int, spec: dict[str, Any]) -> None:
+    """Raise one sentence for parameters that do not fit each other or the shape."""
+    n_samples, n_features = spec["n_samples"], spec["n_features"]
     ratio = spec["sampling_ratio"]
     if ensemble_size < 1:
         raise ValueError(
@@ -341,10 +506,11 @@ def check_generation(X: Array, ensemble_size: int, spec: dict[str, Any]) -> None
             f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
             f"clusters than the {n_samples} samples; lower its end."
         )
-    if np.ptp(X, axis=0).max() == 0.0:
+    if spec["base_n_clusters_range"][1] > spec.get("n_landmarks", n_samples):
         raise ValueError(
-            f"all {n_samples} samples are equal, so there is nothing to cluster; check "
-            "how X was read or scaled."
+            f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
+            f"clusters than the {spec['n_landmarks']} landmarks; lower its end, or use "
+            "base='graph'."
         )
 
 

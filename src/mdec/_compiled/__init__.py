@@ -6,6 +6,14 @@ that ``import mdec`` neither loads nor runs the compiler.
 """
 
 from mdec._compiled._kmeans import kmeans_plus_plus, lloyd
+from mdec._compiled._landmarks import (
+    embed_rows,
+    group_sums,
+    least_column,
+    order_by_distance,
+    reduced_affinity,
+    scan_rows,
+)
 from mdec._compiled._linkage import (
     average_linkage,
     condensed_products,
@@ -25,13 +33,19 @@ __all__ = [
     "condensed_products",
     "count_overlaps",
     "csr_step",
+    "embed_rows",
     "factored_linkage",
     "finish_scan",
+    "group_sums",
     "keep_largest",
     "kmeans_plus_plus",
+    "least_column",
     "lloyd",
     "mean_of_smallest",
     "mirror_pairs",
+    "order_by_distance",
     "pair_distances",
+    "reduced_affinity",
+    "scan_rows",
     "scan_tile",
 ]
