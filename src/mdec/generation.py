@@ -18,6 +18,8 @@ from sklearn.utils import check_array
 
 from mdec._memory import require_memory
 from mdec._parallel import map_ordered
+from mdec._progress import Progress as Progress
+from mdec._progress import told
 from mdec._random import RandomState, member_stream, root_entropy
 from mdec.checkpoint import Checkpoint, Made, fingerprint
 from mdec.ensemble import Ensemble, Failure, Member
@@ -25,26 +27,28 @@ from mdec.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.kernels import KERNELS, draw_kernel_params
 from mdec.landmarks import (
     AUTO_SAMPLES,
-    gathered_pool,
     landmark_cluster_bounds,
     landmark_clustering,
     landmark_count,
     landmark_memory,
+    pool_rows,
 )
 from mdec.row_blocks import (
     ArrayRows,
     Here,
     RowSource,
+    block_bounds,
     block_digest,
     block_height,
     blocks_of,
     checked_rows,
     combined_digest,
+    gathered_rows,
+    is_dask_array,
 )
 from mdec.spectral import spectral_partition
 
 Array = NDArray[np.floating]
-Progress = Callable[[int, int], None]
 
 BASES = ("graph", "landmark", "auto")
 
@@ -203,9 +207,7 @@ def landmark_labels(
     """
     source = ArrayRows(X) if isinstance(X, np.ndarray) else X
     features = member_features(member, spec)
-    parts = landmark_clustering(
-        Here(), blocks_of(source), pool, member, features, spec
-    )
+    parts = landmark_clustering(Here(), blocks_of(source), pool, member, features, spec)
     return np.concatenate(parts)
 
 
@@ -237,6 +239,7 @@ def _make_member(
     def cluster(member: Member) -> NDArray[np.int32]:
         if pool is not None:
             return landmark_labels(X, pool, member, spec)
+        assert isinstance(X, np.ndarray)
         return base_clustering(X, member, spec)
 
     made = attempted(index, cluster, spec)
@@ -246,7 +249,7 @@ def _make_member(
 
 
 def generate_ensemble(
-    X: ArrayLike,
+    X: ArrayLike | RowSource,
     *,
     ensemble_size: int = 100,
     sampling_ratio: float = 0.5,
@@ -297,7 +300,7 @@ def generate_ensemble(
     random_state : int, RandomState, Generator or None, default=None
         Seed; the first members do not depend on `ensemble_size`.
     verbose : int, default=0
-        Passed to joblib, which reports progress.
+        Above 0, finished members and the time left are written to stderr.
     progress : callable, default=None
         Called as ``progress(done, ensemble_size)`` after each member.
 
@@ -332,21 +335,24 @@ def generate_ensemble(
     )
     folder = None
     if checkpoint is not None:
-        _check_resumable(random_state)
+        check_resumable(random_state)
         folder = Checkpoint(checkpoint, _data_digest(data, spec), spec)
     shared = prepared_rows(data, spec)
     make = partial(_make_member, spec=spec, checkpoint=folder)
+    tell = told(progress, ensemble_size, verbose)
     results = []
-    for made in map_ordered(
-        make, range(ensemble_size), shared=shared, n_jobs=n_jobs, verbose=verbose
-    ):
+    for made in map_ordered(make, range(ensemble_size), shared=shared, n_jobs=n_jobs):
         results.append(made)
-        if progress is not None:
-            progress(len(results), ensemble_size)
+        tell(len(results), ensemble_size)
     return _gathered(results, spec)
 
 
 def _checked_array(X: ArrayLike) -> Array:
+    if is_dask_array(X):
+        raise ValueError(
+            "X is a Dask array, which would be gathered here; use MDEC(...).fit or "
+            "mdec.cluster.distributed_ensemble, which leave it on the workers."
+        )
     data: Array = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
     return data
 
@@ -404,16 +410,27 @@ def prepared_rows(
     """Return the rows as members read them, and the pool that landmarks come from."""
     if spec["base"] == "landmark":
         source = ArrayRows(X) if isinstance(X, np.ndarray) else X
-        height = block_height(spec["n_features"])
-        pool = gathered_pool(
-            Here(), blocks_of(source), height, spec["n_samples"], spec["entropy"]
-        )
-        return X, pool
+        rows = pool_rows(spec["n_samples"], spec["entropy"])
+        return X, gathered_rows(Here(), blocks_of(source), row_bounds(spec), rows)
     assert isinstance(X, np.ndarray)
     if len(X) <= DENSE_SAMPLES:
         # Members then copy whole columns and need not convert them.
         return np.asfortranarray(X, dtype=np.float64), None
     return X, None
+
+
+def training_rows(X: Array | RowSource, spec: dict[str, Any]) -> Array:
+    """Return the rows that new ones are compared with: all, or the landmarks' pool."""
+    pool = prepared_rows(X, spec)[1] if spec["base"] == "landmark" else None
+    if pool is not None:
+        return pool
+    assert isinstance(X, np.ndarray)
+    return X
+
+
+def row_bounds(spec: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return the first row of each block and the one after its last."""
+    return block_bounds(spec["n_samples"], block_height(spec["n_features"]))
 
 
 def _data_digest(X: Array | RowSource, spec: dict[str, Any]) -> str:
@@ -430,12 +447,13 @@ def _gathered(results: list[Made], spec: dict[str, Any]) -> Ensemble:
     """Put the finished members side by side; warn of failures or refuse them."""
     failures = tuple(each for each in results if isinstance(each, Failure))
     made = [result for result in results if not isinstance(result, Failure)]
-    _report_failures(failures, len(results))
+    report_failures(failures, len(results))
     labels = np.stack([column for _, column in made], axis=1)
     return Ensemble(labels, tuple(member for member, _ in made), failures, spec)
 
 
-def _check_resumable(random_state: RandomState) -> None:
+def check_resumable(random_state: RandomState) -> None:
+    """Raise if a checkpoint would not find the same members again."""
     if not isinstance(random_state, (int, np.integer)):
         raise ValueError(
             "a checkpoint needs an integer random_state; without one the next run "
@@ -443,7 +461,8 @@ def _check_resumable(random_state: RandomState) -> None:
         )
 
 
-def _report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
+def report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
+    """Warn of members that were dropped; raise if they are more than a tenth."""
     if not failures:
         return
     first = f"member {failures[0].index}: {failures[0].reason}"
@@ -469,6 +488,11 @@ def check_generation(
         constant = np.ptp(X, axis=0).max() == 0.0
     else:
         constant = checked_rows(Here(), blocks_of(X))
+    refuse_equal_rows(constant, spec)
+
+
+def refuse_equal_rows(constant: bool, spec: dict[str, Any]) -> None:
+    """Raise if there is nothing to tell samples apart."""
     if constant:
         raise ValueError(
             f"all {spec['n_samples']} samples are equal, so there is nothing to "

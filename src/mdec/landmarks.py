@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from mdec.kernels import (
     mean_neighbor_distance,
     scaling_term,
 )
-from mdec.kmeans import kmeans
-from mdec.row_blocks import BlockReader, Worker, block_bounds, ordered_sum, rows_of
+from mdec.kmeans import kmeans_centers
+from mdec.row_blocks import BlockReader, Worker, ordered_sum, rows_of
 from mdec.spectral import unit_rows
 from mdec.transfer import (
     BipartiteRows,
@@ -82,43 +83,6 @@ def pool_rows(n_samples: int, entropy: int) -> NDArray[np.int64]:
         return np.arange(n_samples)
     rng = member_stream(entropy, 0, "pool")
     return np.sort(rng.choice(n_samples, POOL_ROWS, replace=False))
-
-
-def gathered_pool(
-    worker: Worker, blocks: list[Any], height: int, n_samples: int, entropy: int
-) -> Any:
-    """Collect the rows of the pool from their blocks.
-
-    Parameters
-    ----------
-    worker : Worker
-        Who does it.
-    blocks : list
-        The row blocks.
-    height : int
-        Rows of a full block.
-    n_samples : int
-        N.
-    entropy : int
-        Seed of the run.
-
-    Returns
-    -------
-    object
-        The worker's handle of an array of shape (n_pool, n_features).
-    """
-    rows = pool_rows(n_samples, entropy)
-    taken = []
-    for block, (start, stop) in zip(
-        blocks, block_bounds(n_samples, height), strict=True
-    ):
-        inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
-        taken.append(worker.call(_taken, block, inside - start))
-    return worker.call(np.concatenate, taken)
-
-
-def _taken(block: BlockReader | Array, rows: NDArray[np.int64]) -> Array:
-    return rows_of(block)[rows]
 
 
 @dataclass(frozen=True)
@@ -260,7 +224,7 @@ def nearest_landmarks(
 
 def fitted_landmarks(
     pool: Array, member: Member, features: NDArray[np.int64], spec: dict[str, Any]
-) -> tuple[Landmarks, BipartiteRows]:
+) -> tuple[Landmarks, NDArray[np.int64], BipartiteRows]:
     """Choose the landmarks of a member, and tie its drawn rows to them.
 
     Parameters
@@ -278,8 +242,10 @@ def fitted_landmarks(
     -------
     landmarks : Landmarks
         For all rows.
+    drawn : ndarray
+        Rows of the pool that the member drew.
     sample : BipartiteRows
-        The drawn rows; the centres of the embedding come from them.
+        Their ties; the centres of the embedding come from them.
     """
     rng = member_stream(spec["entropy"], member.index, "landmarks", member.attempt)
     n_landmarks, k = spec["n_landmarks"], member.n_neighbors
@@ -296,10 +262,8 @@ def fitted_landmarks(
     _, between = nearest_landmarks(points, points, min(k + 1, n_landmarks))
     means = _as_kernel_takes_them(between[:, 1:], spec["kernel"]).mean(axis=1)
     rho = mean_neighbor_distance(means.astype(np.float64)).astype(np.float32)
-    landmarks = Landmarks(
-        features, spec["kernel"], k, member.mu, center, points, rho
-    )
-    return landmarks, tied(centred, landmarks)
+    landmarks = Landmarks(features, spec["kernel"], k, member.mu, center, points, rho)
+    return landmarks, drawn, tied(centred, landmarks)
 
 
 def _as_kernel_takes_them(squared: Array, kernel: str) -> Array:
@@ -335,7 +299,7 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     distance = _as_kernel_takes_them(squared, landmarks.kernel) / unit
     rho = np.maximum(distance.mean(axis=1, keepdims=True), np.float32(RELATIVE_FLOOR))
     scale = scaling_term(distance, rho, (landmarks.rho / unit)[index])
-    weights = SIMILARITY[landmarks.kernel](distance, scale, np.float32(landmarks.mu))
+    weights = SIMILARITY[landmarks.kernel](distance, scale, landmarks.mu)
     return BipartiteRows(index, weights.astype(np.float32, copy=False))
 
 
@@ -389,16 +353,7 @@ def fitted_cut(
     ).astype(np.float32)
     points = embedded_rows(sample, vectors)
     rng = member_stream(*seed, "kmeans", member.attempt)
-    return Cut(vectors, fitted_centers(points, member.n_clusters, rng))
-
-
-def fitted_centers(points: Array, n_clusters: int, rng: np.random.Generator) -> Array:
-    """Return the centres of k-means; fewer if the points are fewer different ones."""
-    labels = kmeans(points, n_clusters, rng)
-    counts = np.bincount(labels, minlength=n_clusters)
-    sums = np.zeros((n_clusters, points.shape[1]))
-    np.add.at(sums, labels, points)
-    return (sums[counts > 0] / counts[counts > 0, None]).astype(points.dtype)
+    return Cut(vectors, kmeans_centers(points, member.n_clusters, rng))
 
 
 def cut_block(rows: BipartiteRows, cut: Cut) -> NDArray[np.int32]:
@@ -447,7 +402,8 @@ def landmark_clustering(
         The worker's handles of the labels of each block.
     """
     fitted = worker.call(fitted_landmarks, pool, member, features, spec)
-    landmarks, sample = worker.call(_first, fitted), worker.call(_second, fitted)
+    landmarks = worker.call(itemgetter(0), fitted)
+    sample = worker.call(itemgetter(2), fitted)
     rows = worker.map(tied_block, blocks, landmarks)
     affinity = ordered_sum(worker, reduced_affinity, rows, spec["n_landmarks"])
     cut = worker.call(fitted_cut, affinity, sample, member, spec["entropy"])
@@ -459,14 +415,6 @@ def landmark_clustering(
     if numbers[-1] + 1 == member.n_clusters:
         return list(labels)
     return list(worker.map(_renumbered, labels, numbers))
-
-
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
 
 
 def landmark_memory(n_samples: int, spec: dict[str, Any]) -> int:

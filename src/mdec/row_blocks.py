@@ -68,6 +68,11 @@ class RowSource(Protocol):
         """Return some rows as an array."""
 
 
+def is_dask_array(X: object) -> bool:
+    """Tell whether X is a Dask array, without importing Dask."""
+    return type(X).__module__.startswith("dask.array")
+
+
 class ArrayRows:
     """Rows of an array in memory or of a memory-mapped file.
 
@@ -319,6 +324,41 @@ class BlockReader:
 def rows_of(block: BlockReader | Array) -> Array:
     """Return the rows of a block that may not be read yet."""
     return block() if isinstance(block, BlockReader) else block
+
+
+def gathered_rows(
+    worker: Worker,
+    blocks: Sequence[Any],
+    bounds: list[tuple[int, int]],
+    rows: NDArray[np.int64],
+) -> Any:
+    """Collect some rows from their blocks.
+
+    Parameters
+    ----------
+    worker : Worker
+        Who does it.
+    blocks : sequence
+        The row blocks.
+    bounds : list of tuple
+        First row of each block and the one after its last.
+    rows : ndarray
+        Row numbers in ascending order.
+
+    Returns
+    -------
+    object
+        The worker's handle of the rows in one array.
+    """
+    taken = []
+    for block, (start, stop) in zip(blocks, bounds, strict=True):
+        inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
+        taken.append(worker.call(_taken, block, inside - start))
+    return worker.call(np.concatenate, taken)
+
+
+def _taken(block: BlockReader | Array, rows: NDArray[np.int64]) -> Array:
+    return rows_of(block)[rows]
 
 
 def checked_rows(worker: Worker, blocks: list[Any]) -> bool:

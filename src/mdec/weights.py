@@ -40,6 +40,22 @@ def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
     from mdec import _compiled
 
     overlaps = _compiled.count_overlaps(ensemble.labels, member, ensemble.offsets)
+    return entropy_of_overlaps(overlaps)
+
+
+def entropy_of_overlaps(overlaps: NDArray[np.int64]) -> Array:
+    """Return the entropy of every base cluster from its overlaps with one member.
+
+    Parameters
+    ----------
+    overlaps : ndarray of shape (n_own, n_base_clusters)
+        Samples that each of the member's clusters shares with every base cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_base_clusters,)
+        Bits, Eqs. 16 and 17.
+    """
     sizes = overlaps.sum(axis=0)
     # Overlaps are whole numbers up to N, so their logarithms come from a table.
     log2 = np.log2(np.maximum(np.arange(sizes.max() + 1), 1))

@@ -13,7 +13,13 @@ from mdec._compiled._selection import _CHUNK, _push
 
 @compiled()
 def scan_rows(
-    tile: Any, first_column: int, values: Any, index: Any, count: Any, bound: Any, k: int
+    tile: Any,
+    first_column: int,
+    values: Any,
+    index: Any,
+    count: Any,
+    bound: Any,
+    k: int,
 ) -> None:
     """Offer a tile of columns to the k smallest entries of its rows.
 

@@ -7,12 +7,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._random import RandomState, consensus_stream
+from mdec.consensus import _blocks
 from mdec.consensus._shared import (
     assign,
+    ensemble_bounds,
     resolve_weights,
     trivial_partition,
 )
 from mdec.ensemble import Ensemble
+from mdec.row_blocks import Here
 from mdec.transfer import transfer_cut
 
 Array = NDArray[np.floating]
@@ -42,6 +45,11 @@ def bipartite(
     ndarray of shape (n_samples,)
         Labels, numbered in the order of first samples.
 
+    Notes
+    -----
+    Above 100,000 samples the graph is never whole: sums over row blocks give the small
+    side, and k-means of a sample of rows gives the centres that all rows go to.
+
     Examples
     --------
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
@@ -51,9 +59,29 @@ def bipartite(
     trivial = trivial_partition(ensemble, n_clusters)
     if trivial is not None:
         return trivial
+    if ensemble.n_samples > _blocks.BLOCKED_SAMPLES:
+        return _in_blocks(
+            ensemble, n_clusters, resolve_weights(ensemble, weights), random_state
+        )
     rng = consensus_stream(random_state)
     graph = bipartite_graph(ensemble, resolve_weights(ensemble, weights))
     return assign(ensemble, transfer_cut(graph, n_clusters, rng), rng)
+
+
+def _in_blocks(
+    ensemble: Ensemble, n_clusters: int, weights: Array, random_state: RandomState
+) -> NDArray[np.int32]:
+    bounds = ensemble_bounds(ensemble)
+    parts, _ = _blocks.blocked_bipartite(
+        Here(),
+        [ensemble.labels[start:stop] for start, stop in bounds],
+        bounds,
+        n_clusters,
+        ensemble.offsets,
+        weights,
+        random_state,
+    )
+    return np.concatenate(parts)
 
 
 def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
