@@ -44,6 +44,7 @@ LAYERS = [
     "mdec.confidence",
     "mdec.consensus._shared",
     "mdec.consensus._blocks",
+    "mdec.consensus._regions",
     "mdec.consensus._hierarchical",
     "mdec.consensus._spectral",
     "mdec.consensus._bipartite",

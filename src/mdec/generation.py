@@ -318,7 +318,9 @@ def generate_ensemble(
     data = X if isinstance(X, RowSource) else _checked_array(X)
     spec = generation_spec(
         data.shape,
-        base=resolved_base(base, data.shape[0], rows_in_memory=data is not X),
+        base=resolved_base(
+            base, data.shape[0], rows_in_memory=not isinstance(X, RowSource)
+        ),
         sampling_ratio=sampling_ratio,
         kernel=kernel,
         mu_range=tuple(mu_range),

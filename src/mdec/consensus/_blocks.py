@@ -127,7 +127,7 @@ def blocked_bipartite(
     """
     rng = consensus_stream(random_state)
     n_samples = bounds[-1][1]
-    affinity = ordered_sum(worker, _affinity, parts, offsets, weights)
+    affinity = ordered_sum(worker, affinity_of_labels, parts, offsets, weights)
     drawn = rng.choice(n_samples, min(n_samples, CENTER_ROWS), replace=False)
     sample = gathered_rows(worker, parts, bounds, np.sort(drawn))
     cut = worker.call(_fitted, affinity, sample, n_clusters, offsets, weights, rng)
@@ -146,7 +146,8 @@ def bipartite_rows(labels: Labels, offsets: Offsets, weights: Array) -> Bipartit
     return BipartiteRows(index, np.where(present, weights[index], 0.0))
 
 
-def _affinity(parts: list[Labels], offsets: Offsets, weights: Array) -> Array:
+def affinity_of_labels(parts: list[Labels], offsets: Offsets, weights: Array) -> Array:
+    """Return the affinity of base clusters that some blocks of labels bring about."""
     rows = [bipartite_rows(labels, offsets, weights) for labels in parts]
     return reduced_affinity(rows, int(offsets[-1]))
 
