@@ -77,6 +77,21 @@ def landmark_cluster_bounds(n_samples: int) -> tuple[int, int]:
     return 2, max(2, min(math.ceil(math.sqrt(n_samples)), MAX_BASE_CLUSTERS))
 
 
+def tie_count(n_neighbors: int) -> int:
+    """Return the landmarks that a sample is tied to, half of a graph's neighbours.
+
+    Notes
+    -----
+    A landmark stands for two samples or more, so half as many reach as far.
+
+    Examples
+    --------
+    >>> tie_count(5), tie_count(20)
+    (3, 10)
+    """
+    return -(-n_neighbors // 2)
+
+
 def pool_rows(n_samples: int, entropy: int) -> NDArray[np.int64]:
     """Return the rows, in order, from which every member draws its candidates."""
     if n_samples <= POOL_ROWS:
@@ -248,7 +263,8 @@ def fitted_landmarks(
         Their ties; the centres of the embedding come from them.
     """
     rng = member_stream(spec["entropy"], member.index, "landmarks", member.attempt)
-    n_landmarks, k = spec["n_landmarks"], member.n_neighbors
+    n_landmarks = spec["n_landmarks"]
+    k = min(tie_count(member.n_neighbors), n_landmarks - 1)
     size = min(CANDIDATES * n_landmarks, len(pool))
     drawn = np.sort(rng.choice(len(pool), size, replace=False))
     rows = coordinates(pool[drawn], features, spec["kernel"])
@@ -259,7 +275,7 @@ def fitted_landmarks(
     points = refined_landmarks(centred, n_landmarks, rng)
     if spec["kernel"] in ANGULAR:
         points = unit_rows(points).astype(np.float32)
-    _, between = nearest_landmarks(points, points, min(k + 1, n_landmarks))
+    _, between = nearest_landmarks(points, points, k + 1)
     means = _as_kernel_takes_them(between[:, 1:], spec["kernel"]).mean(axis=1)
     rho = mean_neighbor_distance(means.astype(np.float64)).astype(np.float32)
     landmarks = Landmarks(features, spec["kernel"], k, member.mu, center, points, rho)
