@@ -122,9 +122,7 @@ def test_rows_that_do_not_fit_are_read_again(
         n_neighbors_range=(5, 20),
         **SETTINGS,
     )
-    np.testing.assert_array_equal(
-        ensemble.labels.compute(), expected.ensemble_.labels
-    )
+    np.testing.assert_array_equal(ensemble.labels.compute(), expected.ensemble_.labels)
 
 
 def test_joblib_sends_members_to_the_cluster(client: Any, expected: Any) -> None:
@@ -152,6 +150,7 @@ def test_written_to_parquet(client: Any, expected: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(table["confidence"], expected.confidence_)
 
 
+@pytest.mark.slow
 def test_four_workers_one_of_them_killed(client: Any, expected: Any) -> None:
     client.cluster.scale(4)
     client.wait_for_workers(4, timeout=60)
@@ -172,9 +171,7 @@ def test_four_workers_one_of_them_killed(client: Any, expected: Any) -> None:
         **SETTINGS,
     )
     assert killed
-    np.testing.assert_array_equal(
-        ensemble.labels.compute(), expected.ensemble_.labels
-    )
+    np.testing.assert_array_equal(ensemble.labels.compute(), expected.ensemble_.labels)
 
 
 def test_requests_that_are_refused(client: Any) -> None:  # noqa: ARG001
@@ -242,15 +239,18 @@ def test_a_new_scheduler_goes_on_from_the_checkpoint(
         "mu_range": (0.2, 0.8),
         "n_neighbors_range": (5, 20),
     }
-    with local_cluster(1, processes=False) as cluster, distributed.Client(cluster):
-        with pytest.raises(KeyboardInterrupt):
-            distributed_ensemble(
-                rows(),
-                checkpoint=tmp_path / "kept",
-                progress=close,
-                **drawn,
-                **SETTINGS,
-            )
+    with (
+        local_cluster(1, processes=False) as cluster,
+        distributed.Client(cluster),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        distributed_ensemble(
+            rows(),
+            checkpoint=tmp_path / "kept",
+            progress=close,
+            **drawn,
+            **SETTINGS,
+        )
     kept = len(list((tmp_path / "kept").glob("member-*.json")))
     assert kept >= 2
     with local_cluster(1, processes=False) as cluster, distributed.Client(cluster):

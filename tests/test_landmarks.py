@@ -136,9 +136,7 @@ def test_reduced_affinity_by_matrices() -> None:
 def test_the_cut_in_blocks_is_the_cut_of_the_whole_graph() -> None:
     rows, dense = random_rows(80, 15, 5, seed=2)
     whole = transfer_cut(sparse.csr_array(dense), 4, np.random.default_rng(0))
-    vectors = reduced_vectors(
-        reduced_affinity([rows], 15), 4, np.random.default_rng(0)
-    )
+    vectors = reduced_vectors(reduced_affinity([rows], 15), 4, np.random.default_rng(0))
     parts = embedded_rows(rows, vectors)
     # The basis is free, the products are not.
     np.testing.assert_allclose(parts @ parts.T, whole @ whole.T, atol=1e-6)
@@ -253,9 +251,7 @@ def test_confidence_in_blocks_is_that_of_the_whole() -> None:
 
     X, _ = blobs()
     model = MDEC(5, consensus="bipartite", **SETTINGS).fit(X)
-    association = item_consensus(
-        model.ensemble_, model.labels_, model.cluster_weights_
-    )
+    association = item_consensus(model.ensemble_, model.labels_, model.cluster_weights_)
     np.testing.assert_allclose(
         model.confidence_, confidence(association, model.labels_), atol=1e-12
     )

@@ -85,7 +85,9 @@ def test_sum_over_blocks(n_blocks: int) -> None:
 def test_sum_keeps_the_order() -> None:
     """A sum that is not associative tells how it was bracketed."""
     shown = ordered_sum(
-        Here(), lambda parts: np.array(["".join(parts)], dtype=object), list("abcdefghi")
+        Here(),
+        lambda parts: np.array(["".join(parts)], dtype=object),
+        list("abcdefghi"),
     )
     assert shown[0] == "abcdefghi"
 

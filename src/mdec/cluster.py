@@ -19,6 +19,7 @@ from mdec.distributed import (
     MEMBERS_IN_FLIGHT,
     DistributedEnsemble,
     PartsMade,
+    check_dask_array,
     cluster_blocks,
     joined_members,
     keep_member,
@@ -88,6 +89,7 @@ def distributed_ensemble(
     pool : ndarray of shape (n_pool, n_features)
         The few rows that landmarks were drawn from.
     """
+    check_dask_array(X)
     spec = generation_spec(
         X.shape,
         base=resolved_base(base, X.shape[0], rows_in_memory=False),

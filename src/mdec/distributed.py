@@ -100,6 +100,17 @@ def _in_worker(func: Callable[..., Any], parent: str, *args: Any) -> Any:
     return func(*args)
 
 
+def check_dask_array(X: Any) -> None:
+    """Raise one sentence for a Dask array that cannot be clustered as it is."""
+    if X.ndim != 2 or any(np.isnan(X.shape)):
+        raise ValueError(
+            f"X has shape {X.shape}; give a table with known chunks, for example by "
+            "X.compute_chunk_sizes()."
+        )
+    if X.dtype not in (np.float32, np.float64):
+        raise ValueError(f"X holds {X.dtype}; convert it with X.astype('float32').")
+
+
 def cluster_blocks(X: Any) -> tuple[DaskWorker, list[Any]]:
     """Cut a Dask array into the blocks that its shape asks for, on the workers.
 
@@ -116,13 +127,6 @@ def cluster_blocks(X: Any) -> tuple[DaskWorker, list[Any]]:
         Futures of rows, or rows to be read anew each time where all of them would
         fill more than 40 % of the workers' memory.
     """
-    if X.ndim != 2 or any(np.isnan(X.shape)):
-        raise ValueError(
-            f"X has shape {X.shape}; give a table with known chunks, for example by "
-            "X.compute_chunk_sizes()."
-        )
-    if X.dtype not in (np.float32, np.float64):
-        raise ValueError(f"X holds {X.dtype}; convert it with X.astype('float32').")
     height = block_height(X.shape[1])
     worker = DaskWorker.current(height * X.shape[1] * X.dtype.itemsize)
     blocks = X.rechunk({0: height, 1: -1}).to_delayed().ravel().tolist()

@@ -19,7 +19,7 @@ from mdec.cluster import distributed_ensemble, distributed_labels, distributed_w
 from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS
 from mdec.consensus._blocks import blocked_confidence, blocked_profiles
-from mdec.distributed import DistributedEnsemble, as_dask_array
+from mdec.distributed import DistributedEnsemble, as_dask_array, check_dask_array
 from mdec.generation import BASES, generate_ensemble, row_bounds, training_rows
 from mdec.kernels import KERNELS
 from mdec.landmarks import pool_rows
@@ -279,6 +279,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "n_clusters='auto' is not looked for on a cluster; fit a sample of the "
                 "rows with it, then all rows with the number it finds."
             )
+        check_dask_array(X)
         self._check_n_clusters(X.shape[0])
         self.n_features_in_ = X.shape[1]
         self.ensemble_, self._fit_X = distributed_ensemble(
