@@ -279,7 +279,11 @@ def cluster() -> dict[str, Any]:
         "rows": len(X),
         "single_process_seconds": round(time.perf_counter() - start, 1),
     }
-    started = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    started = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "dashboard_address": "127.0.0.1:0",
+    }
 
     def same(model: Any) -> bool:
         labels = model.ensemble_.labels.compute()

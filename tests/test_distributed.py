@@ -54,7 +54,7 @@ def local_cluster(n_workers: int, **settings: Any) -> Any:
         n_workers=n_workers,
         threads_per_worker=1,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         **settings,
     )
 

@@ -49,8 +49,8 @@ POOL_ROWS = 50_000
 CANDIDATES = 10
 REFINEMENTS = 4
 
-# A tile of this many rows and landmarks fits a core's own cache.
-TILE = 512
+# Rows whose scores to all landmarks are made together.
+TILE = 256
 
 MAX_BASE_CLUSTERS = 100
 
@@ -216,23 +216,15 @@ def nearest_landmarks(
 
     half_norms = 0.5 * np.einsum("ij,ij->i", points, points)
     right = np.hstack([-points, half_norms[:, None]]).T
+    left = np.ones((TILE, points.shape[1] + 1), dtype=np.float32)
     index = np.empty((len(rows), n_neighbors), dtype=np.uint16)
     distances = np.empty((len(rows), n_neighbors), dtype=np.float32)
     for start in range(0, len(rows), TILE):
         part = slice(start, start + TILE)
         tile = rows[part]
-        left = np.hstack([tile, np.ones((len(tile), 1), dtype=np.float32)])
-        width = (len(tile), 2 * n_neighbors + TILE // 32)
-        values = np.empty(width, dtype=np.float32)
-        found = np.empty(width, dtype=np.int32)
-        count = np.zeros(len(tile), dtype=np.int64)
-        bound = np.full(len(tile), np.inf, dtype=np.float32)
-        buffers = values, found, count, bound
-        for column in range(0, len(points), TILE):
-            scores = left @ right[:, column : column + TILE]
-            _compiled.scan_rows(scores, column, *buffers, n_neighbors)
-        _compiled.finish_scan(*buffers, n_neighbors)
-        index[part] = found[:, :n_neighbors]
+        left[: len(tile), :-1] = tile
+        scores = left[: len(tile)] @ right
+        _compiled.smallest_columns(scores, n_neighbors, index[part])
         _compiled.order_by_distance(tile, points, index[part], distances[part])
     return index, distances
 

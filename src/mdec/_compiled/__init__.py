@@ -12,7 +12,7 @@ from mdec._compiled._landmarks import (
     least_column,
     order_by_distance,
     reduced_affinity,
-    scan_rows,
+    smallest_columns,
 )
 from mdec._compiled._linkage import (
     average_linkage,
@@ -46,6 +46,6 @@ __all__ = [
     "order_by_distance",
     "pair_distances",
     "reduced_affinity",
-    "scan_rows",
     "scan_tile",
+    "smallest_columns",
 ]

@@ -8,41 +8,48 @@ import numpy as np
 
 from mdec._compiled._jit import REASSOCIATE, compiled
 from mdec._compiled._kmeans import _squared_distance
-from mdec._compiled._selection import _CHUNK, _push
+from mdec._compiled._selection import _smallest_in_order
+
+# Groups of columns, a multiple of what a vector register holds.
+_GROUPS = 128
 
 
 @compiled()
-def scan_rows(
-    tile: Any,
-    first_column: int,
-    values: Any,
-    index: Any,
-    count: Any,
-    bound: Any,
-    k: int,
-) -> None:
-    """Offer a tile of columns to the k smallest entries of its rows.
+def smallest_columns(scores: Any, k: int, index: Any) -> None:
+    """Write the columns of the k smallest entries of each row, in any order.
 
-    `values` and `index` buffer more than k entries per row of the tile; `bound` holds
-    what an entry must stay below to be of interest.
+    The columns are dealt into groups. The k-th smallest of the groups' least entries
+    bounds the k-th smallest entry, so few groups need to be looked into. Equal entries
+    go to the first column of a group, not always to the first of all.
     """
-    n_rows, n_columns = tile.shape
+    n_rows, n_columns = scores.shape
+    n_groups = min(n_columns, max(4 * k, _GROUPS))
+    least = np.empty(n_groups, dtype=scores.dtype)
+    kept = np.empty(k, dtype=scores.dtype)
     for i in range(n_rows):
-        row = tile[i]
-        limit = bound[i]
-        for start in range(0, n_columns, _CHUNK):
-            stop = min(start + _CHUNK, n_columns)
-            hits = np.int32(1)
-            if stop - start == _CHUNK:
-                hits = np.int32(0)
-                for c in range(_CHUNK):
-                    hits += np.int32(row[start + c] < limit)
-            if hits == 0:
-                continue
-            for c in range(start, stop):
-                if row[c] < limit:
-                    _push(values, index, count, bound, i, row[c], first_column + c, k)
-                    limit = bound[i]
+        row = scores[i]
+        least[:] = row[:n_groups]
+        for start in range(n_groups, n_columns, n_groups):
+            width = min(n_groups, n_columns - start)
+            part = row[start : start + width]
+            for g in range(width):
+                least[g] = part[g] if part[g] < least[g] else least[g]
+        _smallest_in_order(least, 1, kept)
+        bound = kept[k - 1]
+        kept[:] = np.inf
+        columns = index[i]
+        for g in range(n_groups):
+            if least[g] <= bound:
+                for c in range(g, n_columns, n_groups):
+                    value = row[c]
+                    if value < kept[k - 1]:
+                        position = k - 1
+                        while position > 0 and kept[position - 1] > value:
+                            kept[position] = kept[position - 1]
+                            columns[position] = columns[position - 1]
+                            position -= 1
+                        kept[position] = value
+                        columns[position] = c
 
 
 @compiled()
