@@ -53,7 +53,6 @@ def local_cluster(n_workers: int, **settings: Any) -> Any:
     return distributed.LocalCluster(
         n_workers=n_workers,
         threads_per_worker=1,
-        host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         **settings,
     )
@@ -61,7 +60,7 @@ def local_cluster(n_workers: int, **settings: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with local_cluster(2) as cluster, distributed.Client(cluster) as connection:
+    with local_cluster(2, host="127.0.0.1") as cluster, distributed.Client(cluster) as connection:
         yield connection
 
 
