@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-slow test-browser lint bench paper figures clean
+.PHONY: demo test test-slow test-browser lint bench bench-scale paper figures clean
 
 # Three consensus functions beside k-means on embedded data, then everything once; the
 # last line is the path of the report.
@@ -30,6 +30,13 @@ lint: $(VENV)/lint
 bench: $(VENV)/core
 	$(BIN)/python benchmarks/speed.py $(if $(DATA),--data $(DATA))
 	$(BIN)/python benchmarks/memory.py
+
+# Landmarks at scale: half an hour, 6 GB of disk; DATA as above.
+bench-scale: $(VENV)/test
+	for part in "million mixture" "million digits" wide growth larger-than-memory \
+		"compare mixture" "compare digits" "compare wide" cluster model; do \
+		$(BIN)/python benchmarks/scale.py $$part || exit; done
+	$(if $(DATA),$(BIN)/python benchmarks/scale.py images $(DATA))
 
 # The paper's numbers: DATA is a folder of DS-XX_name.npz files with X and y.
 paper: $(VENV)/core

@@ -20,10 +20,10 @@ import numpy as np
 import mdec.generation as generation
 
 made = generation._make_member
-def slow(index, X, spec):
+def slow(index, *rows, **settings):
     time.sleep(0.05)
     print(index, flush=True)
-    return made(index, X, spec)
+    return made(index, *rows, **settings)
 generation._make_member = slow
 X = np.random.default_rng(0).normal(size=(60, 8))
 ensemble = generation.generate_ensemble(

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
+
+_TOKEN = uuid4().hex
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,25 +34,43 @@ def single_threaded_blas() -> Iterator[None]:
         yield
 
 
-def _run(func: Callable[[T], R], item: T, parent: int) -> R:
-    # Threads of the parent share its cap, which must not be lifted by the first
-    # thread to finish; a worker process sets its own and keeps it.
-    if os.getpid() != parent:
+def this_process() -> str:
+    """Return a name that no other process has, on this machine or another."""
+    return f"{os.getpid()}-{_TOKEN}"
+
+
+def cap_threads_of_worker(parent: str) -> None:
+    """Cap BLAS at one thread in a process other than the parent, for good.
+
+    Threads of the parent share its cap, which must not be lifted by the first thread
+    to finish; a worker process sets its own and keeps it.
+    """
+    if this_process() != parent:
         _controller().limit(limits=1)
-    return func(item)
+
+
+def _run(func: Callable[..., R], item: T, parent: str, *shared: Any) -> R:
+    cap_threads_of_worker(parent)
+    return func(item, *shared)
 
 
 def map_ordered(
-    func: Callable[[T], R], items: Iterable[T], *, n_jobs: int | None, verbose: int = 0
+    func: Callable[..., R],
+    items: Iterable[T],
+    *,
+    shared: tuple[Any, ...] = (),
+    n_jobs: int | None,
+    verbose: int = 0,
 ) -> Iterator[R]:
-    """Yield ``func(item)`` for each item, in order, as results come in.
+    """Yield ``func(item, *shared)`` for each item, in order, as results come in.
 
     Threads are preferred, since the heavy loops release the interpreter lock and
-    threads share the data; `joblib.parallel_config` chooses any other backend.
+    threads share the data; `joblib.parallel_config` chooses any other backend. What is
+    shared goes beside the function, where backends look for arrays to send only once.
     """
     pool = Parallel(
         n_jobs=n_jobs, prefer="threads", return_as="generator", verbose=verbose
     )
-    tasks: Any = (delayed(_run)(func, item, os.getpid()) for item in items)
+    tasks: Any = (delayed(_run)(func, item, this_process(), *shared) for item in items)
     with single_threaded_blas():
         yield from pool(tasks)

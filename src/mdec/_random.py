@@ -17,6 +17,8 @@ _STREAMS = (
     "consensus",
     "strata",
     "selection",
+    "pool",
+    "landmarks",
 )
 
 

@@ -48,17 +48,21 @@ class Checkpoint:
     ----------
     folder : path-like
         Made if it does not exist.
-    X : ndarray of shape (n_samples, n_features)
-        The data that the members cluster.
+    X : ndarray of shape (n_samples, n_features) or str
+        The data that the members cluster, or a digest of them.
     spec : dict
         What all members share, ``ensemble.parameters``.
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], X: NDArray[Any], spec: dict[str, Any]
+        self,
+        folder: str | os.PathLike[str],
+        X: NDArray[Any] | str,
+        spec: dict[str, Any],
     ) -> None:
         self.folder = Path(folder)
-        wanted = {"format": _FORMAT, "data": fingerprint(X), **spec}
+        digest = X if isinstance(X, str) else fingerprint(X)
+        wanted = {"format": _FORMAT, "data": digest, **spec}
         wanted = json.loads(json.dumps(wanted))
         header = self.folder / _HEADER
         if header.exists():

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._memory import require_memory
-from mdec.ensemble import Ensemble
+from mdec.ensemble import Ensemble, membership
 from mdec.weights import ensemble_driven_cluster_index
 
 Array = NDArray[np.floating]
@@ -30,7 +30,29 @@ def coassociation_factor(ensemble: Ensemble, weights: Array) -> sparse.csr_array
         the members cluster is divided by :math:`\sqrt f`, which keeps A within
         [0, 1].
     """
-    factor = ensemble.indicator()
+    return factor_rows(ensemble.labels, ensemble.offsets, weights)
+
+
+def factor_rows(
+    labels: NDArray[np.int32], offsets: NDArray[np.int64], weights: Array
+) -> sparse.csr_array:
+    """Return the factor's rows of some samples.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_members)
+        The samples' base clusters, -1 where a member leaves a sample out.
+    offsets : ndarray of shape (n_members + 1,)
+        Number of the first cluster of each member, and of all clusters.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_base_clusters)
+        As in `coassociation_factor`.
+    """
+    factor = membership(labels, offsets)
     n_present = np.diff(factor.indptr)
     data = np.sqrt(weights)[factor.indices] / np.sqrt(np.repeat(n_present, n_present))
     return sparse.csr_array((data, factor.indices, factor.indptr), shape=factor.shape)

@@ -17,7 +17,9 @@ Labels = NDArray[np.integer]
 AMBIGUOUS = 0.6
 
 
-def cluster_profiles(factor: sparse.csr_array, labels: Labels) -> Array:
+def cluster_profiles(
+    factor: sparse.csr_array, labels: Labels, n_clusters: int | None = None
+) -> Array:
     r"""Return the sum of the factor's rows over each consensus cluster.
 
     Parameters
@@ -26,6 +28,8 @@ def cluster_profiles(factor: sparse.csr_array, labels: Labels) -> Array:
         F of :math:`A = F F^T`, from `mdec.coassociation.coassociation_factor`.
     labels : ndarray of shape (n_samples,)
         Consensus cluster of each sample, from 0.
+    n_clusters : int, optional
+        Their number; None for the clusters in `labels`.
 
     Returns
     -------
@@ -35,7 +39,7 @@ def cluster_profiles(factor: sparse.csr_array, labels: Labels) -> Array:
     n_samples = factor.shape[0]
     membership = sparse.csr_array(
         (np.ones(n_samples), (labels, np.arange(n_samples))),
-        shape=(int(labels.max()) + 1, n_samples),
+        shape=(n_clusters or int(labels.max()) + 1, n_samples),
     )
     profiles: Array = (membership @ factor).toarray()
     return profiles
@@ -75,8 +79,32 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
            [0.  , 0.5 ]])
     """
     factor = coassociation_factor(ensemble, weights)
-    sums: Array = factor @ cluster_profiles(factor, labels).T
     sizes = np.bincount(labels).astype(np.float64)
+    return associations(factor, labels, cluster_profiles(factor, labels), sizes)
+
+
+def associations(
+    factor: sparse.csr_array, labels: Labels, profiles: Array, sizes: Array
+) -> Array:
+    """Return the mean co-association of some samples with every cluster.
+
+    Parameters
+    ----------
+    factor : csr_array of shape (n_rows, n_base_clusters)
+        Rows of F.
+    labels : ndarray of shape (n_rows,)
+        Consensus cluster of each row.
+    profiles : ndarray of shape (n_clusters, n_base_clusters)
+        Sums of F over the clusters, all samples counted.
+    sizes : ndarray of shape (n_clusters,)
+        Samples in each cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_clusters)
+        As in `item_consensus`.
+    """
+    sums: Array = factor @ profiles.T
     samples = np.arange(len(labels))
     alone = sizes[labels] == 1.0
     own = sums[samples, labels] - np.asarray(factor.power(2).sum(axis=1)).ravel()

@@ -19,6 +19,9 @@ from mdec._files import atomic_file
 
 _FORMAT = 1
 
+# Rows that are looked at together where all at once would take much memory.
+_ROWS = 2**16
+
 
 @dataclass(frozen=True)
 class Member:
@@ -168,7 +171,10 @@ class Ensemble:
         """
         # Rows are told apart by a 64-bit product with fixed random numbers.
         factors = np.random.default_rng(0).integers(2**62, size=len(self))
-        keys = self.labels.astype(np.int64) @ factors
+        keys = np.empty(self.n_samples, dtype=np.int64)
+        for start in range(0, self.n_samples, _ROWS):
+            part = slice(start, start + _ROWS)
+            keys[part] = self.labels[part].astype(np.int64) @ factors
         _, first, group, sizes = np.unique(
             keys, return_index=True, return_inverse=True, return_counts=True
         )
@@ -188,12 +194,7 @@ class Ensemble:
         array([[1., 0., 1.],
                [1., 1., 0.]])
         """
-        present = self.labels >= 0
-        columns = (self.labels + self.offsets[:-1])[present].astype(np.int32)
-        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-        shape = (self.n_samples, self.n_base_clusters)
-        ones = np.ones(columns.size)
-        return sparse.csr_array((ones, columns, indptr), shape=shape)
+        return membership(self.labels, self.offsets)
 
     def __len__(self) -> int:
         return self.labels.shape[1]
@@ -269,6 +270,30 @@ class Ensemble:
             tuple(Failure(**failure) for failure in provenance["failures"]),
             provenance["parameters"],
         )
+
+
+def membership(
+    labels: NDArray[np.int32], offsets: NDArray[np.int64]
+) -> sparse.csr_array:
+    """Return the membership of some samples in the base clusters.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_members)
+        The samples' base clusters, -1 where a member leaves a sample out.
+    offsets : ndarray of shape (n_members + 1,)
+        Number of the first cluster of each member, and of all clusters.
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_base_clusters)
+        Ones where a sample lies in a base cluster.
+    """
+    present = labels >= 0
+    columns = (labels + offsets[:-1])[present].astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    shape = (len(labels), int(offsets[-1]))
+    return sparse.csr_array((np.ones(columns.size), columns, indptr), shape=shape)
 
 
 def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:

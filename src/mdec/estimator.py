@@ -15,13 +15,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mdec._callbacks import CallbackSupportMixin, member_progress, with_callbacks
 from mdec._parallel import single_threaded_blas
 from mdec._random import RandomState
+from mdec.cluster import distributed_ensemble, distributed_labels, distributed_weights
 from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS, ON_DEVICE
+from mdec.consensus._blocks import blocked_confidence, blocked_profiles
 from mdec.devices import DEVICES
-from mdec.ensemble import Ensemble
-from mdec.generation import generate_ensemble
+from mdec.distributed import DistributedEnsemble, as_dask_array, check_dask_array
+from mdec.generation import BASES, generate_ensemble, row_bounds, training_rows
 from mdec.kernels import KERNELS
-from mdec.prediction import assign_to_clusters, predict_base_clusters
+from mdec.landmarks import pool_rows
+from mdec.prediction import (
+    assign_to_clusters,
+    nearest_profiles,
+    predict_base_clusters,
+    predict_landmark_clusters,
+)
+from mdec.row_blocks import Here, RowSource, Worker, gathered_rows, is_dask_array
 from mdec.selection import select_n_clusters
 from mdec.weights import WEIGHTINGS
 
@@ -53,9 +62,13 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         Interval of the number of neighbours, capped below the number of samples.
     base_n_clusters_range : tuple of int, default=None
         Interval of the base clusterings' number of clusters; None is 2 to
-        :math:`\lceil\sqrt N\rceil`.
+        :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
     weighting : {"entropy", "uniform"}, default="entropy"
         Weights of the base clusters: the ECI, or all alike.
+    base : {"graph", "landmark", "auto"}, default="graph"
+        How a base clustering is made: from the similarity graph of all samples, or
+        from their ties to landmarks, whose cost grows only linearly. "auto" takes
+        landmarks above 20,000 samples, and for rows that are not in memory.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" uses an NVIDIA card, "auto" does where there is one; needs the extra
         `gpu`. The draws are the same, labels differ by rounding only.
@@ -67,7 +80,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     random_state : int, RandomState, Generator or None, default=None
         Seed; an integer makes the result repeatable.
     verbose : int, default=0
-        Passed to joblib, which reports progress.
+        Above 0, finished base clusterings and the time left are written to stderr.
 
     Attributes
     ----------
@@ -82,6 +95,8 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         undecided.
     n_clusters_ : int
         Number of clusters in `labels_`.
+    base_ : {"graph", "landmark"}
+        How the base clusterings were made; tells what "auto" took.
     k_selection_ : KSelection
         The criteria for each number of clusters, with ``n_clusters="auto"`` only.
     n_features_in_ : int
@@ -109,6 +124,9 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     True
     """
 
+    ensemble_: Any
+    n_features_in_: int
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [
             Interval(Integral, 1, None, closed="left"),
@@ -122,6 +140,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         "n_neighbors_range": [tuple, list],
         "base_n_clusters_range": [tuple, list, None],
         "weighting": [StrOptions(set(WEIGHTINGS))],
+        "base": [StrOptions(set(BASES))],
         "device": [StrOptions(set(DEVICES))],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
@@ -141,6 +160,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
         weighting: str = "entropy",
+        base: str = "graph",
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -156,6 +176,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.n_neighbors_range = n_neighbors_range
         self.base_n_clusters_range = base_n_clusters_range
         self.weighting = weighting
+        self.base = base
         self.device = device
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -169,8 +190,10 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            At least three samples, not all equal; no missing values.
+        X : array-like, RowSource or Dask array of shape (n_samples, n_features)
+            At least three samples, not all equal; no missing values. Files larger than
+            memory are opened with `mdec.row_blocks.open_rows`. Of a Dask array the
+            rows stay on the workers, and `labels_` and `confidence_` are Dask arrays.
         y : object, default=None
             Not used.
 
@@ -179,43 +202,111 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self : MDEC
             The fitted estimator.
         """
-        data = validate_data(
-            self, X, dtype=(np.float64, np.float32), ensure_min_samples=3
-        )
-        if isinstance(self.n_clusters, Integral) and self.n_clusters > len(data):
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; ask "
-                "for at most one cluster per sample."
+        if is_dask_array(X):
+            return self._fit_on_cluster(X)
+        data: Any = X
+        if isinstance(X, RowSource):
+            self.n_features_in_ = X.shape[1]
+        else:
+            data = validate_data(
+                self, X, dtype=(np.float64, np.float32), ensure_min_samples=3
             )
+        self._check_n_clusters(data.shape[0])
         self.ensemble_ = generate_ensemble(
             data,
-            ensemble_size=self.ensemble_size,
-            sampling_ratio=self.sampling_ratio,
-            kernel=self.kernel,
-            mu_range=self.mu_range,
-            n_neighbors_range=self.n_neighbors_range,
-            base_n_clusters_range=self.base_n_clusters_range,
-            device=self.device,
-            checkpoint=self.checkpoint,
             n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            verbose=self.verbose,
             progress=member_progress(self, self.ensemble_size),
+            **self._generation_settings(),
         )
+        self.base_ = self.ensemble_.parameters["base"]
         self.cluster_weights_ = WEIGHTINGS[self.weighting](
             self.ensemble_, device=self.ensemble_.parameters["device"]
         )
+        self._fit_X = training_rows(data, self.ensemble_.parameters)
         if self.n_clusters == "auto":
             self.k_selection_ = select_n_clusters(
-                self.ensemble_, X=data, weighting=self.weighting, n_jobs=self.n_jobs
+                self.ensemble_,
+                X=self._fit_X,
+                weighting=self.weighting,
+                n_jobs=self.n_jobs,
             )
-        self._fit_X = data
         self.labels_ = self.recluster()
         self.n_clusters_ = int(self.labels_.max()) + 1
-        association = item_consensus(
-            self.ensemble_, self.labels_, self.cluster_weights_
+        if self.base_ == "landmark":
+            bounds = row_bounds(self.ensemble_.parameters)
+            parts = [self.ensemble_.labels[start:stop] for start, stop in bounds]
+            clusters = [self.labels_[start:stop] for start, stop in bounds]
+            self.confidence_ = np.concatenate(self._held(Here(), parts, clusters))
+        else:
+            association = item_consensus(
+                self.ensemble_, self.labels_, self.cluster_weights_
+            )
+            self.confidence_ = confidence(association, self.labels_)
+        return self
+
+    def _held(self, worker: Worker, parts: list[Any], clusters: list[Any]) -> list[Any]:
+        """Return the confidences block by block; keep what `predict` will need."""
+        ensemble, weights = self.ensemble_, self.cluster_weights_
+        rows = pool_rows(ensemble.n_samples, ensemble.parameters["entropy"])
+        bounds = row_bounds(ensemble.parameters)
+        with single_threaded_blas():
+            profiles, sizes = blocked_profiles(
+                worker, parts, clusters, self.n_clusters_, ensemble.offsets, weights
+            )
+            held = blocked_confidence(
+                worker, parts, clusters, profiles, sizes, ensemble.offsets, weights
+            )
+            self._means = worker.value(profiles) / worker.value(sizes)[:, None]
+        self._pool_labels = worker.value(gathered_rows(worker, parts, bounds, rows))
+        return held
+
+    def _generation_settings(self) -> dict[str, Any]:
+        return {
+            "ensemble_size": self.ensemble_size,
+            "sampling_ratio": self.sampling_ratio,
+            "kernel": self.kernel,
+            "mu_range": self.mu_range,
+            "n_neighbors_range": self.n_neighbors_range,
+            "base_n_clusters_range": self.base_n_clusters_range,
+            "base": self.base,
+            "device": self.device,
+            "checkpoint": self.checkpoint,
+            "random_state": self.random_state,
+            "verbose": self.verbose,
+        }
+
+    def _check_n_clusters(self, n_samples: int) -> None:
+        if isinstance(self.n_clusters, Integral) and self.n_clusters > n_samples:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than n_samples={n_samples}; ask "
+                "for at most one cluster per sample."
+            )
+
+    def _fit_on_cluster(self, X: Any) -> Self:
+        """Do what `fit` does, with rows and labels left on a Dask cluster."""
+        if isinstance(self.n_clusters, str):
+            raise ValueError(
+                "n_clusters='auto' is not looked for on a cluster; fit a sample of the "
+                "rows with it, then all rows with the number it finds."
+            )
+        check_dask_array(X)
+        self._check_n_clusters(X.shape[0])
+        self.n_features_in_ = X.shape[1]
+        self.ensemble_, self._fit_X = distributed_ensemble(
+            X,
+            progress=member_progress(self, self.ensemble_size),
+            **self._generation_settings(),
         )
-        self.confidence_ = confidence(association, self.labels_)
+        ensemble = self.ensemble_
+        self.base_ = ensemble.parameters["base"]
+        with single_threaded_blas():
+            self.cluster_weights_ = distributed_weights(ensemble, self.weighting)
+            clusters, self.n_clusters_ = distributed_labels(
+                ensemble, self.n_clusters, self.consensus, self.cluster_weights_
+            )
+        held = self._held(ensemble.worker, ensemble.parts, clusters)
+        self.labels_ = as_dask_array(clusters, ensemble.bounds, np.int32)
+        self.confidence_ = as_dask_array(held, ensemble.bounds, np.float64)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -238,6 +329,8 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self, "ensemble_")
         data = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        if self.base_ == "landmark":
+            return self._predict_by_landmarks(data)
         base = predict_base_clusters(
             self._fit_X, data, self.ensemble_, n_jobs=self.n_jobs
         )
@@ -246,9 +339,24 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 base, self.ensemble_, self.labels_, self.cluster_weights_
             )
 
+    def _predict_by_landmarks(self, X: NDArray[np.floating]) -> NDArray[np.int32]:
+        ensemble = self.ensemble_
+        base = predict_landmark_clusters(
+            self._fit_X,
+            self._pool_labels,
+            X,
+            ensemble.members,
+            ensemble.parameters,
+            n_jobs=self.n_jobs,
+        )
+        with single_threaded_blas():
+            return nearest_profiles(
+                base, ensemble.offsets, self._means, self.cluster_weights_
+            )
+
     def recluster(
         self, n_clusters: int | None = None, consensus: str | None = None
-    ) -> NDArray[np.int32]:
+    ) -> Any:
         """Return new labels from the fitted ensemble; nothing is generated again.
 
         Parameters
@@ -264,7 +372,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             The labels that `fit` gives with these settings and the same seed.
         """
         check_is_fitted(self, "ensemble_")
-        ensemble: Ensemble = self.ensemble_
+        ensemble = self.ensemble_
         name = self.consensus if consensus is None else consensus
         if name not in CONSENSUS:
             raise ValueError(
@@ -273,13 +381,19 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         own = self.n_clusters
         if isinstance(own, str):
             own = self.k_selection_.n_clusters
+        wanted = own if n_clusters is None else n_clusters
         settings = {"random_state": ensemble.parameters["entropy"]}
         if name in ON_DEVICE:
             settings["device"] = ensemble.parameters["device"]
         with single_threaded_blas():
+            if isinstance(ensemble, DistributedEnsemble):
+                parts, _ = distributed_labels(
+                    ensemble, wanted, name, self.cluster_weights_
+                )
+                return as_dask_array(parts, ensemble.bounds, np.int32)
             return CONSENSUS[name](
                 ensemble,
-                own if n_clusters is None else n_clusters,
+                wanted,
                 self.cluster_weights_,
                 **settings,
             )

@@ -18,16 +18,41 @@ from sklearn.utils import check_array
 
 from mdec._memory import require_memory
 from mdec._parallel import map_ordered
+from mdec._progress import Progress as Progress
+from mdec._progress import told
 from mdec._random import RandomState, member_stream, root_entropy
-from mdec.checkpoint import Checkpoint, Made
+from mdec.checkpoint import Checkpoint, Made, fingerprint
 from mdec.devices import ONE_CLUSTER, made_in_batches, resolve_device
 from mdec.ensemble import Ensemble, Failure, Member
 from mdec.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.kernels import KERNELS, draw_kernel_params
+from mdec.landmarks import (
+    AUTO_SAMPLES,
+    AUTO_SAMPLES_ON_CARD,
+    landmark_cluster_bounds,
+    landmark_clustering,
+    landmark_count,
+    landmark_memory,
+    pool_rows,
+)
+from mdec.row_blocks import (
+    ArrayRows,
+    Here,
+    RowSource,
+    block_bounds,
+    block_digest,
+    block_height,
+    blocks_of,
+    checked_rows,
+    combined_digest,
+    gathered_rows,
+    is_dask_array,
+)
 from mdec.spectral import spectral_partition
 
 Array = NDArray[np.floating]
-Progress = Callable[[int, int], None]
+
+BASES = ("graph", "landmark", "auto")
 
 ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
@@ -149,6 +174,8 @@ def base_clustering(
 def member_memory(spec: dict[str, Any]) -> int:
     """Estimate the bytes that one base clustering takes beside the data."""
     n_samples = spec["n_samples"]
+    if spec["base"] == "landmark":
+        return landmark_memory(n_samples, spec)
     n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
     if n_samples <= DENSE_SAMPLES:
         return 8 * n_samples * (2 * n_drawn + 8 * n_samples)
@@ -159,30 +186,72 @@ def member_memory(spec: dict[str, Any]) -> int:
     return n_samples * (24 * n_drawn + 100 * n_candidates + 40 * n_vectors)
 
 
-def _make_member(index: int, X: Array, spec: dict[str, Any]) -> Made:
+def landmark_labels(
+    X: Array | RowSource, pool: Array, member: Member, spec: dict[str, Any]
+) -> NDArray[np.int32]:
+    """Return the labels of one landmark member, its blocks one after the other.
+
+    Parameters
+    ----------
+    X : ndarray or RowSource of shape (n_samples, n_features)
+        All features.
+    pool : ndarray of shape (n_pool, n_features)
+        Rows to draw landmarks from.
+    member : Member
+        What to make it with.
+    spec : dict
+        ``ensemble.parameters``.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels from 0.
+    """
+    source = ArrayRows(X) if isinstance(X, np.ndarray) else X
+    features = member_features(member, spec)
+    parts = landmark_clustering(Here(), blocks_of(source), pool, member, features, spec)
+    return np.concatenate(parts)
+
+
+def attempted(
+    index: int, cluster: Callable[[Member], Any], spec: dict[str, Any]
+) -> tuple[Member, Any] | Failure:
     """Make one member, with a fresh stream if the first attempt fails."""
     for attempt in range(ATTEMPTS):
         member = draw_member(spec["entropy"], index, attempt, spec)
         try:
-            return member, base_clustering(X, member, spec)
+            return member, cluster(member)
         except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
             reason = str(error)
     return Failure(index, reason)
 
 
-def _resume_member(
-    index: int, X: Array, spec: dict[str, Any], checkpoint: Checkpoint
+def _make_member(
+    index: int,
+    X: Array | RowSource,
+    pool: Array | None,
+    spec: dict[str, Any],
+    checkpoint: Checkpoint | None,
 ) -> Made:
     """Return a member of the checkpoint, or make it and keep it there."""
-    made = checkpoint.load(index)
-    if made is None:
-        made = _make_member(index, X, spec)
+    made = None if checkpoint is None else checkpoint.load(index)
+    if made is not None:
+        return made
+
+    def cluster(member: Member) -> NDArray[np.int32]:
+        if pool is not None:
+            return landmark_labels(X, pool, member, spec)
+        assert isinstance(X, np.ndarray)
+        return base_clustering(X, member, spec)
+
+    made = attempted(index, cluster, spec)
+    if checkpoint is not None:
         checkpoint.save(index, made)
     return made
 
 
 def generate_ensemble(
-    X: ArrayLike,
+    X: ArrayLike | RowSource,
     *,
     ensemble_size: int = 100,
     sampling_ratio: float = 0.5,
@@ -190,6 +259,7 @@ def generate_ensemble(
     mu_range: tuple[float, float] = (0.2, 0.8),
     n_neighbors_range: tuple[int, int] = (5, 20),
     base_n_clusters_range: tuple[int, int] | None = None,
+    base: str = "graph",
     device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -204,8 +274,9 @@ def generate_ensemble(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        At least three samples, not all equal; no missing values.
+    X : array-like or RowSource of shape (n_samples, n_features)
+        At least three samples, not all equal; no missing values. Files larger than
+        memory are opened with `mdec.row_blocks.open_rows`.
     ensemble_size : int, default=100
         M, the number of members.
     sampling_ratio : float, default=0.5
@@ -218,7 +289,11 @@ def generate_ensemble(
         Interval of the number of neighbours.
     base_n_clusters_range : tuple of int, default=None
         Interval of a member's number of clusters; None is 2 to
-        :math:`\lceil\sqrt N\rceil`.
+        :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
+    base : {"graph", "landmark", "auto"}, default="graph"
+        How a member clusters: by the similarity graph of all samples, or by the ties
+        of samples to landmarks, whose cost grows only linearly. "auto" takes landmarks
+        above 20,000 samples; ``parameters["base"]`` tells which.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" makes many members at a time on an NVIDIA card, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
@@ -232,7 +307,7 @@ def generate_ensemble(
     random_state : int, RandomState, Generator or None, default=None
         Seed; the first members do not depend on `ensemble_size`.
     verbose : int, default=0
-        Passed to joblib, which reports progress.
+        Above 0, finished members and the time left are written to stderr.
     progress : callable, default=None
         Called as ``progress(done, ensemble_size)`` after each member.
 
@@ -247,80 +322,186 @@ def generate_ensemble(
     >>> generate_ensemble(X, ensemble_size=5, random_state=0)
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
-    data = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
-    spec = {
-        "entropy": root_entropy(random_state),
-        "n_samples": data.shape[0],
-        "n_features": data.shape[1],
-        "sampling_ratio": sampling_ratio,
-        "kernel": kernel,
-        "mu_range": tuple(mu_range),
-        "n_neighbors_range": tuple(n_neighbors_range),
-        "base_n_clusters_range": base_n_clusters_bounds(
-            data.shape[0], base_n_clusters_range
-        ),
-        "device": resolve_device(device),
-    }
+    data = X if isinstance(X, RowSource) else _checked_array(X)
+    base, device = resolved_base(
+        base, device, data.shape[0], rows_in_memory=not isinstance(X, RowSource)
+    )
+    spec = generation_spec(
+        data.shape,
+        base=base,
+        device=device,
+        sampling_ratio=sampling_ratio,
+        kernel=kernel,
+        mu_range=tuple(mu_range),
+        n_neighbors_range=tuple(n_neighbors_range),
+        base_n_clusters_range=base_n_clusters_range,
+        entropy=root_entropy(random_state),
+    )
     check_generation(data, ensemble_size, spec)
     folder = None
     if checkpoint is not None:
-        _check_resumable(random_state)
-        folder = Checkpoint(checkpoint, data, spec)
-    if spec["device"] == "cpu":
-        made = _made_here(data, ensemble_size, spec, folder, n_jobs, verbose)
+        check_resumable(random_state)
+        folder = Checkpoint(checkpoint, _data_digest(data, spec), spec)
+    if device == "cpu":
+        made = _made_here(data, ensemble_size, spec, folder, n_jobs)
     else:
-        draw = partial(_draw_task, spec=spec)
+        assert isinstance(data, np.ndarray)
+        draw = partial(_drawn_member, spec=spec)
         made = made_in_batches(data, ensemble_size, spec, draw, ATTEMPTS, folder)
+    tell = told(progress, ensemble_size, verbose)
     results: dict[int, Made] = {}
     for index, each in made:
         results[index] = each
-        if progress is not None:
-            progress(len(results), ensemble_size)
+        tell(len(results), ensemble_size)
     return _gathered([results[index] for index in range(ensemble_size)], spec)
 
 
-def _draw_task(
+def _made_here(
+    data: Array | RowSource,
+    ensemble_size: int,
+    spec: dict[str, Any],
+    checkpoint: Checkpoint | None,
+    n_jobs: int | None,
+) -> Iterator[tuple[int, Made]]:
+    """Yield the members with their numbers, several made at the same time."""
+    n_workers = min(effective_n_jobs(n_jobs), ensemble_size)
+    require_memory(
+        n_workers * member_memory(spec),
+        f"making {n_workers} base clusterings of {data.shape[0]} samples at a time",
+        "lower n_jobs, sampling_ratio or the samples",
+    )
+    shared = prepared_rows(data, spec)
+    make = partial(_make_member, spec=spec, checkpoint=checkpoint)
+    indices = range(ensemble_size)
+    yield from enumerate(map_ordered(make, indices, shared=shared, n_jobs=n_jobs))
+
+
+def _drawn_member(
     index: int, attempt: int, spec: dict[str, Any]
 ) -> tuple[Member, NDArray[np.int64]]:
     member = draw_member(spec["entropy"], index, attempt, spec)
     return member, member_features(member, spec)
 
 
-def _made_here(
-    data: Array,
-    ensemble_size: int,
-    spec: dict[str, Any],
-    checkpoint: Checkpoint | None,
-    n_jobs: int | None,
-    verbose: int,
-) -> Iterator[tuple[int, Made]]:
-    """Yield the members with their numbers, several made at the same time."""
-    if len(data) <= DENSE_SAMPLES:
-        # Members then copy whole columns and need not convert them.
-        data = np.asfortranarray(data, dtype=np.float64)
-    n_workers = min(effective_n_jobs(n_jobs), ensemble_size)
-    require_memory(
-        n_workers * member_memory(spec),
-        f"making {n_workers} base clusterings of {len(data)} samples at a time",
-        "lower n_jobs, sampling_ratio or the samples",
+def _checked_array(X: ArrayLike) -> Array:
+    if is_dask_array(X):
+        raise ValueError(
+            "X is a Dask array, which would be gathered here; use MDEC(...).fit or "
+            "mdec.cluster.distributed_ensemble, which leave it on the workers."
+        )
+    data: Array = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
+    return data
+
+
+def resolved_base(
+    base: str, device: str, n_samples: int, *, rows_in_memory: bool = True
+) -> tuple[str, str]:
+    """Return how and where members cluster: what was asked for, or what "auto" takes.
+
+    Examples
+    --------
+    >>> resolved_base("auto", "cpu", 1000)
+    ('graph', 'cpu')
+    >>> resolved_base("auto", "cpu", 1_000_000)
+    ('landmark', 'cpu')
+    """
+    if base not in BASES:
+        raise ValueError(f"base={base!r} is not one of {', '.join(BASES)}.")
+    if base == "graph" and not rows_in_memory:
+        raise ValueError(
+            "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
+            "rows that are read in blocks, or load them."
+        )
+    place = resolve_device(device)
+    if base == "auto":
+        most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_CARD
+        base = "graph" if n_samples <= most and rows_in_memory else "landmark"
+    if base == "landmark" and device not in ("cpu", "auto"):
+        raise ValueError(
+            f"landmarks are not computed on a card; use device='cpu' instead of "
+            f"{device!r}, or base='graph'."
+        )
+    return base, place if base == "graph" else "cpu"
+
+
+def generation_spec(
+    shape: tuple[int, ...],
+    *,
+    base: str,
+    device: str,
+    base_n_clusters_range: tuple[int, int] | None,
+    entropy: int,
+    **drawn: Any,
+) -> dict[str, Any]:
+    """Return what all members share, ``ensemble.parameters``."""
+    spec = {
+        "entropy": entropy,
+        "n_samples": shape[0],
+        "n_features": shape[1],
+        "base": base,
+        "device": device,
+        **drawn,
+    }
+    if base == "landmark":
+        spec["n_landmarks"] = landmark_count(shape[0])
+        if base_n_clusters_range is None:
+            base_n_clusters_range = landmark_cluster_bounds(shape[0])
+    spec["base_n_clusters_range"] = base_n_clusters_bounds(
+        shape[0], base_n_clusters_range
     )
-    make: Callable[[int], Made] = partial(_make_member, X=data, spec=spec)
-    if checkpoint is not None:
-        make = partial(_resume_member, X=data, spec=spec, checkpoint=checkpoint)
-    indices = range(ensemble_size)
-    yield from enumerate(map_ordered(make, indices, n_jobs=n_jobs, verbose=verbose))
+    return spec
+
+
+def prepared_rows(
+    X: Array | RowSource, spec: dict[str, Any]
+) -> tuple[Array | RowSource, Array | None]:
+    """Return the rows as members read them, and the pool that landmarks come from."""
+    if spec["base"] == "landmark":
+        source = ArrayRows(X) if isinstance(X, np.ndarray) else X
+        rows = pool_rows(spec["n_samples"], spec["entropy"])
+        return X, gathered_rows(Here(), blocks_of(source), row_bounds(spec), rows)
+    assert isinstance(X, np.ndarray)
+    if len(X) <= DENSE_SAMPLES:
+        # Members then copy whole columns and need not convert them.
+        return np.asfortranarray(X, dtype=np.float64), None
+    return X, None
+
+
+def training_rows(X: Array | RowSource, spec: dict[str, Any]) -> Array:
+    """Return the rows that new ones are compared with: all, or the landmarks' pool."""
+    pool = prepared_rows(X, spec)[1] if spec["base"] == "landmark" else None
+    if pool is not None:
+        return pool
+    assert isinstance(X, np.ndarray)
+    return X
+
+
+def row_bounds(spec: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return the first row of each block and the one after its last."""
+    return block_bounds(spec["n_samples"], block_height(spec["n_features"]))
+
+
+def _data_digest(X: Array | RowSource, spec: dict[str, Any]) -> str:
+    """Return a digest of every value, read block by block with landmarks."""
+    if spec["base"] == "graph":
+        assert isinstance(X, np.ndarray)
+        return fingerprint(X)
+    source = ArrayRows(X) if isinstance(X, np.ndarray) else X
+    digests = [block_digest(block) for block in blocks_of(source)]
+    return combined_digest(digests, source.shape, source.dtype)
 
 
 def _gathered(results: list[Made], spec: dict[str, Any]) -> Ensemble:
     """Put the finished members side by side; warn of failures or refuse them."""
     failures = tuple(each for each in results if isinstance(each, Failure))
     made = [result for result in results if not isinstance(result, Failure)]
-    _report_failures(failures, len(results))
+    report_failures(failures, len(results))
     labels = np.stack([column for _, column in made], axis=1)
     return Ensemble(labels, tuple(member for member, _ in made), failures, spec)
 
 
-def _check_resumable(random_state: RandomState) -> None:
+def check_resumable(random_state: RandomState) -> None:
+    """Raise if a checkpoint would not find the same members again."""
     if not isinstance(random_state, (int, np.integer)):
         raise ValueError(
             "a checkpoint needs an integer random_state; without one the next run "
@@ -328,7 +509,8 @@ def _check_resumable(random_state: RandomState) -> None:
         )
 
 
-def _report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
+def report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
+    """Warn of members that were dropped; raise if they are more than a tenth."""
     if not failures:
         return
     first = f"member {failures[0].index}: {failures[0].reason}"
@@ -345,9 +527,30 @@ def _report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
     )
 
 
-def check_generation(X: Array, ensemble_size: int, spec: dict[str, Any]) -> None:
+def check_generation(
+    X: Array | RowSource, ensemble_size: int, spec: dict[str, Any]
+) -> None:
     """Raise one sentence for parameters that do not fit each other or the data."""
-    n_samples, n_features = X.shape
+    check_parameters(ensemble_size, spec)
+    if isinstance(X, np.ndarray):
+        constant = np.ptp(X, axis=0).max() == 0.0
+    else:
+        constant = checked_rows(Here(), blocks_of(X))
+    refuse_equal_rows(constant, spec)
+
+
+def refuse_equal_rows(constant: bool, spec: dict[str, Any]) -> None:
+    """Raise if there is nothing to tell samples apart."""
+    if constant:
+        raise ValueError(
+            f"all {spec['n_samples']} samples are equal, so there is nothing to "
+            "cluster; check how X was read or scaled."
+        )
+
+
+def check_parameters(ensemble_size: int, spec: dict[str, Any]) -> None:
+    """Raise one sentence for parameters that do not fit each other or the shape."""
+    n_samples, n_features = spec["n_samples"], spec["n_features"]
     ratio = spec["sampling_ratio"]
     if ensemble_size < 1:
         raise ValueError(
@@ -375,10 +578,11 @@ def check_generation(X: Array, ensemble_size: int, spec: dict[str, Any]) -> None
             f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
             f"clusters than the {n_samples} samples; lower its end."
         )
-    if np.ptp(X, axis=0).max() == 0.0:
+    if spec["base_n_clusters_range"][1] > spec.get("n_landmarks", n_samples):
         raise ValueError(
-            f"all {n_samples} samples are equal, so there is nothing to cluster; check "
-            "how X was read or scaled."
+            f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
+            f"clusters than the {spec['n_landmarks']} landmarks; lower its end, or use "
+            "base='graph'."
         )
 
 

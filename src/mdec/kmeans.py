@@ -59,3 +59,36 @@ def kmeans(
             best, least = labels, inertia
     assert best is not None
     return best
+
+
+def kmeans_centers(X: Array, n_clusters: int, rng: np.random.Generator) -> Array:
+    """Return the centres of the best of several k-means runs.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Points.
+    n_clusters : int
+        Number of clusters, at most the number of points.
+    rng : Generator
+        Source of the starts.
+
+    Returns
+    -------
+    ndarray of shape (n_found, n_features)
+        Fewer than `n_clusters` only if there are fewer distinct points.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [2.0], [8.0], [10.0]])
+    >>> np.sort(kmeans_centers(X, 2, np.random.default_rng(0)).ravel())
+    array([1., 9.])
+    """
+    from mdec import _compiled
+
+    labels = kmeans(X, n_clusters, rng)
+    sums = np.zeros((n_clusters, X.shape[1]))
+    counts = np.zeros(n_clusters, dtype=np.int64)
+    _compiled.group_sums(X, labels, sums, counts)
+    found = counts > 0
+    return (sums[found] / counts[found, None]).astype(X.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from mdec.kernels import (
     scaled_gaussian_similarity,
     scaling_term,
 )
+from mdec.landmarks import fitted_landmarks, tied_block
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -85,12 +87,102 @@ def assign_to_clusters(
     """
     factor = coassociation_factor(ensemble, weights)
     means = cluster_profiles(factor, labels) / np.bincount(labels)[:, None]
-    columns = (base + ensemble.offsets[:-1]).ravel()
+    return nearest_profiles(base, ensemble.offsets, means, weights)
+
+
+def nearest_profiles(
+    base: NDArray[np.int32], offsets: NDArray[np.int64], means: Array, weights: Array
+) -> NDArray[np.int32]:
+    """Return the cluster with the largest mean association to each row.
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each row in each member.
+    offsets : ndarray of shape (n_members + 1,)
+        Number of the first cluster of each member, and of all clusters.
+    means : ndarray of shape (n_clusters, n_base_clusters)
+        Mean of the co-association's factor over each cluster.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_new,)
+        Clusters.
+    """
+    columns = (base + offsets[:-1]).ravel()
     indptr = np.arange(len(base) + 1) * base.shape[1]
     values = np.sqrt(weights[columns] / base.shape[1])
-    shape = (len(base), ensemble.n_base_clusters)
+    shape = (len(base), int(offsets[-1]))
     rows = sparse.csr_array((values, columns, indptr), shape=shape)
     return np.asarray(rows @ means.T).argmax(axis=1).astype(np.int32)
+
+
+def predict_landmark_clusters(
+    pool: Array,
+    labels: NDArray[np.int32],
+    X_new: Array,
+    members: Sequence[Member],
+    spec: dict[str, Any],
+    *,
+    n_jobs: int | None = None,
+) -> NDArray[np.int32]:
+    """Return the base cluster of each new row in each landmark member.
+
+    Parameters
+    ----------
+    pool : ndarray of shape (n_pool, n_features)
+        The rows that landmarks were drawn from.
+    labels : ndarray of shape (n_pool, n_members)
+        Their base clusters.
+    X_new : ndarray of shape (n_new, n_features)
+        New rows.
+    members : sequence of Member
+        How each column was made.
+    spec : dict
+        ``ensemble.parameters``.
+    n_jobs : int, default=None
+        Members asked at the same time; changes no label.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_members)
+        Labels of the same clusters as in the ensemble.
+
+    Notes
+    -----
+    A member's landmarks are derived again from its seed. A new row joins the base
+    cluster with the largest summed similarity, through its nearest landmarks, to the
+    rows that the member drew.
+    """
+    ask = partial(_ask_landmarks, members=members, spec=spec)
+    columns = map_ordered(
+        ask, range(len(members)), shared=(pool, labels, X_new), n_jobs=n_jobs
+    )
+    return np.stack(list(columns), axis=1)
+
+
+def _ask_landmarks(
+    index: int,
+    pool: Array,
+    labels: NDArray[np.int32],
+    X_new: Array,
+    members: Sequence[Member],
+    spec: dict[str, Any],
+) -> NDArray[np.int32]:
+    member = members[index]
+    features = member_features(member, spec)
+    landmarks, drawn, sample = fitted_landmarks(pool, member, features, spec)
+    n_clusters = int(labels[:, index].max()) + 1
+    own = labels[drawn, index]
+    votes = np.zeros((len(landmarks.points), n_clusters))
+    shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
+    np.add.at(votes, (sample.index, own[:, None]), shares)
+    votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    new = tied_block(X_new, landmarks)
+    found = np.einsum("ik,ikc->ic", new.weights, votes[new.index])
+    return found.argmax(axis=1).astype(np.int32)
 
 
 def _ask_member(

@@ -44,18 +44,29 @@ def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
     from mdec import _compiled
 
     overlaps = _compiled.count_overlaps(ensemble.labels, member, ensemble.offsets)
-    # Overlaps are whole numbers up to N, so their logarithms come from a table.
-    log2 = np.log2(np.maximum(np.arange(ensemble.n_samples + 1), 1))
-    return entropy_of_overlaps(overlaps, lambda counts: log2[counts])
+    return entropy_of_overlaps(overlaps)
 
 
-def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any]) -> Any:
-    r"""Return entropies from the overlaps with a member's clusters, in the rows.
+def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:
+    """Return the entropy of every base cluster from its overlaps with one member.
 
-    `log2` takes the logarithm of whole numbers, of 1 for 0. Arrays are of NumPy or
-    PyTorch.
+    Parameters
+    ----------
+    overlaps : array of shape (n_own, n_base_clusters)
+        Samples that each of the member's clusters shares with every base cluster, of
+        NumPy or PyTorch.
+    log2 : callable, optional
+        Takes the logarithm of whole numbers, of 1 for 0; None for a table of NumPy's.
+
+    Returns
+    -------
+    array of shape (n_base_clusters,)
+        Bits, Eqs. 16 and 17.
     """
     sizes = overlaps.sum(axis=0)
+    if log2 is None:
+        # Overlaps are whole numbers up to N, so their logarithms come from a table.
+        log2 = np.log2(np.maximum(np.arange(sizes.max() + 1), 1)).__getitem__
     within = (overlaps * log2(overlaps)).sum(axis=0)
     return (log2(sizes) - within / sizes.clip(1)).clip(0.0)
 

@@ -12,6 +12,14 @@ from mdec._compiled._dense import (
     upper_triangle,
 )
 from mdec._compiled._kmeans import kmeans_plus_plus, lloyd
+from mdec._compiled._landmarks import (
+    embed_rows,
+    group_sums,
+    least_column,
+    order_by_distance,
+    reduced_affinity,
+    smallest_columns,
+)
 from mdec._compiled._linkage import (
     average_linkage,
     condensed_products,
@@ -31,17 +39,23 @@ __all__ = [
     "condensed_products",
     "count_overlaps",
     "csr_chebyshev",
+    "embed_rows",
     "factored_linkage",
     "finish_scan",
+    "group_sums",
     "keep_largest",
     "kmeans_plus_plus",
     "largest_both_ways",
+    "least_column",
     "lloyd",
     "mean_of_nearest",
     "mean_of_smallest",
     "mirror_pairs",
+    "order_by_distance",
     "pair_distances",
     "products_to_distances",
+    "reduced_affinity",
     "scan_tile",
+    "smallest_columns",
     "upper_triangle",
 ]

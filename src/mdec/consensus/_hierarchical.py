@@ -8,8 +8,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from mdec._memory import available_memory
-from mdec._random import RandomState
+from mdec._random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
+from mdec.consensus import _regions
 from mdec.consensus._shared import (
     numbered_by_appearance,
     resolve_weights,
@@ -30,7 +31,7 @@ def hierarchical(
     ensemble: Ensemble,
     n_clusters: int,
     weights: Array | None = None,
-    random_state: RandomState = None,  # noqa: ARG001
+    random_state: RandomState = None,
     *,
     device: str = "cpu",
 ) -> NDArray[np.int32]:
@@ -45,14 +46,20 @@ def hierarchical(
     weights : ndarray of shape (n_base_clusters,), optional
         Weight of each base cluster; None for the ECI.
     random_state : int, RandomState, Generator or None
-        Not used: there is nothing random in it.
+        Seed of the micro-regions; nothing is random below 60,000 distinct samples.
     device : {"cpu", "cuda", "torch"}, default="cpu"
-        Where to compute; a card is used if the similarities of all pairs fit it.
+        Where to link samples; a card is used if the similarities of all pairs fit it.
 
     Returns
     -------
     ndarray of shape (n_samples,)
         Labels, numbered in the order of first samples.
+
+    Notes
+    -----
+    With more than 60,000 distinct samples linkage starts from at most 4000
+    micro-regions of samples that the ensemble hardly tells apart, see
+    `mdec.consensus._regions`. The mean similarity of two regions is exact.
 
     Examples
     --------
@@ -64,9 +71,30 @@ def hierarchical(
     if trivial is not None:
         return trivial
     weights = resolve_weights(ensemble, weights)
+    if len(ensemble.microclusters[0]) > _regions.LINKED_SAMPLES:
+        rng = consensus_stream(random_state)
+        labels = _linked_regions(ensemble, n_clusters, weights, rng)
+        return numbered_by_appearance(labels, n_clusters)
     pairs, similarities = merges(ensemble, weights, device)
     labels = cut(pairs, similarities, ensemble.n_samples, n_clusters)
     return numbered_by_appearance(labels, n_clusters)
+
+
+def _linked_regions(
+    ensemble: Ensemble, n_clusters: int, weights: Array, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Link micro-regions and give their clusters to the samples."""
+    from mdec import _compiled
+
+    regions = _regions.micro_regions(ensemble, weights, rng)
+    products, sizes = _regions.region_similarities(ensemble, weights, regions)
+    if sizes.size < n_clusters:
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than the {sizes.size} regions that the "
+            "linkage of so many samples starts from; use consensus='bipartite'."
+        )
+    pairs, similarities = _compiled.average_linkage(products, sizes)
+    return cut(pairs, similarities, sizes.size, n_clusters)[regions]
 
 
 def merges(

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mdec.ensemble import Ensemble
 from mdec.kmeans import kmeans
+from mdec.row_blocks import block_bounds, block_height
 from mdec.weights import ensemble_driven_cluster_index
 
 Array = NDArray[np.floating]
@@ -46,21 +47,32 @@ def trivial_partition(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int32] 
     return None
 
 
+def warn_of_fewer(n_found: int, n_clusters: int, stacklevel: int = 3) -> None:
+    """Warn if the ensemble tells fewer groups apart than clusters were asked for."""
+    if n_found < n_clusters:
+        warnings.warn(
+            f"the ensemble tells only {n_found} groups of samples apart, so "
+            f"{n_found} clusters are returned instead of {n_clusters}.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
 def numbered_by_appearance(
     labels: NDArray[np.integer], n_clusters: int
 ) -> NDArray[np.int32]:
     """Number clusters in the order of their first samples; warn if some are missing."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    if first.size < n_clusters:
-        warnings.warn(
-            f"the ensemble tells only {first.size} groups of samples apart, so "
-            f"{first.size} clusters are returned instead of {n_clusters}.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    warn_of_fewer(first.size, n_clusters, stacklevel=4)
     rank = np.empty(first.size, dtype=np.int32)
     rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
     return rank[inverse]
+
+
+def ensemble_bounds(ensemble: Ensemble) -> list[tuple[int, int]]:
+    """Return the row blocks of an ensemble: those of the data it was made from."""
+    height = block_height(ensemble.parameters.get("n_features", 1))
+    return block_bounds(ensemble.n_samples, height)
 
 
 def assign(

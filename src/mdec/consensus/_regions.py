@@ -1,0 +1,109 @@
+"""Average linkage of more samples than can be linked one by one.
+
+Samples are first put into a few thousand micro-regions; linkage starts from those.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec.coassociation import factor_rows
+from mdec.confidence import cluster_profiles
+from mdec.consensus._blocks import affinity_of_labels, bipartite_rows
+from mdec.consensus._shared import ensemble_bounds
+from mdec.ensemble import Ensemble
+from mdec.landmarks import refined_landmarks
+from mdec.row_blocks import Here, gathered_rows, ordered_sum
+from mdec.transfer import assigned_rows, embedded_rows, reduced_vectors
+
+Array = NDArray[np.floating]
+
+# Above this many distinct samples linkage starts from regions.
+LINKED_SAMPLES = 60_000
+
+REGIONS = 4000
+
+# Drawn rows for each region, and dimensions in which regions are told apart.
+ROWS_PER_REGION = 10
+DIMENSIONS = 50
+
+
+def micro_regions(
+    ensemble: Ensemble, weights: Array, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Group samples that the ensemble hardly tells apart.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    rng : Generator
+        Source of the solver's start and of the drawn rows.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Regions from 0, none of them empty.
+
+    Notes
+    -----
+    The samples are embedded by the transfer cut of the bipartite consensus, in 50
+    dimensions, and each joins the nearest of 4000 points that a short k-means has
+    placed among drawn rows.
+    """
+    bounds = ensemble_bounds(ensemble)
+    parts = [ensemble.labels[start:stop] for start, stop in bounds]
+    here, offsets, n_samples = Here(), ensemble.offsets, ensemble.n_samples
+    affinity = ordered_sum(here, affinity_of_labels, parts, offsets, weights)
+    n_vectors = min(DIMENSIONS, ensemble.n_base_clusters)
+    vectors = reduced_vectors(affinity, n_vectors, rng).astype(np.float32)
+    size = min(REGIONS * ROWS_PER_REGION, n_samples)
+    drawn = np.sort(rng.choice(n_samples, size, replace=False))
+    sample = gathered_rows(here, parts, bounds, drawn)
+    points = embedded_rows(bipartite_rows(sample, offsets, weights), vectors)
+    centers = refined_landmarks(points, min(REGIONS, size), rng)
+    regions = [
+        assigned_rows(bipartite_rows(part, offsets, weights), vectors, centers)
+        for part in parts
+    ]
+    return np.unique(np.concatenate(regions), return_inverse=True)[1].astype(np.int32)
+
+
+def region_similarities(
+    ensemble: Ensemble, weights: Array, regions: NDArray[np.int32]
+) -> tuple[Array, NDArray[np.int64]]:
+    r"""Return the mean co-association of every two regions, and their sizes.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    regions : ndarray of shape (n_samples,)
+        Region of each sample.
+
+    Returns
+    -------
+    similarities : ndarray of shape (n_regions * (n_regions - 1) / 2,)
+        Upper triangle, row by row.
+    sizes : ndarray of shape (n_regions,)
+        Samples in each region.
+
+    Notes
+    -----
+    With :math:`A = F F^T` the mean of :math:`A_{ij}` over i in R and j in S is
+    :math:`\bar F_R \cdot \bar F_S`, the product of the regions' mean rows: exact, and
+    no pair of samples is looked at.
+    """
+    sizes = np.bincount(regions).astype(np.int64)
+    sums = np.zeros((sizes.size, ensemble.n_base_clusters))
+    for start, stop in ensemble_bounds(ensemble):
+        factor = factor_rows(ensemble.labels[start:stop], ensemble.offsets, weights)
+        sums += cluster_profiles(factor, regions[start:stop], sizes.size)
+    means = sums / sizes[:, None]
+    products: Array = means @ means.T
+    return products[np.triu_indices(sizes.size, 1)], sizes

@@ -1,0 +1,51 @@
+"""The code of docs/scale.md is code, and names what there is."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "scale.md"
+TEXT = PAGE.read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.M | re.S)
+
+
+def test_python_blocks_parse_and_import_what_exists() -> None:
+    assert len(blocks("python")) >= 6
+    for block in blocks("python"):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("mdec"):
+                module = importlib.import_module(node.module)
+                assert all(hasattr(module, alias.name) for alias in node.names)
+
+
+def test_the_cluster_files_parse() -> None:
+    yaml = pytest.importorskip("yaml")
+    (spec,) = map(yaml.safe_load, blocks("yaml"))
+    assert spec["kind"] == "DaskCluster"
+    for part in ("scheduler", "worker"):
+        assert spec["spec"][part]["spec"]["containers"][0]["args"]
+
+
+def test_the_stated_rules_are_the_code() -> None:
+    from mdec import landmarks, row_blocks
+    from mdec.consensus import _blocks, _regions
+
+    assert landmarks.AUTO_SAMPLES == 20_000
+    assert landmarks.POOL_ROWS == _blocks.CENTER_ROWS == 50_000
+    assert landmarks.landmark_count(10**6) == 2000
+    assert landmarks.landmark_count(1000) == 500
+    assert landmarks.MAX_BASE_CLUSTERS == 100
+    assert landmarks.REFINEMENTS == 4
+    assert landmarks.CANDIDATES == 10
+    assert row_blocks.BLOCK_ROWS == 65_536
+    assert _blocks.BLOCKED_SAMPLES == 100_000
+    assert _regions.LINKED_SAMPLES == 60_000
+    assert _regions.REGIONS == 4000
