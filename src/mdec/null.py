@@ -1,4 +1,4 @@
-"""Is there more than one cluster? The data beside draws that have one."""
+"""Is there more than one cluster? The data beside rotations of them that have one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NullReference:
     observed : ndarray of shape (n_numbers,)
         Silhouette of the data for each number of clusters.
     draws : ndarray of shape (n_draws, n_numbers)
-        Silhouettes of draws from one Gaussian cluster with the covariance of the data.
+        The same of the data with their samples rotated at random.
     p_value : float
         Chance of groups at least as clear in one further draw.
     """
@@ -46,8 +46,8 @@ class NullReference:
     p_value: float
 
 
-def gaussian_null(X: Array, rng: np.random.Generator) -> Array:
-    r"""Draw data with one Gaussian cluster and the very covariance of X.
+def rotated_samples(X: Array, rng: np.random.Generator) -> Array:
+    r"""Draw data without groups that have the very mean and covariance of X.
 
     Parameters
     ----------
@@ -64,9 +64,10 @@ def gaussian_null(X: Array, rng: np.random.Generator) -> Array:
 
     Notes
     -----
-    A rotation of the samples keeps the mean and the sample covariance. For Gaussian
-    data of any covariance the rotated data have the same distribution as the data, so
-    a comparison with them is fair whatever the number of features; groups are mixed.
+    A rotation of the samples keeps the mean and the sample covariance, and makes every
+    sample a mixture of all, so that groups are lost. For one Gaussian cluster of any
+    covariance the rotated data have the same distribution as the data, so a comparison
+    with them is fair whatever the number of features.
     """
     center = X.mean(axis=0)
     shape = len(X), len(X) - 1
@@ -90,7 +91,7 @@ def null_reference(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> NullReference:
-    """Compare the silhouettes with those of data drawn from one cluster.
+    """Compare the silhouettes with those of the data with their samples rotated.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def null_reference(
     draws = []
     for draw in range(NULL_DRAWS):
         rng = member_stream(seed, 2 + draw, "selection")
-        draws.append(measured(gaussian_null(X, rng), rng))
+        draws.append(measured(rotated_samples(X, rng), rng))
         if progress is not None:
             progress(draw + 1, NULL_DRAWS)
     return compare_with_null(observed, np.array(draws))
