@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
 
-from mdec import MDEC, Ensemble, generate_ensemble
+from mdec import MDEC, Ensemble, generate_ensemble, null
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.criteria import (
     cdf_area,
@@ -91,6 +91,28 @@ def test_p_values_of_the_null_are_not_too_small():
         for sample in rng.gamma(9.0, 0.02, size=(300, 21, 2, 6))
     ]
     assert np.mean(np.array(p_values) <= 0.05) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("level", "n_draws"), [(5.0, 10), (0.5, 20), (-1.0, 10)], ids=str
+)
+def test_clear_cases_take_fewer_draws(monkeypatch, level, n_draws):
+    rng = np.random.default_rng(0)
+    ensemble = generate_ensemble(rng.normal(size=(20, 4)), ensemble_size=3)
+    made = iter([np.exp([[level], [level]]), *np.exp(rng.normal(size=(20, 2, 1)))])
+    monkeypatch.setattr(null, "_clearness", lambda *_: next(made))
+    monkeypatch.setattr(null, "_like", lambda *_: None)
+    told = []
+    reference = null.null_reference(
+        rng.normal(size=(20, 4)),
+        ensemble,
+        [2],
+        "entropy",
+        0,
+        progress=lambda *done: told.append(done),
+    )
+    assert len(reference.draws) == n_draws
+    assert told[-1] == (20, 20)
 
 
 def test_blobs_are_counted():
