@@ -94,12 +94,12 @@ def test_p_values_of_the_null_are_not_too_small():
 
 
 @pytest.mark.parametrize(
-    ("level", "n_draws"), [(5.0, 10), (0.5, 20), (-1.0, 10)], ids=str
+    ("level", "n_draws"), [(5.0, 10), (-1.0, 10), (0.5, 20), (1.0, 40), (1.3, 80)], ids=str
 )
 def test_clear_cases_take_fewer_draws(monkeypatch, level, n_draws):
     rng = np.random.default_rng(0)
     ensemble = generate_ensemble(rng.normal(size=(20, 4)), ensemble_size=3)
-    made = iter([np.exp([[level], [level]]), *np.exp(rng.normal(size=(20, 2, 1)))])
+    made = iter([np.exp([[level], [level]]), *np.exp(rng.normal(size=(80, 2, 1)))])
     monkeypatch.setattr(null, "_clearness", lambda *_: next(made))
     monkeypatch.setattr(null, "_like", lambda *_: None)
     told = []
@@ -112,7 +112,8 @@ def test_clear_cases_take_fewer_draws(monkeypatch, level, n_draws):
         progress=lambda *done: told.append(done),
     )
     assert len(reference.draws) == n_draws
-    assert told[-1] == (20, 20)
+    assert told[-1] == (n_draws, n_draws)
+    assert told[0] == (1, 10)
 
 
 def test_blobs_are_counted():

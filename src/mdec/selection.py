@@ -115,7 +115,8 @@ def select_n_clusters(
     seed : int, optional
         Seed of the splits and draws; None for that of the ensemble.
     progress : callable, default=None
-        Called as ``progress(done, n_draws)`` after each draw of the null reference.
+        Called as ``progress(done, n_draws)`` after each draw of the null reference,
+        with the draws that are made before the next look.
 
     Returns
     -------
