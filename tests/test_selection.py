@@ -94,7 +94,9 @@ def test_p_values_of_the_null_are_not_too_small():
 
 
 @pytest.mark.parametrize(
-    ("level", "n_draws"), [(5.0, 10), (-1.0, 10), (0.5, 20), (1.0, 40), (1.3, 80)], ids=str
+    ("level", "n_draws"),
+    [(5.0, 10), (-1.0, 10), (0.5, 20), (1.0, 40), (1.3, 80)],
+    ids=str,
 )
 def test_clear_cases_take_fewer_draws(monkeypatch, level, n_draws):
     rng = np.random.default_rng(0)
