@@ -27,6 +27,7 @@ from mdec.weights import ensemble_driven_cluster_index
 
 GENE_SETS = ("01", "02", "03", "05", "06", "08", "10", "11", "13", "14", "16", "17")
 IMAGE_SETS = ("20", "22", "23", "24", "26", "30")
+NOISE_SHAPES = ((60, 500), (100, 50), (150, 2))
 
 
 def datasets(
@@ -75,7 +76,7 @@ def choosing_k(folder: str, *only: str) -> None:
 def noise() -> None:
     """Print how often Gaussian noise is called one cluster."""
     row("N", "D", "one cluster, of 20", "smallest p")
-    for shape in ((60, 500), (100, 50), (150, 2)):
+    for shape in NOISE_SHAPES:
         answers = []
         for seed in range(20):
             X = np.random.default_rng(seed).standard_normal(shape)
@@ -105,42 +106,70 @@ def pure(labels: np.ndarray, y: np.ndarray) -> np.ndarray:
     return right
 
 
+def purities(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
+    """Return the purity of each quartile of confidence, and of the first less rest."""
+    ensemble = generate_ensemble(X, ensemble_size=100, random_state=seed)
+    weights = ensemble_driven_cluster_index(ensemble)
+    with single_threaded_blas():
+        labels = hierarchical(ensemble, np.unique(y).size, weights)
+    sure = confidence(item_consensus(ensemble, labels, weights), labels)
+    right = pure(labels, y)[np.argsort(-sure, kind="stable")]
+    quarters = np.array_split(right, 4)
+    rest = right[len(quarters[0]) :].mean()
+    return [*(part.mean() for part in quarters), quarters[0].mean() - rest]
+
+
 def calibration(folder: str, *only: str) -> None:
-    """Print purity by quartile of confidence."""
-    row("dataset", "top quartile", "second", "third", "lowest", "top less rest")
+    """Print purity by quartile of confidence, mean of five seeds."""
+    names = ("top quartile", "second", "third", "lowest", "top less rest")
+    row("dataset", *names, "seeds where above 0")
     for name, X, y in datasets(folder, GENE_SETS + IMAGE_SETS[:-1], only):
-        ensemble = generate_ensemble(X, ensemble_size=100, random_state=0)
-        weights = ensemble_driven_cluster_index(ensemble)
+        scores = 100 * np.array([purities(X, y, seed) for seed in range(5)])
+        cells = [f"{value:.1f}" for value in scores.mean(axis=0)]
+        row(name, *cells, int((scores[:, -1] > 0.0).sum()))
+
+
+def held_back(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, list[float]]:
+    """Score a held-back fifth, placed and clustered with the rest, and that rest.
+
+    For each consensus: NMI of the fifth clustered together with the rest, NMI of the
+    fifth placed in clusters of the rest, and by how much the NMI of the rest itself
+    changes when it is clustered without the fifth.
+    """
+    n_clusters = np.unique(y).size
+    held = np.zeros(len(X), dtype=bool)
+    held[np.random.default_rng(seed).permutation(len(X))[: len(X) // 5]] = True
+    together = generate_ensemble(X, ensemble_size=100, random_state=seed)
+    fitted = generate_ensemble(X[~held], ensemble_size=100, random_state=seed)
+    base = predict_base_clusters(X[~held], X[held], fitted)
+    weights = ensemble_driven_cluster_index(fitted)
+    scores = {}
+    for name, combine in CONSENSUS.items():
         with single_threaded_blas():
-            labels = hierarchical(ensemble, np.unique(y).size, weights)
-        sure = confidence(item_consensus(ensemble, labels, weights), labels)
-        right = pure(labels, y)[np.argsort(-sure, kind="stable")]
-        quarters = [part.mean() for part in np.array_split(right, 4)]
-        rest = right[len(np.array_split(right, 4)[0]) :].mean()
-        cells = [f"{100 * value:.1f}" for value in (*quarters, quarters[0] - rest)]
-        row(name, *cells)
+            joint = combine(together, n_clusters, random_state=seed)
+            labels = combine(fitted, n_clusters, random_state=seed)
+            placed = assign_to_clusters(
+                base, fitted, labels, weights, by_degree=name != "hierarchical"
+            )
+        rest = nmi_max(y[~held], labels) - nmi_max(y[~held], joint[~held])
+        scores[name] = [nmi_max(y[held], joint[held]), nmi_max(y[held], placed), rest]
+    return scores
 
 
 def predict(folder: str, *only: str) -> None:
     """Print NMI of held-back rows, placed and clustered together with the rest."""
-    row("dataset", "consensus", "clustered together", "placed", "difference")
+    names = ("clustered together", "placed", "difference", "standard error")
+    row("dataset", "consensus", "splits", *names, "rest, without the fifth")
     for name, X, y in datasets(folder, IMAGE_SETS, only):
-        n_clusters = np.unique(y).size
-        held = np.zeros(len(X), dtype=bool)
-        chosen = np.random.default_rng(0).permutation(len(X))[: len(X) // 5]
-        held[chosen] = True
-        together = generate_ensemble(X, ensemble_size=100, random_state=0)
-        fitted = generate_ensemble(X[~held], ensemble_size=100, random_state=0)
-        base = predict_base_clusters(X[~held], X[held], fitted)
-        for consensus, combine in CONSENSUS.items():
-            with single_threaded_blas():
-                joint = combine(together, n_clusters, random_state=0)
-                labels = combine(fitted, n_clusters, random_state=0)
-            weights = ensemble_driven_cluster_index(fitted)
-            placed = assign_to_clusters(base, fitted, labels, weights)
-            scores = [100 * nmi_max(y[held], each) for each in (joint[held], placed)]
-            cells = [f"{value:.1f}" for value in (*scores, scores[1] - scores[0])]
-            row(name, consensus, *cells)
+        n_splits = 5 if len(X) < 5000 else 3
+        splits = [held_back(X, y, seed) for seed in range(n_splits)]
+        for consensus in CONSENSUS:
+            scores = 100 * np.array([split[consensus] for split in splits])
+            together, placed, rest = scores.mean(axis=0)
+            error = (scores[:, 1] - scores[:, 0]).std(ddof=1) / np.sqrt(n_splits)
+            values = (together, placed, placed - together, error, rest)
+            cells = [f"{value:.1f}" for value in values]
+            row(name, consensus, n_splits, *cells)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -72,9 +74,10 @@ def test_every_number_of_clusters_up_to_the_samples(name: str, X: np.ndarray) ->
 @pytest.mark.parametrize("name", NAMES)
 def test_docstring_names_source_and_parameters(name: str) -> None:
     cls = getattr(baselines, name)
-    assert "References" in cls.__doc__
+    written = inspect.cleandoc(cls.__doc__)
+    assert "References" in written
     for parameter in cls().get_params():
-        assert f"\n    {parameter} : " in cls.__doc__
+        assert f"\n{parameter} : " in written
     function = BASELINES[name].__doc__
     assert ":math:" in function or ".. math::" in function
     assert "References" in function

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from mdec import MDEC, Ensemble
+from mdec import MDEC, Ensemble, __version__
 from mdec.cli import main
 
 SMALL = ["--ensemble-size", "20"]
@@ -132,6 +132,7 @@ def test_every_option_of_the_estimator(table, tmp_path):
         ["--transform", "cube"],
         ["--mu-range", "high"],
         ["--sampling-ratio", "2"],
+        ["--jobs", "0", "--label-column", "group"],
         ["--label-column", "nobody"],
         ["--transform", "log", "--label-column", "group"],
     ],
@@ -150,6 +151,21 @@ def test_bad_file_writes_nothing(tmp_path, capsys):
     assert call("fit", tmp_path / "a.csv", "--out", tmp_path / "out") == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert [each.name for each in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_version(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"mdec {__version__}\n"
+
+
+def test_results_are_as_open_as_other_files(table, tmp_path):
+    path, _ = table
+    options = ["--k", 3, "--ensemble-size", 5, "--label-column", "group", "-q"]
+    assert call("fit", path, "--out", tmp_path / "out", *options) == 0
+    (tmp_path / "plain").touch()
+    expected = (tmp_path / "plain").stat().st_mode
+    modes = {each.stat().st_mode for each in (tmp_path / "out").iterdir()}
+    assert modes == {expected}
 
 
 def test_debug_shows_the_traceback(tmp_path):

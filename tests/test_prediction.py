@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
 
-from mdec import MDEC
+from mdec import MDEC, Ensemble
+from mdec.consensus import CONSENSUS
 from mdec.generation import member_features
 from mdec.kernels import KERNELS
-from mdec.prediction import predict_base_clusters
+from mdec.prediction import assign_to_clusters, predict_base_clusters
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -21,12 +22,54 @@ def test_training_rows_get_their_own_cluster(kernel):
     assert agree[held].mean() >= 0.99
 
 
-def test_training_digits_get_their_own_cluster():
+@pytest.mark.parametrize("consensus", CONSENSUS)
+def test_training_digits_get_their_own_cluster(consensus):
     X = load_digits().data[:500]
-    model = MDEC(10, ensemble_size=40, random_state=0).fit(X)
+    model = MDEC(10, consensus=consensus, ensemble_size=40, random_state=0).fit(X)
     held = model.confidence_ > 0.6
     assert held.mean() > 0.8
     assert (model.predict(X) == model.labels_)[held].mean() >= 0.99
+
+
+@pytest.mark.parametrize("by_degree", [False, True])
+def test_clusters_follow_the_rule(by_degree):
+    rng = np.random.default_rng(5)
+    ensemble = Ensemble.from_labels(rng.integers(0, 4, size=(40, 9)))
+    base = np.array([column.max() for column in ensemble.labels.T]) - 1
+    base = np.minimum(rng.integers(0, 4, size=(25, 9)), base).astype(np.int32)
+    weights = rng.uniform(0.2, 1.0, ensemble.n_base_clusters)
+    labels = np.arange(40) % 5
+    association = np.zeros((65, 40))
+    for i, row in enumerate([*ensemble.labels, *base]):
+        for m, c in enumerate(row):
+            alike = ensemble.labels[:, m] == c
+            association[i, alike] += weights[ensemble.offsets[m] + c] / 9
+    degrees = association[:40].sum(axis=0)
+    new = association[40:] / np.sqrt(degrees) if by_degree else association[40:]
+    means = [new[:, labels == k].mean(axis=1) for k in range(5)]
+    placed = assign_to_clusters(base, ensemble, labels, weights, by_degree=by_degree)
+    assert placed.tolist() == np.argmax(means, axis=0).tolist()
+
+
+def test_the_consensus_decides_how_associations_are_scaled():
+    rng = np.random.default_rng(2)
+    X, new = rng.normal(size=(150, 8)), rng.normal(size=(300, 8))
+    for consensus in CONSENSUS:
+        model = MDEC(6, consensus=consensus, ensemble_size=12, random_state=0).fit(X)
+        base = predict_base_clusters(X, new, model.ensemble_)
+        means, scaled = (
+            assign_to_clusters(
+                base,
+                model.ensemble_,
+                model.labels_,
+                model.cluster_weights_,
+                by_degree=by_degree,
+            )
+            for by_degree in (False, True)
+        )
+        assert (means != scaled).any()
+        expected = means if consensus == "hierarchical" else scaled
+        assert (model.predict(new) == expected).all()
 
 
 def naive_vote(X, row, member, spec, labels):

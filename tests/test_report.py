@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -252,3 +253,70 @@ def test_report_in_a_real_browser(browser, tmp_path, n_samples):
     shown = browser.execute_script("return document.documentElement.scrollWidth")
     assert shown <= 1280
     assert browser.get_log("browser") == []
+
+
+def style_of(browser, selector, name):
+    """Return a computed style of the first element that matches."""
+    return browser.execute_script(
+        "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]",
+        selector,
+        name,
+    )
+
+
+@pytest.mark.browser
+def test_print_is_light_in_two_columns_and_cuts_nothing(browser, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(make_report(48, hostile_names(48))[1], encoding="utf-8")
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {
+            "media": "print",
+            "features": [{"name": "prefers-color-scheme", "value": "dark"}],
+        },
+    )
+    # The width of an A4 page less its margins, in CSS pixels.
+    metrics = {"width": 703, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        browser.get(path.as_uri())
+        assert style_of(browser, "body", "backgroundColor") == "rgb(255, 255, 255)"
+        assert len(style_of(browser, ".row", "gridTemplateColumns").split()) == 2
+        assert style_of(browser, ".pointed", "display") == "none"
+        assert style_of(browser, ".printed", "display") == "inline"
+        assert style_of(browser, "#tip", "display") == "none"
+        inside = browser.execute_script(
+            "return [...document.querySelectorAll('table, svg, pre')].every("
+            "each => each.getBoundingClientRect().right <= innerWidth)"
+        )
+        assert inside
+        printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+        pages = re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))
+        assert 3 <= len(pages) <= 7
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"media": "", "features": []}
+        )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_page_does_not_scroll_sideways(browser, tmp_path, scheme):
+    path = tmp_path / "report.html"
+    path.write_text(make_report(48, hostile_names(48))[1], encoding="utf-8")
+    metrics = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        browser.get(path.as_uri())
+        width = browser.execute_script("return document.documentElement.scrollWidth")
+        assert width == 390
+        paper = style_of(browser, "body", "backgroundColor")
+        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+        inverted = style_of(browser, "#fig-heatmap .shade", "filter") != "none"
+        assert inverted == (scheme == "dark")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

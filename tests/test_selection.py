@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
 
-from mdec import MDEC, Ensemble, generate_ensemble
+from mdec import MDEC, Ensemble, generate_ensemble, null
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.criteria import (
     cdf_area,
@@ -18,7 +18,7 @@ from mdec.criteria import (
     eigengaps,
     proportion_ambiguous,
 )
-from mdec.null import compare_with_null, gaussian_null
+from mdec.null import compare_with_null, rotated_samples
 from mdec.selection import select_n_clusters, suggest
 
 
@@ -76,7 +76,7 @@ def test_null_draws_keep_mean_and_covariance_and_mix_groups():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3)) + 5.0
     X[:25] += 40.0
-    drawn = gaussian_null(X, rng)
+    drawn = rotated_samples(X, rng)
     np.testing.assert_allclose(drawn.mean(axis=0), X.mean(axis=0))
     np.testing.assert_allclose(np.cov(drawn.T), np.cov(X.T))
     middle = X.mean(axis=0)
@@ -91,6 +91,31 @@ def test_p_values_of_the_null_are_not_too_small():
         for sample in rng.gamma(9.0, 0.02, size=(300, 21, 2, 6))
     ]
     assert np.mean(np.array(p_values) <= 0.05) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("level", "n_draws"),
+    [(5.0, 10), (-1.0, 10), (0.5, 20), (1.0, 40), (1.3, 80)],
+    ids=str,
+)
+def test_clear_cases_take_fewer_draws(monkeypatch, level, n_draws):
+    rng = np.random.default_rng(0)
+    ensemble = generate_ensemble(rng.normal(size=(20, 4)), ensemble_size=3)
+    made = iter([np.exp([[level], [level]]), *np.exp(rng.normal(size=(80, 2, 1)))])
+    monkeypatch.setattr(null, "_clearness", lambda *_: next(made))
+    monkeypatch.setattr(null, "_like", lambda *_: None)
+    told = []
+    reference = null.null_reference(
+        rng.normal(size=(20, 4)),
+        ensemble,
+        [2],
+        "entropy",
+        0,
+        progress=lambda *done: told.append(done),
+    )
+    assert len(reference.draws) == n_draws
+    assert told[-1] == (n_draws, n_draws)
+    assert told[0] == (1, 10)
 
 
 def test_blobs_are_counted():

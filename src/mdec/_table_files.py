@@ -161,7 +161,7 @@ def _from_frame(path: Path, frame: Any, label_column: str) -> RawTable:
     elif text:
         raise _Refused(
             f"{path.name!r}: column {str(text[0])!r} holds no numbers; remove it, or "
-            "name it as the label column if it holds known classes."
+            "name it with --label-column (label_column) if it holds known classes."
         )
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return RawTable(values, samples, list(map(str, frame.columns)), labels)

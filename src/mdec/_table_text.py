@@ -177,6 +177,6 @@ def _bad_cell(path: Path, sample: str, feature: str, cell: str) -> str:
     if cell.strip().lower() in MISSING:
         return f"{where}: the value is missing; fill it in or leave the sample out."
     return (
-        f"{where}: {cell.strip()[:40]!r} is not a number; remove that column, or name "
-        "it as the label column if it holds known classes."
+        f"{where}: {cell.strip()[:40]!r} is not a number; remove that column, or "
+        "name it with --label-column (label_column) if it holds known classes."
     )

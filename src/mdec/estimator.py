@@ -314,7 +314,8 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
 
         In each base clustering a new row joins the base cluster with the largest
         summed similarity among its nearest training rows; it then joins the cluster
-        with the largest mean weighted co-association.
+        with the largest mean weighted co-association, which the spectral and the
+        bipartite consensus divide by the roots of the degrees.
 
         Parameters
         ----------
@@ -336,7 +337,11 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         )
         with single_threaded_blas():
             return assign_to_clusters(
-                base, self.ensemble_, self.labels_, self.cluster_weights_
+                base,
+                self.ensemble_,
+                self.labels_,
+                self.cluster_weights_,
+                by_degree=self.consensus != "hierarchical",
             )
 
     def _predict_by_landmarks(self, X: NDArray[np.floating]) -> NDArray[np.int32]:

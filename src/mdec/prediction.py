@@ -64,7 +64,12 @@ def predict_base_clusters(
 
 
 def assign_to_clusters(
-    base: NDArray[np.int32], ensemble: Ensemble, labels: Labels, weights: Array
+    base: NDArray[np.int32],
+    ensemble: Ensemble,
+    labels: Labels,
+    weights: Array,
+    *,
+    by_degree: bool = False,
 ) -> NDArray[np.int32]:
     r"""Return the consensus cluster of rows whose base clusters are known.
 
@@ -78,15 +83,31 @@ def assign_to_clusters(
         Consensus cluster of each training row.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    by_degree : bool, default=False
+        Divide the co-association with a training row by the root of that row's
+        degree, as the spectral and the bipartite consensus do.
 
     Returns
     -------
     ndarray of shape (n_new,)
         The cluster k with the largest mean association
         :math:`\frac{1}{|k|} F_{new} \cdot \sum_{j \in k} F_j`.
+
+    Notes
+    -----
+    Average linkage compares mean co-associations, so they place new rows as it would.
+    The other two consensus functions see :math:`D^{-1/2} A D^{-1/2}` with the degrees
+    :math:`D_{jj} = \sum_i A_{ij}`; the means are then those of
+    :math:`A_{new,j} / \sqrt{D_{jj}}`.
     """
     factor = coassociation_factor(ensemble, weights)
-    means = cluster_profiles(factor, labels) / np.bincount(labels)[:, None]
+    sizes = np.bincount(labels)[:, None]
+    if by_degree:
+        degrees = factor @ (factor.T @ np.ones(ensemble.n_samples))
+        scale = sparse.diags_array(1.0 / np.sqrt(degrees))
+        means = cluster_profiles(sparse.csr_array(scale @ factor), labels) / sizes
+    else:
+        means = cluster_profiles(factor, labels) / sizes
     return nearest_profiles(base, ensemble.offsets, means, weights)
 
 

@@ -46,7 +46,8 @@ class KSelection:
     Attributes
     ----------
     n_clusters : int
-        The suggestion; 1 if the data are no more clustered than one Gaussian.
+        The suggestion; 1 if the data are no more clustered than rotations of
+        them.
     reason : str
         Why, in a sentence or two.
     table : dict of ndarray
@@ -113,7 +114,8 @@ def select_n_clusters(
     seed : int, optional
         Seed of the splits and draws; None for that of the ensemble.
     progress : callable, default=None
-        Called as ``progress(done, n_draws)`` after each draw of the null reference.
+        Called as ``progress(done, n_draws)`` after each draw of the null reference,
+        with the draws that are made before the next look.
 
     Returns
     -------
@@ -161,7 +163,7 @@ def suggest(
     table : dict of ndarray
         The columns of `KSelection.table`.
     null : NullReference or None
-        The comparison with one Gaussian cluster.
+        The comparison with rotated samples.
     allow_one : bool, default=True
         Whether one cluster may be suggested.
 
@@ -196,13 +198,14 @@ def _null_verdict(null: NullReference | None) -> str:
         return "Whether there is more than one cluster was not tested."
     if null.p_value <= NULL_LEVEL:
         return (
-            "The groups are clearer than in draws from one Gaussian cluster with the "
-            f"same covariance (p = {null.p_value:.2g})."
+            "The groups are clearer than in data of the same mean and covariance "
+            f"without groups, the samples rotated at random (p = {null.p_value:.2g})."
         )
     return (
-        "The groups are no clearer than in draws from one Gaussian cluster with the "
-        f"same covariance (best silhouette {null.observed.max():.3f} against "
-        f"{null.draws.max(axis=1).mean():.3f} on average, p = {null.p_value:.2f})."
+        "The groups are no clearer than in data of the same mean and covariance "
+        "without groups, the samples rotated at random (best silhouette "
+        f"{null.observed.max():.3f} against {null.draws.max(axis=1).mean():.3f} on "
+        f"average, p = {null.p_value:.2f})."
     )
 
 

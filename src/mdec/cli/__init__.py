@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from mdec import __version__
 from mdec._optional import import_optional
 
 _ERRORS = (ValueError, OSError, MemoryError, ImportError, RuntimeError)
@@ -18,7 +19,8 @@ def build_app() -> Any:
 
     app = typer.Typer(
         name="mdec",
-        help="Multidiversified ensemble clustering. --debug shows where errors arise.",
+        help="Multidiversified ensemble clustering. --debug shows where errors arise, "
+        "--version which version this is.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         add_completion=False,
@@ -40,6 +42,9 @@ def main(arguments: list[str] | None = None) -> None:
         What follows the name of the program; None takes it from the system.
     """
     given = sys.argv[1:] if arguments is None else arguments
+    if given == ["--version"]:
+        sys.stdout.write(f"mdec {__version__}\n")
+        return
     try:
         build_app()([word for word in given if word != "--debug"])
     except KeyboardInterrupt:

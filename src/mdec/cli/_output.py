@@ -45,7 +45,7 @@ def progress_bars(*, quiet: bool) -> Iterator[dict[str, Hook | None]]:
             if not started:
                 bars.start()
                 started.append(bars.add_task(description, total=total))
-            bars.update(started[0], completed=done)
+            bars.update(started[0], completed=done, total=total)
 
         return advance
 

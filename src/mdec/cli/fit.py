@@ -109,6 +109,8 @@ def command(
         "device": resolve_device(device),
     }
     _check_choices(consensus, weighting, transform)
+    if jobs == 0:
+        raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all cores.")
     parse_k(k, len(table.values))
     values = transformed(table.values, transform)
     described = {
@@ -232,5 +234,5 @@ def _say_what_was_read(table: Table, transform: str, transpose: bool) -> None:
         f"{n_features} features ({table.feature_names[0][:40]!r}, ...); "
         f"transform: {transform}."
     )
-    if not transpose and n_samples > 10 * n_features and n_samples > 2000:
+    if not transpose and n_samples > 10 * n_features and n_samples > 500:
         typer.echo("If the samples are in columns, use --transpose.")

@@ -254,18 +254,21 @@ def tracking(selection: KSelection, labels: Labels) -> dict[str, Any]:
     """Return the clusters of the measured samples for each number of clusters.
 
     The colour of a cluster follows the samples: each takes the number of the cluster
-    before with which it shares most, if that is still free.
+    with which it shares most, if that is still free, in the row nearer to the number
+    of clusters of the report; that row follows the report's own clusters.
     """
-    parts = selection.partitions
-    order = np.lexsort([*parts[::-1], labels[selection.samples]])
+    parts, ks = selection.partitions, selection.table["n_clusters"]
+    own = labels[selection.samples]
+    order = np.lexsort([*parts[::-1], own])
     step = max(1, -(-order.size // TRACKED_SAMPLES))
-    rows = [parts[0]]
-    for part in parts[1:]:
-        rows.append(_following(rows[-1], part))
-    return {
-        "n_clusters": selection.table["n_clusters"],
-        "colours": np.stack(rows)[:, order[::step]],
-    }
+    start = int(np.abs(ks - (labels.max() + 1)).argmin())
+    rows = {start: _following(own, parts[start])}
+    for i in range(start + 1, len(parts)):
+        rows[i] = _following(rows[i - 1], parts[i])
+    for i in range(start - 1, -1, -1):
+        rows[i] = _following(rows[i + 1], parts[i])
+    colours = np.stack([rows[i] for i in range(len(parts))])
+    return {"n_clusters": ks, "colours": colours[:, order[::step]]}
 
 
 def _following(before: Labels, part: Labels) -> NDArray[np.int64]:
@@ -357,7 +360,6 @@ def feature_effects(
                 "share": float(share[column]),
                 "cluster": k,
                 "contrast": float(contrast[k, column]),
-                "means": (means[:, column] + values[:, column].mean()).tolist(),
             }
         )
     return rows

@@ -126,7 +126,7 @@ def _null_band(axes: Axes, ks: list[int], null: dict[str, Any]) -> list[str]:
         text(
             axes.right - 4,
             axes.y(float(null["high"][-1])) - 6,
-            "one Gaussian cluster",
+            "samples rotated: no groups",
             text_anchor="end",
             class_="small",
         ),
@@ -140,7 +140,12 @@ def heatmap_figure(heatmap: dict[str, Any]) -> str:
     place = {"x": left, "y": top, "width": side, "height": side}
     image = {"preserveAspectRatio": "none", "class_": "crisp"}
     parts = [
-        tag("image", href=png(shades(matrix / full)), **place, **image),
+        tag(
+            "image",
+            href=png(shades(matrix / full)),
+            **place,
+            **{**image, "class_": "crisp shade"},
+        ),
         tag(
             "image",
             href=png(painted(clusters)[None, :]),
@@ -181,7 +186,8 @@ def heatmap_figure(heatmap: dict[str, Any]) -> str:
 def _scale(x: float, y: float, height: float, full: float) -> list[str]:
     steps = shades(np.linspace(1.0, 0.0, 64)[:, None])
     place = {"x": x, "y": y, "width": 12, "height": height}
-    parts = [tag("image", href=png(steps), preserveAspectRatio="none", **place)]
+    image = {"preserveAspectRatio": "none", "class_": "shade"}
+    parts = [tag("image", href=png(steps), **image, **place)]
     for share in (0.0, 0.5, 1.0):
         place_y = y + height * (1.0 - share) + 4
         parts.append(text(x + 17, place_y, f"{share * full:.2f}"))
@@ -218,9 +224,9 @@ def map_figure(plane: dict[str, Any]) -> str:
         inside = places[plane["clusters"] == k]
         middle = np.median(inside, axis=0)
         x, y = inside[np.abs(inside - middle).sum(axis=1).argmin()]
-        parts.append(
-            text(axes.x(x), axes.y(y) + 6, k, text_anchor="middle", class_="halo")
-        )
+        # Above the sample, so that a tight cluster is not hidden by its own number.
+        top = axes.y(y) - radius - 3
+        parts.append(text(axes.x(x), top, k, text_anchor="middle", class_="halo"))
     return figure(960, 560, parts, "Map of the samples by their consensus")
 
 
