@@ -22,6 +22,7 @@ LAYERS = [
     "mdec._compiled._selection",
     "mdec._compiled._sparse",
     "mdec._compiled._kmeans",
+    "mdec._compiled._elkan",
     "mdec._compiled._linkage",
     "mdec._compiled",
     "mdec.neighbors",

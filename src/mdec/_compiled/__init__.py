@@ -5,6 +5,7 @@ knows nothing of clustering ensembles. The package is imported where it is used,
 that ``import mdec`` neither loads nor runs the compiler.
 """
 
+from mdec._compiled._elkan import elkan, greedy_start
 from mdec._compiled._kmeans import kmeans_plus_plus, lloyd
 from mdec._compiled._linkage import (
     average_linkage,
@@ -25,8 +26,10 @@ __all__ = [
     "condensed_products",
     "count_overlaps",
     "csr_step",
+    "elkan",
     "factored_linkage",
     "finish_scan",
+    "greedy_start",
     "keep_largest",
     "kmeans_plus_plus",
     "lloyd",
