@@ -82,6 +82,7 @@ LAYERS = [
     "mdec.experiments.summary",
     "mdec.experiments.published",
     "mdec.experiments.ranking",
+    "mdec.experiments.sweep",
     "mdec.experiments",
     "mdec.studies",
     "mdec.report",

@@ -101,8 +101,7 @@ def read_table(
             raw = _transposed(raw)
     else:
         raise ValueError(
-            f"{source.name!r} has no ending that mdec reads; use "
-            f"{', '.join(ENDINGS)}."
+            f"{source.name!r} has no ending that mdec reads; use {', '.join(ENDINGS)}."
         )
     return _checked(raw, source.name)
 
