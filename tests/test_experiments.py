@@ -255,6 +255,19 @@ def test_too_much_memory_is_a_status(tmp_path: Path) -> None:
     assert [run["status"] for run in runs] == ["OM", "ok"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory limits need Linux")
+@pytest.mark.parametrize("kind", ["AS", "DATA"])
+def test_a_limit_on_the_process_counts_as_memory(kind: str) -> None:
+    program = (
+        "import resource; from mdec._memory import available_memory\n"
+        f"resource.setrlimit(resource.RLIMIT_{kind}, (2**32, 2**32))\n"
+        "print(available_memory())"
+    )
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 2**30 < int(found.stdout) < 2**32
+
+
 def test_the_budget_of_a_study_ends_it_between_runs(tmp_path: Path) -> None:
     study = _study(
         tmp_path,
