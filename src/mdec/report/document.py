@@ -16,7 +16,7 @@ import numpy as np
 from mdec._files import write_atomically
 from mdec._optional import import_optional
 from mdec.experiments.published import compare, published_table
-from mdec.experiments.ranking import rank_test
+from mdec.experiments.ranking import average_rank, average_score, rank_test, top_counts
 from mdec.experiments.records import OK, Store
 from mdec.experiments.summary import (
     METRIC_TITLES,
@@ -141,6 +141,8 @@ def _sections(
         if with_figures:
             section.figures = list(_figures(store, table, asked))
         yield section
+        if beside and metric in _PUBLISHED and not swept_parameters(store.study):
+            yield _summary_section(table)
     if asked.get("times"):
         # Those of the wall clock tell how busy the machine was.
         yield _score_section(store, score_table(store, "cpu_seconds"), beside)
@@ -169,6 +171,28 @@ def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
     headers = ["dataset", *table.methods]
     rows = score_rows(table, published)
     return Section(table.metric, title, text, headers, rows)
+
+
+def _summary_section(table: ScoreTable) -> Section:
+    """Return the summary rows beside those of the paper on the same datasets."""
+    paper = published_table(table.metric, table.datasets, table.methods)
+    columns = []
+    for summary, form in (
+        (average_score, ".2f"),
+        (average_rank, ".2f"),
+        (top_counts, "d"),
+    ):
+        for each in (table, paper):
+            columns.append([format(value, form) for value in summary(each)])
+    headers = ["method", "average score", "paper", "average rank", "paper"]
+    rows = zip(table.methods, *columns, strict=True)
+    return Section(
+        f"{table.metric}_summary",
+        f"{METRIC_TITLES[table.metric].split(' (')[0]}: summary beside the paper's",
+        f"Both from the same {len(table.datasets)} datasets and methods.",
+        [*headers, "among the first three", "paper"],
+        plain_rows([["-" if v == "nan" else v for v in row] for row in rows]),
+    )
 
 
 def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
