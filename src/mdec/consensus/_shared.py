@@ -53,8 +53,9 @@ def numbered_by_appearance(
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     if first.size < n_clusters:
         warnings.warn(
-            f"the ensemble tells only {first.size} groups of samples apart, so "
-            f"{first.size} clusters are returned instead of {n_clusters}.",
+            f"{first.size} clusters are returned instead of {n_clusters}: the base "
+            "clusterings keep no more groups of samples apart, or some clusters of the "
+            "consensus are empty.",
             ConvergenceWarning,
             stacklevel=3,
         )
