@@ -30,7 +30,7 @@ class Sweep:
         Methods, with any other parameters that vary.
     mean, error : ndarray of shape (n_values, n_columns)
         Mean over datasets, and its standard error from the spread of the runs; NaN
-        where a dataset lacks a score.
+        where a dataset lacks a score, or a second run.
     """
 
     metric: str
@@ -88,7 +88,8 @@ def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Swee
 
 
 def _standard_error(table: ScoreTable) -> Array:
-    counts = np.maximum(table.counts, 1)
+    # One run has no spread to tell an error from.
+    counts = np.where(table.counts > 1, table.counts, np.nan)
     errors: Array = np.sqrt((table.std**2 / counts).sum(axis=0)) / len(table.datasets)
     return errors
 

@@ -204,7 +204,11 @@ def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
             [
                 Cell("-")
                 if np.isnan(mean)
-                else Cell(f"{mean:.2f}", f"{error:.2f}", place=int(best[j] == i))
+                else Cell(
+                    f"{mean:.2f}",
+                    "" if np.isnan(error) else f"{error:.2f}",
+                    place=int(best[j] == i),
+                )
                 for j, (mean, error) in enumerate(
                     zip(scores.mean[i], scores.error[i], strict=True)
                 )
