@@ -73,7 +73,7 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
             cells.append(
                 Cell(
                     f"{table.mean[i, j]:.2f}",
-                    f"{table.std[i, j]:.2f}",
+                    f"{table.std[i, j]:.2f}" if table.counts[i, j] > 1 else "",
                     ", ".join(notes),
                     place if place <= N_MARKED and len(table.methods) > N_MARKED else 0,
                 )
