@@ -23,7 +23,7 @@ from mdec.experiments.ranking import (
 from mdec.experiments.records import Store, encode_labels
 from mdec.experiments.summary import ScoreTable, score_table
 from mdec.experiments.sweep import sweep
-from mdec.report.document import _summary_section, write_report
+from mdec.report.document import _summary_section, _test_sentence, write_report
 from mdec.report.tables import RENDERERS, score_rows
 
 TABLES = {"nmi_max": "nmi", "ari": "ari"}
@@ -233,6 +233,9 @@ def test_the_papers_own_table_agrees_with_itself_in_the_summary() -> None:
         assert texts[::2] == texts[1::2]
     assert [cell.text for cell in rows["MDEC-HC"]][::2] == ["64.79", "2.00", "26"]
     assert rows["SPCE"][0].text == "-"
+    assert _test_sentence(published_table("nmi_max")).endswith(
+        "Not told apart from the best, MDEC-HC: MDEC-BG, MDEC-SC."
+    )
 
 
 def test_cells_show_spread_count_status_and_the_published_value() -> None:

@@ -16,7 +16,13 @@ import numpy as np
 from mdec._files import write_atomically
 from mdec._optional import import_optional
 from mdec.experiments.published import compare, published_table
-from mdec.experiments.ranking import average_rank, average_score, rank_test, top_counts
+from mdec.experiments.ranking import (
+    RankTest,
+    average_rank,
+    average_score,
+    rank_test,
+    top_counts,
+)
 from mdec.experiments.records import OK, Store
 from mdec.experiments.summary import (
     METRIC_TITLES,
@@ -231,8 +237,20 @@ def _test_sentence(table: ScoreTable) -> str:
     return (
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
         f"{test.p_value:.2g}; Nemenyi's critical difference at {test.alpha:g} is "
-        f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets."
+        f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
+        f"Not told apart from the best, {_leaders(table, test)}."
     )
+
+
+def _leaders(table: ScoreTable, test: RankTest) -> str:
+    best = int(test.mean_ranks.argmin())
+    behind = test.mean_ranks - test.mean_ranks[best]
+    near = [
+        table.methods[j]
+        for j in np.argsort(test.mean_ranks, kind="stable")
+        if j != best and behind[j] <= test.critical_difference
+    ]
+    return f"{table.methods[best]}: {', '.join(near) or 'none'}"
 
 
 def _comparison_sentence(table: ScoreTable) -> str:
