@@ -1,22 +1,23 @@
-"""Score the paper's nine rivals on its datasets, beside the published tables.
+"""Compare the paper's nine rivals with their published scores, settings and seconds.
 
-    python benchmarks/baselines_table.py DATA [--tables DIR] [--only DS-26]
+    mdec bench run paper-tables
+    python benchmarks/baselines_table.py --report --records paper-tables.jsonl
     python benchmarks/baselines_table.py DATA --sensitivity --only DS-1 DS-11
     python benchmarks/baselines_table.py DATA --reference --only DS-26 DS-30
-    python benchmarks/baselines_table.py DATA --tables DIR --report
+    python benchmarks/baselines_table.py DATA --only DS-26 DS-30
 
-DATA holds ``DS-XX_name.npz`` files with X and y. One ensemble of each kind per dataset
-and seed serves all methods. Every score is one line of JSON in the results file, so an
-interrupted study goes on where it stopped; ``--report`` prints the tables from that
-file alone. Seconds are those of the CPU, on one core, so that other programs on the
-machine count for little; the seconds table shows datasets with a ``--reference`` run of
-MDEC-HC.
+The scores come from the records of the study; this script runs what the study has not:
+other settings, and seconds beside those of MDEC-HC. DATA holds ``DS-XX_name.npz`` files
+with X and y. One ensemble of each kind per dataset and seed serves all methods. Every
+run is one line of JSON in the results file, so an interrupted study goes on where it
+stopped; ``--report`` prints the tables from the files alone. Seconds are those of the
+CPU, on one core, so that other programs on the machine count for little; the seconds
+table shows datasets with a ``--reference`` run of MDEC-HC.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import time
@@ -38,6 +39,9 @@ from mdec.baselines import (
 )
 from mdec.consensus import hierarchical
 from mdec.evaluation import ari, nmi_max
+from mdec.experiments.published import published_table
+from mdec.experiments.records import Store, read_records
+from mdec.experiments.summary import METRIC_TITLES, score_table
 
 RIVALS = ("SSCSPA", "SSHGPA", "SSMCLA", "KCC", "PTGP", "SEC", "ECC", "LWGP", "SPCE")
 GENERATORS = {
@@ -46,6 +50,8 @@ GENERATORS = {
 }
 # SPCE solves up to 40 dense eigenvalue problems of order N: an hour at 11000 samples.
 TOO_MANY = {"SPCE": 5000}
+
+ROOT = Path(__file__).parents[1]
 
 BEST_THRESHOLD = "best t by the true classes"
 
@@ -219,18 +225,11 @@ def reference(path: Path, seed: int) -> Record:
     }
 
 
-def published(tables: Path, name: str) -> dict[str, dict[str, str]]:
-    with (tables / f"table_{name}.csv").open() as file:
-        return {row["dataset"]: row for row in csv.DictReader(file)}
-
-
-def report(records: list[Record], tables: Path | None) -> None:
-    for name, title in (("nmi", "NMI, divided by the larger entropy"), ("ari", "ARI")):
-        truth = published(tables, name) if tables else {}
-        _print_scores(records, name, title, truth)
-    _print_sensitivity(records, published(tables, "nmi") if tables else {})
-    truth = published(tables, "time") if tables else {}
-    _print_timing(records, truth)
+def report(records: list[Record], store: Store) -> None:
+    for metric in ("nmi_max", "ari"):
+        _print_scores(store, metric)
+    _print_sensitivity(records)
+    _print_timing(records)
 
 
 def _by(records: list[Record], *names: str) -> dict[Any, list[Record]]:
@@ -244,45 +243,42 @@ def _order(dataset: str) -> int:
     return int(dataset[3:])
 
 
-def _print_scores(
-    records: list[Record], name: str, title: str, truth: dict[str, dict[str, str]]
-) -> None:
-    groups = _by([r for r in records if r["setting"] == "default"], "dataset", "method")
-    datasets = sorted({key[0] for key in groups}, key=_order)
-    print(f"\n### {title}, percent: mean of seeds (published)\n")
-    print("| dataset | seeds | " + " | ".join(RIVALS) + " |")
-    print("|---" * (len(RIVALS) + 2) + "|")
-    ours: dict[str, list[float]] = {method: [] for method in RIVALS}
-    theirs: dict[str, list[float]] = {method: [] for method in RIVALS}
-    for dataset in datasets:
-        counts = sorted({len(groups[dataset, m]) for m in RIVALS} - {0})
+def _print_scores(store: Store, metric: str) -> None:
+    table = score_table(store, metric, lambda run: run["method"] in RIVALS)
+    paper = published_table(metric, table.datasets, table.methods)
+    print(f"\n### {METRIC_TITLES[metric]}: ours (published, difference), percent\n")
+    print("| dataset | runs | " + " | ".join(table.methods) + " |")
+    print("|---" * (len(table.methods) + 2) + "|")
+    gaps = table.mean - paper.mean
+    for i, dataset in enumerate(table.datasets):
+        counts = sorted(set(table.counts[i].tolist()) - {0})
         cells = [dataset, "-".join(map(str, counts))]
-        for method in RIVALS:
-            paper = truth.get(dataset, {}).get(method, "")
-            runs = groups.get((dataset, method), [])
-            if not runs:
-                cells.append(f"- ({paper})")
-                continue
-            mean = float(np.mean([r[name] for r in runs]))
-            cells.append(f"{mean:.1f} ({float(paper):.1f})" if paper else f"{mean:.1f}")
-            if paper and paper != "OM":
-                ours[method].append(mean)
-                theirs[method].append(float(paper))
+        for j in range(len(table.methods)):
+            theirs = paper.status[i, j] or f"{paper.mean[i, j]:.1f}"
+            ours = table.status[i, j] or f"{table.mean[i, j]:.1f}"
+            apart = "" if np.isnan(gaps[i, j]) else f", {gaps[i, j]:+.1f}"
+            cells.append(f"{ours} ({theirs}{apart})")
         print("| " + " | ".join(cells) + " |")
+    known = ~np.isnan(gaps)
+    ours = np.where(known, table.mean, np.nan)
+    theirs = np.where(known, paper.mean, np.nan)
+    means = zip(np.nanmean(ours, axis=0), np.nanmean(theirs, axis=0), strict=True)
     rows = {
-        "mean": lambda a, b: f"{a.mean():.1f} ({b.mean():.1f})",
-        "mean difference": lambda a, b: f"{(a - b).mean():+.1f}",
-        "mean absolute difference": lambda a, b: f"{np.abs(a - b).mean():.1f}",
+        "mean": [f"{a:.1f} ({b:.1f})" for a, b in means],
+        "mean difference": [f"{gap:+.1f}" for gap in np.nanmean(gaps, axis=0)],
+        "mean absolute difference": [
+            f"{gap:.1f}" for gap in np.nanmean(np.abs(gaps), axis=0)
+        ],
     }
-    for label, cell in rows.items():
-        cells = [
-            cell(np.array(ours[m]), np.array(theirs[m])) if ours[m] else ""
-            for m in RIVALS
-        ]
+    for label, cells in rows.items():
         print(f"| **{label}** | | " + " | ".join(cells) + " |")
 
 
-def _print_sensitivity(records: list[Record], truth: dict[str, dict[str, str]]) -> None:
+def _published(metric: str, datasets: list[str], method: str) -> list[float]:
+    return published_table(metric, datasets, [method]).mean[:, 0].tolist()
+
+
+def _print_sensitivity(records: list[Record]) -> None:
     groups = _by(records, "method", "setting", "dataset")
     datasets = sorted(
         {r["dataset"] for r in records if r["setting"] != "default"}, key=_order
@@ -292,14 +288,9 @@ def _print_sensitivity(records: list[Record], truth: dict[str, dict[str, str]]) 
     print("| method | setting | " + " | ".join(datasets) + " | mean |")
     print("|---" * (len(datasets) + 3) + "|")
     for method in [m for m in BASELINES if any(n[0] == m for n in names)]:
-        paper = [truth.get(d, {}).get(method, "") for d in datasets]
-        known = [float(value) for value in paper if value not in ("", "OM")]
-        if known:
-            print(
-                f"| {method} | published | "
-                + " | ".join(paper)
-                + f" | {np.mean(known):.1f} |"
-            )
+        paper = _published("nmi_max", datasets, method)
+        cells = [f"{value:.2f}" for value in paper]
+        print(f"| {method} | published | {' | '.join(cells)} | {np.mean(paper):.1f} |")
         settings = dict.fromkeys(r["setting"] for r in records if r["method"] == method)
         if method == "SPCE":
             groups |= _best_threshold(records, datasets)
@@ -341,7 +332,7 @@ def _best_threshold(records: list[Record], datasets: list[str]) -> dict[Any, Any
     return best
 
 
-def _print_timing(records: list[Record], truth: dict[str, dict[str, str]]) -> None:
+def _print_timing(records: list[Record]) -> None:
     first = _by([r for r in records if r["setting"] == "default"], "dataset", "seed")
     for (dataset, seed), runs in first.items():
         seconds = {
@@ -351,7 +342,7 @@ def _print_timing(records: list[Record], truth: dict[str, dict[str, str]]) -> No
         }
         if seed != 0 or "MDEC-HC" not in seconds:
             continue
-        paper = truth.get(dataset, {})
+        (reference,) = _published("seconds", [dataset], "MDEC-HC")
         print(f"\n### CPU seconds on {dataset}, one core\n")
         print("| method | generation | consensus | over MDEC-HC | published ratio |")
         print("|---|---|---|---|---|")
@@ -359,13 +350,11 @@ def _print_timing(records: list[Record], truth: dict[str, dict[str, str]]) -> No
             if method not in seconds:
                 continue
             ratio = sum(seconds[method]) / sum(seconds["MDEC-HC"])
-            theirs = paper.get(method, "")
-            if theirs not in ("", "OM"):
-                theirs = f"{float(theirs) / float(paper['MDEC-HC']):.2f}"
+            (theirs,) = _published("seconds", [dataset], method)
             generation, consensus = seconds[method]
             print(
                 f"| {method} | {generation:.1f} | {consensus:.1f} | {ratio:.2f} "
-                f"| {theirs} |"
+                f"| {theirs / reference:.2f} |"
             )
 
 
@@ -383,8 +372,13 @@ def seeds_of(path: Path, options: argparse.Namespace) -> dict[str, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--tables", type=Path, help="folder of table_nmi.csv and so on")
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        default=ROOT / "docs/results/records/paper-tables.jsonl.gz",
+        help="of the study paper-tables",
+    )
     parser.add_argument("--seeds", type=int, default=10, help="below 1000 samples")
     parser.add_argument("--image-seeds", type=int, default=3, help="from 1000 on")
     parser.add_argument("--only", nargs="*", help="dataset ids")
@@ -392,7 +386,7 @@ def main() -> None:
     parser.add_argument(
         "--results",
         type=Path,
-        default=Path(__file__).parent / "results/baselines.jsonl",
+        default=ROOT / "benchmarks/results/baselines.jsonl",
     )
     parser.add_argument("--sensitivity", action="store_true")
     parser.add_argument("--reference", action="store_true", help="run MDEC-HC")
@@ -406,7 +400,7 @@ def main() -> None:
             json.loads(line) for line in options.results.read_text().splitlines()
         ]
     if options.report:
-        report(records, options.tables)
+        report(records, read_records(options.records))
         return
     done = {(r["dataset"], r["method"], r["setting"], r["seed"]) for r in records}
     settings = list(sensitivity_settings()) if options.sensitivity else DEFAULTS

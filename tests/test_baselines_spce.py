@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 from mdec import Ensemble
 from mdec.baselines import _spce, spce
@@ -111,3 +112,16 @@ def test_what_cannot_fit_is_refused_with_the_estimate(
     with pytest.raises(MemoryError, match=r"SPCE of 450 samples needs 0\.0 GB"):
         spce(planted(0, n_samples=450), 3)
     assert _spce._MATRICES * 8 * 450**2 > 10**6
+
+
+def test_a_driver_that_gives_up_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = spce(planted(1), 3)
+    solve = linalg.eigh
+
+    def failing(*arguments, driver: str, **options):
+        if driver == "evr":
+            raise linalg.LinAlgError("Internal Error.")
+        return solve(*arguments, driver=driver, **options)
+
+    monkeypatch.setattr(linalg, "eigh", failing)
+    np.testing.assert_array_equal(spce(planted(1), 3), expected)

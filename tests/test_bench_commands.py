@@ -101,7 +101,7 @@ def test_a_study_from_command_to_report(
     assert _run("bench", "report", str(records), "--output", str(folder)) == 0
     assert {p.name for p in (folder / "tables").iterdir()} == {
         f"{name}.{kind}"
-        for name in ("nmi_max", "seconds")
+        for name in ("nmi_max", "cpu_seconds")
         for kind in ("md", "html", "tex")
     }
     assert (folder / "figures" / "nmi_max_ranks.svg").read_text().startswith("<?xml")

@@ -370,7 +370,7 @@ def test_groups_that_never_meet(name: str) -> None:
 def test_fewer_groups_than_clusters_is_said() -> None:
     """Samples alike in every member have one embedding, so no cut can part them."""
     labels = np.repeat((np.arange(30) % 3)[:, None], 4, axis=1)
-    with pytest.warns(ConvergenceWarning, match="only 3 groups"):
+    with pytest.warns(ConvergenceWarning, match="3 clusters are returned instead of 5"):
         found = bipartite(Ensemble.from_labels(labels), 5, random_state=0)
     assert same_partition(found, labels[:, 0])
 

@@ -174,16 +174,20 @@ def test_files_of_your_own(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "a.parquet")
     np.savez(tmp_path / "a.npz", X=X, y=names)
     savemat(tmp_path / "a.mat", {"X": X, "Y": np.array([[5], [2], [5]])})
-    for suffix in ("csv", "parquet", "npz", "mat"):
-        dataset = load_dataset(tmp_path / f"a.{suffix}")
+    for suffix, target in (("csv", "label"), ("parquet", "label"), ("npz", None)):
+        dataset = load_dataset(tmp_path / f"a.{suffix}", target=target)
         np.testing.assert_array_equal(dataset.data, X)
         assert dataset.target is not None
         assert dataset.target.tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="no 'species'; it has u, v, label"):
+        assert dataset.target_names == ("b", "a")
+    dataset = load_dataset(tmp_path / "a.mat")
+    assert dataset.target is not None
+    assert dataset.target.tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match=r"no column .species.; .*label"):
         load_dataset(tmp_path / "a.csv", target="species")
-    with pytest.raises(ValueError, match="table of numbers"):
+    with pytest.raises(ValueError, match=r"column .label.: .b. is not a number"):
         load_dataset(tmp_path / "a.csv", target="u")
-    with pytest.raises(FileNotFoundError, match="check the path"):
+    with pytest.raises(ValueError, match="check its name"):
         load_dataset(tmp_path / "b.csv")
 
 

@@ -73,7 +73,7 @@ def _study(folder: Path, methods: list[Any], **keys: Any) -> Any:
 def _tables(path: Path, folder: Path) -> dict[str, bytes]:
     write_report(read_records(path), folder, with_figures=False)
     wanted = [*(folder / "tables").iterdir(), folder / "scores.csv"]
-    return {p.name: p.read_bytes() for p in wanted if p.stem != "seconds"}
+    return {p.name: p.read_bytes() for p in wanted if p.stem != "cpu_seconds"}
 
 
 def test_every_shipped_study_can_be_planned() -> None:
@@ -253,6 +253,19 @@ def test_too_much_memory_is_a_status(tmp_path: Path) -> None:
     run_study(study, tmp_path / "r.jsonl")
     runs = read_records(tmp_path / "r.jsonl").runs.values()
     assert [run["status"] for run in runs] == ["OM", "ok"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory limits need Linux")
+@pytest.mark.parametrize("kind", ["AS", "DATA"])
+def test_a_limit_on_the_process_counts_as_memory(kind: str) -> None:
+    program = (
+        "import resource; from mdec._memory import available_memory\n"
+        f"resource.setrlimit(resource.RLIMIT_{kind}, (2**32, 2**32))\n"
+        "print(available_memory())"
+    )
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 2**30 < int(found.stdout) < 2**32
 
 
 def test_the_budget_of_a_study_ends_it_between_runs(tmp_path: Path) -> None:

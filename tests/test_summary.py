@@ -22,7 +22,8 @@ from mdec.experiments.ranking import (
 )
 from mdec.experiments.records import Store, encode_labels
 from mdec.experiments.summary import ScoreTable, score_table
-from mdec.report.document import write_report
+from mdec.experiments.sweep import sweep
+from mdec.report.document import _summary_section, _test_sentence, write_report
 from mdec.report.tables import RENDERERS, score_rows
 
 TABLES = {"nmi_max": "nmi", "ari": "ari"}
@@ -130,6 +131,42 @@ def test_times_rank_the_other_way_round() -> None:
     assert ranks(slow).tolist() == [[3, 1, 2]]
 
 
+def test_a_sweep_is_the_mean_of_means_with_its_standard_error() -> None:
+    store = Store(study={"name": "s", "methods": ["A"], "parameters": {}})
+    store.study["parameters"] = {"generator": {"size": [1, 2]}, "method": {"w": [0]}}
+    truth = np.repeat([0, 1], 4)
+    found = [truth, np.tile([0, 1], 4)]  # ARI of 1 and of -1/6
+    for dataset in ("d", "e"):
+        store.add(
+            {"record": "dataset", "dataset": dataset, "classes": encode_labels(truth)}
+        )
+        for size, repetition in ((1, 0), (1, 1), (2, 0), (2, 1)):
+            wrong = repetition if size == 2 and dataset == "e" else 0
+            store.add(
+                {
+                    "record": "run",
+                    "dataset": dataset,
+                    "method": "A",
+                    "generator_parameters": {"size": size},
+                    "parameters": {"w": 0},
+                    "repetition": repetition,
+                    "status": "ok",
+                    "labels": encode_labels(found[wrong]),
+                }
+            )
+    scores = sweep(store, "ari", "size")
+    assert scores.values == [1, 2]
+    assert scores.columns == ("A, w=0",)
+    low = 100 * METRICS["ari"](truth, found[1])
+    mean, spread = (100 + low) / 2, np.std([100, low], ddof=1)
+    np.testing.assert_allclose(scores.mean[:, 0], [100, (100 + mean) / 2])
+    np.testing.assert_allclose(scores.error[:, 0], [0, spread / np.sqrt(2) / 2])
+    one = sweep(store, "ari", "size", dataset="e")
+    np.testing.assert_allclose(one.mean[:, 0], [100, mean])
+    with pytest.raises(ValueError, match="does not vary 'tau'"):
+        sweep(store, "ari", "tau")
+
+
 def test_friedman_is_scipys_and_nemenyi_is_the_textbooks() -> None:
     scores = np.random.default_rng(3).normal(size=(10, 4))
     test = rank_test(_table(np.round(100 * scores, 2).tolist()))
@@ -182,11 +219,23 @@ def _store() -> Store:
                     "status": "OM" if method == "e" else "ok",
                     "message": "too <large>",
                     "labels": encode_labels(labels),
-                    "generation": {"seconds": 1.0},
-                    "consensus": {"seconds": 0.5},
+                    "generation": {"seconds": 1.0, "cpu_seconds": 0.9},
+                    "consensus": {"seconds": 0.5, "cpu_seconds": 0.4},
                 }
             )
     return store
+
+
+def test_the_papers_own_table_agrees_with_itself_in_the_summary() -> None:
+    rows = dict(_summary_section(published_table("nmi_max")).rows)
+    for cells in rows.values():
+        texts = [cell.text for cell in cells]
+        assert texts[::2] == texts[1::2]
+    assert [cell.text for cell in rows["MDEC-HC"]][::2] == ["64.79", "2.00", "26"]
+    assert rows["SPCE"][0].text == "-"
+    assert _test_sentence(published_table("nmi_max")).endswith(
+        "Not told apart from the best, MDEC-HC: MDEC-BG, MDEC-SC."
+    )
 
 
 def test_cells_show_spread_count_status_and_the_published_value() -> None:

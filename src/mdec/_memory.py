@@ -7,6 +7,11 @@ from pathlib import Path
 
 def available_memory() -> int | None:
     """Return the bytes that can be taken without swapping, or None if unknown."""
+    known = [n for n in (_free_on_machine(), _left_to_process()) if n is not None]
+    return min(known, default=None)
+
+
+def _free_on_machine() -> int | None:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             name, value = line.split(":")
@@ -15,6 +20,24 @@ def available_memory() -> int | None:
     except OSError:  # not Linux
         return None
     return None
+
+
+def _left_to_process() -> int | None:
+    """Return what limits on this process, as of ulimit -v and -d, leave."""
+    try:
+        import resource
+
+        pages = [int(word) for word in Path("/proc/self/statm").read_text().split()]
+    except (ImportError, OSError):  # not Linux
+        return None
+    used = {resource.RLIMIT_AS: pages[0], resource.RLIMIT_DATA: pages[5]}
+    limits = {kind: resource.getrlimit(kind)[0] for kind in used}
+    left = [
+        max(0, limit - used[kind] * resource.getpagesize())
+        for kind, limit in limits.items()
+        if limit != resource.RLIM_INFINITY
+    ]
+    return min(left, default=None)
 
 
 def require_memory(n_bytes: int, purpose: str, cure: str) -> None:

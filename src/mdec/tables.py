@@ -19,6 +19,9 @@ MAX_FEATURES = 1_000_000
 
 TRANSFORMS = ("none", "log", "standardise")
 
+TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
+ENDINGS = (*TEXT_ENDINGS, *READERS)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -83,7 +86,7 @@ def read_table(
     if not source.is_file():
         raise ValueError(f"{str(source)!r} is not a file; check its name.")
     ending = source.suffix.lower()
-    if ending in (".csv", ".tsv", ".tab", ".txt"):
+    if ending in TEXT_ENDINGS:
         raw = read_text(
             source,
             transpose=transpose,
@@ -98,8 +101,7 @@ def read_table(
             raw = _transposed(raw)
     else:
         raise ValueError(
-            f"{source.name!r} has no ending that mdec reads; use .csv, .tsv, .txt, "
-            f"{', '.join(READERS)}."
+            f"{source.name!r} has no ending that mdec reads; use {', '.join(ENDINGS)}."
         )
     return _checked(raw, source.name)
 

@@ -11,6 +11,7 @@ from mdec._compiled._dense import (
     products_to_distances,
     upper_triangle,
 )
+from mdec._compiled._elkan import elkan, greedy_start
 from mdec._compiled._kmeans import kmeans_plus_plus, lloyd
 from mdec._compiled._landmarks import (
     embed_rows,
@@ -39,9 +40,11 @@ __all__ = [
     "condensed_products",
     "count_overlaps",
     "csr_chebyshev",
+    "elkan",
     "embed_rows",
     "factored_linkage",
     "finish_scan",
+    "greedy_start",
     "group_sums",
     "keep_largest",
     "kmeans_plus_plus",

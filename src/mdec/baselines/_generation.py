@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.cluster import KMeans
 from sklearn.utils import check_array
 
 from mdec._parallel import map_ordered, single_threaded_blas
@@ -228,25 +227,21 @@ def kmeans_once(
 ) -> NDArray[np.int32]:
     """Return the labels of one k-means run from one k-means++ start.
 
-    Each centre of the start is the best of several candidates, as scikit-learn has it.
-    The bounds of Elkan's variant save most distances in many dimensions; the labels
-    are those of the plain iteration.
+    Each centre of the start is the best of 2 + ln K candidates. Start and iteration are
+    those of scikit-learn, which draws the same numbers from the same seed, in loops
+    that need less time.
     """
+    from mdec import _compiled
+
     X = np.ascontiguousarray(X)
     n_clusters = min(n_clusters, _distinct(X, n_clusters))
     if n_clusters < 2:
         return np.zeros(len(X), dtype=np.int32)
-    # OpenMP keeps its number of threads per thread, so the cap is set here again.
-    with single_threaded_blas():
-        model = KMeans(
-            n_clusters,
-            n_init=1,
-            max_iter=MAX_ITER,
-            tol=0.0,
-            algorithm="elkan",
-            random_state=int(rng.integers(2**31 - 1)),
-        ).fit(X)
-    labels: NDArray[np.int32] = model.labels_
+    draw = np.random.RandomState(int(rng.integers(2**31 - 1)))
+    first = draw.choice(len(X), p=np.full(len(X), 1.0 / len(X)))
+    uniforms = draw.uniform(size=(n_clusters - 1, 2 + int(np.log(n_clusters))))
+    start = _compiled.greedy_start(X, first, uniforms)
+    labels: NDArray[np.int32] = _compiled.elkan(X, X[start], MAX_ITER)
     return labels
 
 

@@ -201,12 +201,25 @@ def smallest_eigenvectors(S: Array, n_vectors: int) -> tuple[Array, Array]:
     vectors : ndarray of shape (n_samples, n_vectors)
         Eigenvectors of all but the last.
     """
+    try:
+        values, vectors = _eigh(S, n_vectors, "evr")
+    except linalg.LinAlgError:
+        # The fastest driver of LAPACK gives up on some graphs of equal eigenvalues.
+        values, vectors = _eigh(S, n_vectors, "evx")
+    return values, vectors[:, :n_vectors]
+
+
+def _eigh(S: Array, last: int, driver: str) -> tuple[Array, Array]:
     laplacian = -S
     laplacian[np.diag_indices(len(S))] += S.sum(axis=1)
     values, vectors = linalg.eigh(
-        laplacian, subset_by_index=[0, n_vectors], overwrite_a=True, check_finite=False
+        laplacian,
+        subset_by_index=[0, last],
+        overwrite_a=True,
+        check_finite=False,
+        driver=driver,
     )
-    return values, vectors[:, :n_vectors]
+    return values, vectors
 
 
 def _agreement(ensemble: Ensemble, weights: Array) -> Array:

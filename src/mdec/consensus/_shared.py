@@ -48,11 +48,12 @@ def trivial_partition(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int32] 
 
 
 def warn_of_fewer(n_found: int, n_clusters: int, stacklevel: int = 3) -> None:
-    """Warn if the ensemble tells fewer groups apart than clusters were asked for."""
+    """Warn if there are fewer clusters than were asked for."""
     if n_found < n_clusters:
         warnings.warn(
-            f"the ensemble tells only {n_found} groups of samples apart, so "
-            f"{n_found} clusters are returned instead of {n_clusters}.",
+            f"{n_found} clusters are returned instead of {n_clusters}: the base "
+            "clusterings keep no more groups of samples apart, or some clusters of the "
+            "consensus are empty.",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

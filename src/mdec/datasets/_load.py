@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._optional import import_optional
 from mdec.datasets._fetch import fetch_dataset
-from mdec.datasets._formats import FORMATS, Parsed, mat
+from mdec.datasets._formats import FORMATS, Parsed
 from mdec.datasets._registry import DatasetInfo, dataset_info
-
-# Columns that hold the classes when the user names none.
-_TARGET_NAMES = ("target", "label", "labels", "class", "y")
+from mdec.tables import ENDINGS, read_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +26,7 @@ class Dataset:
     name : str
         Id in the registry, or the name of the file.
     data : ndarray of shape (n_samples, n_features)
-        uint8 or float32 for registered datasets, as it comes for files.
+        uint8 or float32 for registered datasets, float32 or float64 for files.
     target : ndarray of shape (n_samples,) or None
         Classes numbered from 0 in the order of first samples.
     target_names : tuple of str
@@ -58,11 +55,10 @@ def load_dataset(
     Parameters
     ----------
     name : str or path-like
-        Id or name, see `list_datasets`; or a path that ends in .csv, .tsv, .parquet,
-        .npz, .mat or .h5ad.
+        Id or name, see `list_datasets`; or the path of a file that `read_table` reads.
     target : str, default=None
         Column, array or observation that holds the classes of a file; None looks for
-        "target", "label", "labels", "class" or "y".
+        the usual names in .npz and .mat files and finds none in others.
     folder : path-like, default=None
         Folder of raw files, see `data_dir`.
     download : bool, default=True
@@ -82,7 +78,7 @@ def load_dataset(
     ((178, 13), ('class_0', 'class_1', 'class_2'))
     """
     path = Path(name)
-    if path.suffix.lower() in READERS:
+    if path.suffix.lower() in ENDINGS:
         return _load_file(path, target)
     info = dataset_info(os.fspath(name))
     if info.format in _BUILT_IN:
@@ -110,97 +106,10 @@ def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.int32], tuple[str, ...]]
 
 
 def _load_file(path: Path, target: str | None) -> Dataset:
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}; check the path.")
-    data, labels = READERS[path.suffix.lower()](path, target)
-    if data.ndim != 2 or not np.issubdtype(data.dtype, np.number):
-        raise ValueError(
-            f"{path.name} must hold a table of numbers, one sample a row; leave out or "
-            "encode the other columns."
-        )
-    if labels is None:
-        return Dataset(path.stem, data, None, ())
-    return Dataset(path.stem, data, *_numbered(labels))
-
-
-Read = tuple[NDArray[Any], NDArray[Any] | None]
-
-
-def _read_frame(frame: Any, target: str | None, path: Path) -> Read:
-    column = _choose(list(frame.columns), target, path)
-    if column is None:
-        return frame.to_numpy(), None
-    return frame.drop(columns=column).to_numpy(), frame[column].to_numpy()
-
-
-def _choose(names: list[str], target: str | None, path: Path) -> str | None:
-    if target is not None:
-        if target not in names:
-            raise ValueError(
-                f"{path.name} has no {target!r}; it has {', '.join(names[:20])}."
-            )
-        return target
-    return next((name for name in _TARGET_NAMES if name in names), None)
-
-
-def _read_csv(path: Path, target: str | None) -> Read:
-    pandas = import_optional("pandas", needed_for="CSV files", install="mdec[data]")
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    return _read_frame(pandas.read_csv(path, sep=separator), target, path)
-
-
-def _read_parquet(path: Path, target: str | None) -> Read:
-    pandas = import_optional("pandas", needed_for="Parquet files", install="mdec[data]")
-    import_optional("pyarrow", needed_for="Parquet files", install="mdec[data]")
-    return _read_frame(pandas.read_parquet(path), target, path)
-
-
-def _read_npz(path: Path, target: str | None) -> Read:
-    with np.load(path, allow_pickle=False) as archive:
-        names = list(archive.files)
-        column = _choose(names, target, path)
-        data = next((name for name in ("X", "data") if name in names), None)
-        if data is None:
-            raise ValueError(
-                f"{path.name} holds {', '.join(names)}; name the data X or data."
-            )
-        return archive[data], None if column is None else archive[column].ravel()
-
-
-def _read_mat(path: Path, target: str | None) -> Read:
-    if target is None:
-        return mat([path])
-    from scipy.io import loadmat
-
-    content = loadmat(path)
-    _choose(list(content), target, path)
-    found = next(
-        (content[name] for name in ("fea", "X", "data") if name in content), None
-    )
-    if found is None:
-        raise ValueError(f"{path.name} has no array fea, X or data; rename the array.")
-    return np.asarray(found), content[target].ravel()
-
-
-def _read_h5ad(path: Path, target: str | None) -> Read:
-    anndata = import_optional(
-        "anndata", needed_for=".h5ad files", install="mdec[anndata]"
-    )
-    content = anndata.read_h5ad(path)
-    data = content.X.toarray() if hasattr(content.X, "toarray") else content.X
-    column = _choose(list(content.obs.columns), target, path)
-    labels = None if column is None else content.obs[column].astype(str).to_numpy()
-    return np.asarray(data), labels
-
-
-READERS: dict[str, Callable[[Path, str | None], Read]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
-    ".parquet": _read_parquet,
-    ".npz": _read_npz,
-    ".mat": _read_mat,
-    ".h5ad": _read_h5ad,
-}
+    table = read_table(path, label_column=target)
+    if table.labels is None:
+        return Dataset(path.stem, table.values, None, ())
+    return Dataset(path.stem, table.values, *_numbered(table.labels))
 
 
 def _load_sklearn(info: DatasetInfo) -> Parsed:

@@ -56,7 +56,7 @@ class Worker:
             return self._process
         options = {
             "memory_gb": self._study.limits.get("memory_gb"),
-            "warm_up": any(m.generator == "mdec" for m in self._study.methods.values()),
+            "warm_up": [m.generator or "" for m in self._study.methods.values()],
         }
         command = "from mdec.experiments.worker import serve; serve()"
         folders = [self._study.folder, os.environ.get("PYTHONPATH", "")]

@@ -257,22 +257,31 @@ def _limit_memory(n_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (used + n_bytes, used + n_bytes))
 
 
-def _warm_up() -> None:
+def _warm_up(generators: list[str]) -> None:
     """Load the compiled loops, which belongs to no run's time."""
-    from mdec.estimator import MDEC
+    X = np.random.default_rng(0).normal(size=(1200, 8))
+    if "mdec" in generators:
+        from mdec.estimator import MDEC
 
-    X = np.random.default_rng(0).normal(size=(400, 8))
-    for dtype in (np.float32, np.float64):
-        model = MDEC(3, ensemble_size=3, random_state=0).fit(X.astype(dtype))
-        for consensus in ("spectral", "bipartite"):
-            model.recluster(consensus=consensus)
+        for dtype in (np.float32, np.float64):
+            model = MDEC(3, ensemble_size=3, random_state=0)
+            model.fit(X[:400].astype(dtype))
+            for consensus in ("spectral", "bipartite"):
+                model.recluster(consensus=consensus)
+    if not {"kmeans", "stratified"}.isdisjoint(generators):
+        from mdec.baselines import BASELINES, generate_kmeans_ensemble
+
+        for data in (X, X[:60]):  # large data are clustered in float32
+            ensemble = generate_kmeans_ensemble(data, ensemble_size=5, random_state=0)
+        for name in ("KCC", "PTGP", "SEC", "LWGP", "SPCE"):
+            BASELINES[name](ensemble, 2, random_state=0)
 
 
 def serve() -> None:
     """Serve groups from standard input until it closes.
 
-    The first argument of the process is JSON: ``warm_up`` loads the compiled loops
-    first, ``memory_gb`` limits the memory.
+    The first argument of the process is JSON: ``warm_up`` names the generators whose
+    compiled loops are loaded first, ``memory_gb`` limits the memory.
     """
     options = json.loads(sys.argv[1])
     # Methods may print; only records go to the reader.
@@ -291,8 +300,7 @@ def serve() -> None:
         output.flush()
 
     threading.Thread(target=listen, daemon=True).start()
-    if options["warm_up"]:
-        _warm_up()
+    _warm_up(options["warm_up"])
     if options["memory_gb"] and sys.platform == "linux":
         _limit_memory(int(options["memory_gb"] * 1e9))
     emit({"stage": "ready"})

@@ -11,10 +11,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mdec._files import write_atomically
 from mdec._optional import import_optional
 from mdec.experiments.published import compare, published_table
-from mdec.experiments.ranking import average_rank, average_score, rank_test, top_counts
+from mdec.experiments.ranking import (
+    RankTest,
+    average_rank,
+    average_score,
+    rank_test,
+    top_counts,
+)
 from mdec.experiments.records import OK, Store
 from mdec.experiments.summary import (
     METRIC_TITLES,
@@ -24,11 +32,12 @@ from mdec.experiments.summary import (
     score_table,
     swept_parameters,
 )
+from mdec.experiments.sweep import sweep
 from mdec.report import figures as drawn
 from mdec.report.rank_diagram import CriticalDifferenceDisplay
-from mdec.report.tables import RENDERERS, Rows, caption, plain_rows, score_rows
+from mdec.report.tables import RENDERERS, Cell, Rows, caption, plain_rows, score_rows
 
-_PUBLISHED = ("nmi_max", "ari", "seconds")
+_PUBLISHED = ("nmi_max", "ari", "seconds", "cpu_seconds")
 
 
 @dataclass
@@ -138,8 +147,11 @@ def _sections(
         if with_figures:
             section.figures = list(_figures(store, table, asked))
         yield section
+        if beside and metric in _PUBLISHED and not swept_parameters(store.study):
+            yield _summary_section(table)
     if asked.get("times"):
-        yield _score_section(store, score_table(store, "seconds"), beside)
+        # Those of the wall clock tell how busy the machine was.
+        yield _score_section(store, score_table(store, "cpu_seconds"), beside)
     lost = failures(store)
     if lost:
         headers = ["dataset", "method", "status", "runs", "reason"]
@@ -152,15 +164,9 @@ def _sections(
 
 def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
     title = METRIC_TITLES[table.metric]
-    if swept_parameters(store.study):
-        return Section(
-            table.metric,
-            title,
-            f"Means over {len(table.datasets)} datasets, of "
-            f"{int(table.counts.sum())} runs.",
-            ["method", "average score", "average rank", "top three"],
-            _average_rows(table),
-        )
+    swept = swept_parameters(store.study)
+    if swept:
+        return _sweep_section(store, table, swept[0])
     known = beside and table.metric in _PUBLISHED
     published = published_table(table.metric) if known else None
     text = caption(table)
@@ -173,10 +179,55 @@ def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
     return Section(table.metric, title, text, headers, rows)
 
 
-def _average_rows(table: ScoreTable) -> Rows:
-    means, positions, top = average_score(table), average_rank(table), top_counts(table)
-    rows = zip(table.methods, means, positions, top, strict=True)
-    return plain_rows([[m, f"{s:.2f}", f"{r:.2f}", int(t)] for m, s, r, t in rows])
+def _summary_section(table: ScoreTable) -> Section:
+    """Return the summary rows beside those of the paper on the same datasets."""
+    paper = published_table(table.metric, table.datasets, table.methods)
+    columns = []
+    for summary, form in (
+        (average_score, ".2f"),
+        (average_rank, ".2f"),
+        (top_counts, "d"),
+    ):
+        for each in (table, paper):
+            columns.append([format(value, form) for value in summary(each)])
+    headers = ["method", "average score", "paper", "average rank", "paper"]
+    rows = zip(table.methods, *columns, strict=True)
+    return Section(
+        f"{table.metric}_summary",
+        f"{METRIC_TITLES[table.metric].split(' (')[0]}: summary beside the paper's",
+        f"Both from the same {len(table.datasets)} datasets and methods.",
+        [*headers, "among the first three", "paper"],
+        plain_rows([["-" if v == "nan" else v for v in row] for row in rows]),
+    )
+
+
+def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
+    scores = sweep(store, table.metric, x)
+    best = np.nan_to_num(scores.mean, nan=-np.inf).argmax(axis=0)
+    rows = [
+        (
+            str(value),
+            [
+                Cell("-")
+                if np.isnan(mean)
+                else Cell(
+                    f"{mean:.2f}",
+                    "" if np.isnan(error) else f"{error:.2f}",
+                    place=int(best[j] == i),
+                )
+                for j, (mean, error) in enumerate(
+                    zip(scores.mean[i], scores.error[i], strict=True)
+                )
+            ],
+        )
+        for i, value in enumerate(scores.values)
+    ]
+    text = (
+        f"Means over {len(table.datasets)} datasets of {int(table.counts.sum())} runs, "
+        "± the standard error over runs; the best of each column is marked."
+    )
+    title = METRIC_TITLES[table.metric]
+    return Section(table.metric, title, text, [x, *scores.columns], rows)
 
 
 def _test_sentence(table: ScoreTable) -> str:
@@ -186,8 +237,20 @@ def _test_sentence(table: ScoreTable) -> str:
     return (
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
         f"{test.p_value:.2g}; Nemenyi's critical difference at {test.alpha:g} is "
-        f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets."
+        f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
+        f"Not told apart from the best, {_leaders(table, test)}."
     )
+
+
+def _leaders(table: ScoreTable, test: RankTest) -> str:
+    best = int(test.mean_ranks.argmin())
+    behind = test.mean_ranks - test.mean_ranks[best]
+    near = [
+        table.methods[j]
+        for j in np.argsort(test.mean_ranks, kind="stable")
+        if j != best and behind[j] <= test.critical_difference
+    ]
+    return f"{table.methods[best]}: {', '.join(near) or 'none'}"
 
 
 def _comparison_sentence(table: ScoreTable) -> str:
@@ -214,11 +277,13 @@ def _figures(
             display.plot().figure,
         )
     if "curves" in asked:
-        options = {**asked["curves"]}
-        curves = drawn.CurvesDisplay.from_store(store, metric, **options)
+        options = asked["curves"]
+        scores = sweep(store, metric, options["x"])
+        curves = drawn.CurvesDisplay(scores, options["label"])
         yield Figure(
             f"{metric}_curves",
-            f"{title} against {options['label']}, mean over datasets.",
+            f"{title} against {options['label']}, mean over datasets; bands are "
+            "standard errors over runs.",
             drawn.curves_figure(curves, split=options.get("split")),
         )
         yield Figure(
@@ -227,8 +292,12 @@ def _figures(
             drawn.grid_figure(store, metric, options),
         )
     if "bars" in asked:
-        bars = drawn.BarsDisplay.from_store(store, metric, **asked["bars"])
-        text = f"{title} by {asked['bars']['label']}, mean over datasets."
+        scores = sweep(store, metric, asked["bars"]["x"])
+        bars = drawn.BarsDisplay(scores, asked["bars"]["label"])
+        text = (
+            f"{title} by {bars.label}, mean over datasets; whiskers are standard "
+            "errors over runs."
+        )
         yield Figure(f"{metric}_bars", text, bars.plot().figure)
 
 

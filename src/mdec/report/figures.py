@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._optional import import_optional
-from mdec.experiments.ranking import average_score
-from mdec.experiments.records import Record, Store
+from mdec.experiments.records import Store
 from mdec.experiments.summary import METRIC_TITLES, score_table
+from mdec.experiments.sweep import Sweep, sweep
 
 Array = NDArray[np.floating]
 
@@ -49,9 +49,9 @@ def _style(method: str, index: int) -> dict[str, Any]:
     if base in MDEC_COLORS:
         return {
             "color": MDEC_COLORS[base],
-            "lw": 2.2,
+            "lw": 1.8,
             "marker": "o",
-            "ms": 4,
+            "ms": 3.5,
             "zorder": 3,
         }
     return {
@@ -86,97 +86,54 @@ class CurvesDisplay:
 
     Attributes
     ----------
-    metric, label : str
-        What the axes show.
-    x : ndarray of shape (n_values,)
-        Values of the parameter.
-    curves : dict
-        Name to scores of shape (n_values,).
+    sweep : Sweep
+        The scores; bands show their standard errors.
+    label : str
+        What to call the parameter.
     """
 
-    metric: str
+    sweep: Sweep
     label: str
-    x: Array
-    curves: dict[str, Array]
-
-    @classmethod
-    def from_store(
-        cls,
-        store: Store,
-        metric: str,
-        *,
-        x: str,
-        label: str,
-        split: str | None = None,
-        dataset: str | None = None,
-    ) -> CurvesDisplay:
-        """Make the curves from records.
-
-        Parameters
-        ----------
-        store : Store
-            From `read_records`.
-        metric : str
-            The score.
-        x, label : str
-            The swept parameter and what to call it.
-        split : str, default=None
-            A second parameter, each of whose values gives a curve of its own.
-        dataset : str, default=None
-            One dataset; None for the mean over all.
-
-        Returns
-        -------
-        CurvesDisplay
-            The curves.
-        """
-        values = _swept(store, x)
-        curves: dict[str, Array] = {}
-        for place, value in enumerate(values):
-            chosen = score_table(store, metric, _having(x, value, dataset))
-            for name, score in zip(chosen.methods, average_score(chosen), strict=True):
-                key = _curve_name(name, split)
-                curve = curves.setdefault(key, np.full(len(values), np.nan))
-                curve[place] = score
-        return cls(metric, label, np.array(values, dtype=float), curves)
 
     def plot(self, ax: Any = None, *, methods: Sequence[str] = ()) -> Any:
         """Draw the curves, of some methods or of all; return the axes."""
         ax = new_axes(ax)
         seen: set[str] = set()
-        for index, (name, scores) in enumerate(self.curves.items()):
+        for index, name in enumerate(self.sweep.columns):
             method = name.split(",")[0]
             style = _style(name, index)
             if method in seen:  # a further value of the parameter that splits
-                style |= {"ls": "--", "marker": "s", "alpha": 0.75}
+                style |= {"ls": (0, (3, 1.5)), "marker": "s", "mfc": "white"}
             seen.add(method)
-            if not methods or method in methods:
-                ax.plot(self.x, scores, label=name, **style)
-        ax.set(xlabel=self.label, ylabel=short_title(self.metric))
+            if methods and method not in methods:
+                continue
+            mean, error = self.sweep.mean[:, index], self.sweep.error[:, index]
+            ax.plot(self.sweep.values, mean, label=_spoken(name), **style)
+            if method in MDEC_COLORS:
+                ax.fill_between(
+                    self.sweep.values,
+                    mean - error,
+                    mean + error,
+                    color=style["color"],
+                    alpha=0.13,
+                    lw=0,
+                )
+        ax.set(xlabel=self.label, ylabel=short_title(self.sweep.metric))
         _plain(ax)
         return ax
 
 
-def _swept(store: Store, name: str) -> list[Any]:
-    grid = store.study.get("parameters", {})
-    for part in ("generator", "method"):
-        if name in grid.get(part, {}):
-            return list(grid[part][name])
-    raise ValueError(f"the study does not vary {name!r}; name a swept parameter.")
+def _spoken(column: str) -> str:
+    """Return the name of a column with the values of its parameters alone."""
+    return ", ".join(part.split("=")[-1] for part in column.split(", "))
 
 
-def _having(name: str, value: Any, dataset: str | None) -> Any:
-    def chosen(record: Record) -> bool:
-        given = {**record["generator_parameters"], **record["parameters"]}
-        return given.get(name, value) == value and dataset in (None, record["dataset"])
-
-    return chosen
-
-
-def _curve_name(column: str, split: str | None) -> str:
-    method, *parts = column.split(", ")
-    kept = [part for part in parts if split and part.startswith(f"{split}=")]
-    return ", ".join([method, *kept])
+def _at_least(ax: Any, span: float) -> None:
+    """Widen the axis of scores, so that rounding does not look like a trend."""
+    low, high = ax.get_ylim()
+    if high - low < span:
+        middle = (low + high) / 2
+        ax.set_ylim(middle - span / 2, middle + span / 2)
 
 
 def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
@@ -188,41 +145,56 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
         place = "outside right center"
         figure.legend(*handles, loc=place, frameon=False, fontsize=8)
         return figure
-    methods = list(dict.fromkeys(name.split(",")[0] for name in display.curves))
+    methods = list(dict.fromkeys(name.split(",")[0] for name in display.sweep.columns))
     figure = new_figure(3.0 * len(methods) + 0.4, 3.2)
     panels = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
     for ax, method in zip(panels, methods, strict=True):
         display.plot(ax, methods=[method])
         ax.set_title(method, fontsize=10)
         lines, names = ax.get_legend_handles_labels()
-        values = [name.split("=")[-1] for name in names]
-        ax.legend(lines, values, title=split, frameon=False, fontsize=8)
+        values = [name.split(", ")[-1] for name in names]
+        ax.legend(
+            lines,
+            values,
+            title=split,
+            title_fontsize=8,
+            frameon=False,
+            fontsize=8,
+            ncols=len(values),
+            loc="upper center",
+        )
         ax.label_outer()
+    low, high = panels[0].get_ylim()
+    panels[0].set_ylim(low, high + 0.25 * (high - low))  # room for the legends
     return figure
 
 
 def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
     """Return small panels of curves, one for each dataset."""
     datasets = score_table(store, metric).datasets
-    n_columns = min(6, len(datasets))
+    n_columns = min(4, len(datasets))
     n_rows = -(-len(datasets) // n_columns)
-    figure = new_figure(2.0 * n_columns, 1.7 * n_rows + 0.6)
+    figure = new_figure(2.3 * n_columns, 1.8 * n_rows + 0.7)
     ax = None
     for index, dataset in enumerate(datasets):
-        display = CurvesDisplay.from_store(store, metric, dataset=dataset, **options)
+        scores = sweep(store, metric, options["x"], dataset)
+        display = CurvesDisplay(scores, options["label"])
         ax = display.plot(figure.add_subplot(n_rows, n_columns, index + 1))
         ax.set(xlabel="", ylabel="")
-        ax.set_title(dataset, fontsize=8, pad=3)
-        ax.tick_params(labelsize=6)
+        _at_least(ax, 4.0)
+        ax.set_title(dataset, fontsize=9, pad=3)
+        ax.tick_params(labelsize=7)
     if ax is not None:
-        figure.supxlabel(options["label"], fontsize=9)
-        figure.supylabel(short_title(metric), fontsize=9)
+        lines, names = ax.get_legend_handles_labels()
+        figure.supxlabel(options["label"], fontsize=10)
+        figure.supylabel(short_title(metric), fontsize=10)
         figure.legend(
-            *ax.get_legend_handles_labels(),
+            lines,
+            names,
             loc="outside upper center",
-            ncols=max(1, int(n_columns * 2.0 // 2.4)),
+            ncols=min(6, -(-len(names) // 2)) if len(names) > 3 else len(names),
             frameon=False,
-            fontsize=7,
+            fontsize=8,
         )
     return figure
 
@@ -233,70 +205,34 @@ class BarsDisplay:
 
     Attributes
     ----------
-    metric, label : str
-        What the axes show.
-    values : list of str
-        Values of the parameter.
-    bars : dict
-        Method to scores of shape (n_values,).
+    sweep : Sweep
+        The scores; whiskers show their standard errors.
+    label : str
+        What to call the parameter.
     """
 
-    metric: str
+    sweep: Sweep
     label: str
-    values: list[str]
-    bars: dict[str, Array]
-
-    @classmethod
-    def from_store(
-        cls, store: Store, metric: str, *, x: str, label: str
-    ) -> BarsDisplay:
-        """Make the bars from records.
-
-        Parameters
-        ----------
-        store : Store
-            From `read_records`.
-        metric : str
-            The score.
-        x, label : str
-            The swept parameter and what to call it.
-
-        Returns
-        -------
-        BarsDisplay
-            The bars.
-        """
-        made = {
-            value: score_table(store, metric, _having(x, value, None))
-            for value in _swept(store, x)
-        }
-        bars: dict[str, list[float]] = {}
-        for table in made.values():
-            for name, score in zip(table.methods, average_score(table), strict=True):
-                bars.setdefault(name.split(",")[0], []).append(float(score))
-        arrays = {name: np.array(scores) for name, scores in bars.items()}
-        return cls(metric, label, [str(value) for value in made], arrays)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a group of bars for each method; return the axes."""
-        ax = new_axes(ax, 6.4, 3.6)
-        width = 0.8 / len(self.values)
+        ax = new_axes(ax, 7.2, 3.6)
+        n_values, n_methods = self.sweep.mean.shape
+        width = 0.84 / n_values
         shades = ("#c0392b", "#6c7a89", "#a3adb5", "#cfd5d9", "#8c6d31", "#3f8f8f")
-        for index, value in enumerate(self.values):
-            scores = [bars[index] for bars in self.bars.values()]
-            places = (
-                np.arange(len(scores)) + (index - (len(self.values) - 1) / 2) * width
-            )
+        for index, value in enumerate(self.sweep.values):
             drawn = ax.bar(
-                places,
-                scores,
+                np.arange(n_methods) + (index - (n_values - 1) / 2) * width,
+                self.sweep.mean[index],
                 0.92 * width,
+                yerr=self.sweep.error[index],
+                error_kw={"lw": 0.8, "ecolor": "#333333"},
                 color=shades[index % 6],
-                label=value.replace("_", " "),
+                label=str(value).replace("_", " "),
             )
             ax.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
-        ax.set_xticks(np.arange(len(self.bars)), list(self.bars))
-        ax.set(ylabel=short_title(self.metric))
+        ax.set_xticks(np.arange(n_methods), list(map(_spoken, self.sweep.columns)))
+        ax.set(ylabel=short_title(self.sweep.metric))
         _plain(ax)
         ax.legend(
             title=self.label,

@@ -81,9 +81,9 @@ class CriticalDifferenceDisplay:
         n_methods = len(self.methods)
         half = -(-n_methods // 2)
         groups = self.groups()
-        below = 0.5 * len(groups) + 0.6
+        below = 0.4 * len(groups) + 0.7
         depth = below + 0.7 * half
-        ax = new_axes(ax, 7.2, 0.55 * depth + 1.1)
+        ax = new_axes(ax, 7.2, 0.36 * depth + 0.9)
         low, high = 1, n_methods
         ax.hlines(0, low, high, color="black", lw=1.2)
         for tick in range(low, high + 1):
@@ -107,12 +107,14 @@ class CriticalDifferenceDisplay:
                 fontsize=9,
             )
         for index, (first, last) in enumerate(groups):
-            level = -(0.4 + 0.5 * index)
+            level = -(0.45 + 0.4 * index)
             start, end = self.mean_ranks[first] - 0.06, self.mean_ranks[last] + 0.06
             ax.hlines(level, start, end, color="#333333", lw=4, capstyle="round")
         self._draw_scale(ax, low)
-        margin = 0.28 * (high - low) + 0.6
-        ax.set(xlim=(low - margin, high + margin), ylim=(-depth - 0.1, 2.1))
+        # Room for the names, which the axes do not know of.
+        longest = max(len(method) for method in self.methods)
+        margin = (0.05 + 0.018 * longest) * (high - low) + 0.6
+        ax.set(xlim=(low - margin, high + margin), ylim=(-depth + 0.3, 2.4))
         ax.axis("off")
         return ax
 

@@ -67,13 +67,13 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
                 continue
             notes = []
             if table.counts[i, j] != usual:
-                notes.append(f"{table.counts[i, j]} runs")
+                notes.append(_runs(int(table.counts[i, j])))
             notes += _beside(table, published, dataset, method)
             place = int(places[i, j])
             cells.append(
                 Cell(
                     f"{table.mean[i, j]:.2f}",
-                    f"{table.std[i, j]:.2f}",
+                    f"{table.std[i, j]:.2f}" if table.counts[i, j] > 1 else "",
                     ", ".join(notes),
                     place if place <= N_MARKED and len(table.methods) > N_MARKED else 0,
                 )
@@ -115,11 +115,14 @@ def _summary_rows(table: ScoreTable) -> Rows:
 def caption(table: ScoreTable) -> str:
     """Return one sentence that says what the numbers are."""
     unit = "Seconds" if table.lower_is_better else "Percent"
-    runs = _usual_count(table)
     return (
-        f"{unit}, mean ± standard deviation of {runs} run{'s' if runs != 1 else ''} "
-        "unless a cell says otherwise."
+        f"{unit}, mean ± standard deviation of {_runs(_usual_count(table))} unless a "
+        "cell says otherwise."
     )
+
+
+def _runs(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"
 
 
 def plain_rows(rows: Sequence[Sequence[object]]) -> Rows:

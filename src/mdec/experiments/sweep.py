@@ -1,0 +1,116 @@
+"""Mean scores against a parameter that a study varies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec.experiments.ranking import average_score
+from mdec.experiments.records import Record, Store
+from mdec.experiments.summary import ScoreTable, score_table
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Mean scores over datasets for each value of a parameter.
+
+    Attributes
+    ----------
+    metric : str
+        The score.
+    values : list
+        Values of the parameter.
+    columns : tuple of str
+        Methods, with any other parameters that vary.
+    mean, error : ndarray of shape (n_values, n_columns)
+        Mean over datasets, and its standard error from the spread of the runs; NaN
+        where a dataset lacks a score, or a second run.
+    """
+
+    metric: str
+    values: list[Any]
+    columns: tuple[str, ...]
+    mean: Array
+    error: Array
+
+
+def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Sweep:
+    r"""Return mean scores against a swept parameter.
+
+    Parameters
+    ----------
+    store : Store
+        From `read_records`.
+    metric : str
+        The score.
+    x : str
+        The parameter.
+    dataset : str, default=None
+        One dataset; None for the mean over all.
+
+    Returns
+    -------
+    Sweep
+        The scores.
+
+    Notes
+    -----
+    The mean over D datasets has the standard error
+    :math:`\frac 1 D \sqrt{\sum_d s_d^2 / n_d}` with :math:`s_d` the standard deviation
+    of the :math:`n_d` runs on dataset d. It says how far other seeds might move the
+    mean, and nothing about other datasets.
+    """
+    values = _swept(store, x)
+    means: dict[str, Array] = {}
+    errors: dict[str, Array] = {}
+    for place, value in enumerate(values):
+        table = score_table(store, metric, _having(x, value, dataset))
+        scores = zip(
+            table.methods, average_score(table), _standard_error(table), strict=True
+        )
+        for name, mean, error in scores:
+            column = _without(name, x)
+            means.setdefault(column, np.full(len(values), np.nan))[place] = mean
+            errors.setdefault(column, np.full(len(values), np.nan))[place] = error
+    return Sweep(
+        metric,
+        values,
+        tuple(means),
+        np.stack(list(means.values()), axis=1),
+        np.stack(list(errors.values()), axis=1),
+    )
+
+
+def _standard_error(table: ScoreTable) -> Array:
+    # One run has no spread to tell an error from.
+    counts = np.where(table.counts > 1, table.counts, np.nan)
+    errors: Array = np.sqrt((table.std**2 / counts).sum(axis=0)) / len(table.datasets)
+    return errors
+
+
+def _swept(store: Store, name: str) -> list[Any]:
+    grid = store.study.get("parameters", {})
+    for part in ("generator", "method"):
+        if name in grid.get(part, {}):
+            return list(grid[part][name])
+    raise ValueError(f"the study does not vary {name!r}; name a swept parameter.")
+
+
+def _having(name: str, value: Any, dataset: str | None) -> Callable[[Record], bool]:
+    def chosen(record: Record) -> bool:
+        given = {**record["generator_parameters"], **record["parameters"]}
+        return given.get(name, value) == value and dataset in (None, record["dataset"])
+
+    return chosen
+
+
+def _without(column: str, x: str) -> str:
+    """Return the name of a column less the parameter that has an axis of its own."""
+    parts = column.split(", ")
+    return ", ".join(part for part in parts if not part.startswith(f"{x}="))
