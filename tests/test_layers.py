@@ -23,6 +23,7 @@ LAYERS = [
     "mdec._compiled._sparse",
     "mdec._compiled._dense",
     "mdec._compiled._kmeans",
+    "mdec._compiled._triangle",
     "mdec._compiled._linkage",
     "mdec._compiled",
     "mdec.neighbors",

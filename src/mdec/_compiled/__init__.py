@@ -14,9 +14,9 @@ from mdec._compiled._dense import (
 from mdec._compiled._kmeans import kmeans_plus_plus, lloyd
 from mdec._compiled._linkage import (
     average_linkage,
-    condensed_products,
     count_overlaps,
     factored_linkage,
+    triangle_of_products,
 )
 from mdec._compiled._selection import (
     finish_scan,
@@ -25,10 +25,10 @@ from mdec._compiled._selection import (
     scan_tile,
 )
 from mdec._compiled._sparse import csr_chebyshev, mirror_pairs, pair_distances
+from mdec._compiled._triangle import triangle_entries
 
 __all__ = [
     "average_linkage",
-    "condensed_products",
     "count_overlaps",
     "csr_chebyshev",
     "factored_linkage",
@@ -43,5 +43,7 @@ __all__ = [
     "pair_distances",
     "products_to_distances",
     "scan_tile",
+    "triangle_entries",
+    "triangle_of_products",
     "upper_triangle",
 ]

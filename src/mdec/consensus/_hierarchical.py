@@ -111,14 +111,14 @@ def _linkage(
     n_rows = factor.shape[0]
     arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
     dtype = np.float64 if n_rows <= DOUBLE_PRECISION_SAMPLES else np.float32
-    n_pairs = n_rows * (n_rows - 1) // 2
-    if n_pairs * np.dtype(dtype).itemsize > triangle_budget():
+    n_entries = _compiled.triangle_entries(n_rows)
+    if n_entries * np.dtype(dtype).itemsize > triangle_budget():
         return _compiled.factored_linkage(*arrays, factor.data, factor.shape[1], sizes)
-    similarity = np.empty(n_pairs, dtype=dtype)
-    _compiled.condensed_products(
-        *arrays, factor.data.astype(dtype), factor.shape[1], similarity
+    triangle = np.empty(n_entries, dtype=dtype)
+    _compiled.triangle_of_products(
+        *arrays, factor.data.astype(dtype), factor.shape[1], triangle
     )
-    return _compiled.average_linkage(similarity, sizes)
+    return _compiled.average_linkage(triangle, sizes)
 
 
 def triangle_budget() -> float:
