@@ -24,11 +24,17 @@ from mdec._compiled._selection import (
     mean_of_smallest,
     scan_tile,
 )
-from mdec._compiled._sparse import csr_chebyshev, mirror_pairs, pair_distances
+from mdec._compiled._sparse import (
+    components,
+    csr_chebyshev,
+    mirror_pairs,
+    pair_distances,
+)
 from mdec._compiled._triangle import triangle_entries
 
 __all__ = [
     "average_linkage",
+    "components",
     "count_overlaps",
     "csr_chebyshev",
     "factored_linkage",
