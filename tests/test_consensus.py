@@ -93,7 +93,7 @@ def test_hierarchical_by_definition(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("n_samples", [40, 250])
+@pytest.mark.parametrize("n_samples", [40, 250, 601])
 def test_hierarchical_is_average_linkage(n_samples: int, seed: int) -> None:
     """Random weights of many members leave no two merges at one height."""
     ensemble = Ensemble.from_labels(random_labels(n_samples, 30, seed))
@@ -162,7 +162,7 @@ def test_hierarchical_takes_no_triangle_that_does_not_fit(
     ensemble = Ensemble.from_labels(EXAMPLE)
     expected = hierarchical(ensemble, 2)
     monkeypatch.setattr(_hierarchical, "available_memory", lambda: 10)
-    monkeypatch.setattr("mdec._compiled.condensed_products", None)
+    monkeypatch.setattr("mdec._compiled.triangle_of_products", None)
     np.testing.assert_array_equal(hierarchical(ensemble, 2), expected)
 
 

@@ -27,6 +27,7 @@ LAYERS = [
     "mdec._compiled._kmeans",
     "mdec._compiled._landmarks",
     "mdec._compiled._elkan",
+    "mdec._compiled._triangle",
     "mdec._compiled._linkage",
     "mdec._compiled",
     "mdec.neighbors",

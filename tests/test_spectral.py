@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import eigen
+from mdec import _compiled, eigen
 from mdec._parallel import single_threaded_blas
 from mdec.eigen import leading_eigenvectors
 from mdec.graphs import similarity_graph
@@ -270,3 +270,14 @@ def test_same_seed_same_labels() -> None:
     first = spectral_partition(W, 12, **streams(3))
     second = spectral_partition(W, 12, **streams(3))
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("n_edges", [0, 5, 40, 300])
+def test_components_are_scipys(n_edges: int) -> None:
+    ends = np.random.default_rng(n_edges).integers(0, 60, (2, n_edges))
+    upper = sparse.coo_array((np.ones(n_edges), tuple(ends)), shape=(60, 60))
+    graph = sparse.csr_array(upper + upper.T)
+    expected = connected_components(graph, directed=False)[1]
+    np.testing.assert_array_equal(
+        _compiled.components(graph.indptr, graph.indices), expected
+    )

@@ -170,7 +170,9 @@ def spectral_embedding(
     ndarray of shape (n_samples, n_vectors)
         Unit rows.
     """
-    _, component = connected_components(W, directed=False)
+    from mdec import _compiled
+
+    component = _compiled.components(W.indptr, W.indices)
     degrees = np.asarray(W.sum(axis=1)).ravel()
     affinity = normalized_affinity(W)
     if W.shape[0] <= DENSE_ORDER:

@@ -23,9 +23,10 @@ from mdec._compiled._landmarks import (
 )
 from mdec._compiled._linkage import (
     average_linkage,
-    condensed_products,
     count_overlaps,
     factored_linkage,
+    triangle_of_matrix,
+    triangle_of_products,
 )
 from mdec._compiled._selection import (
     finish_scan,
@@ -33,11 +34,17 @@ from mdec._compiled._selection import (
     mean_of_smallest,
     scan_tile,
 )
-from mdec._compiled._sparse import csr_chebyshev, mirror_pairs, pair_distances
+from mdec._compiled._sparse import (
+    components,
+    csr_chebyshev,
+    mirror_pairs,
+    pair_distances,
+)
+from mdec._compiled._triangle import triangle_entries
 
 __all__ = [
     "average_linkage",
-    "condensed_products",
+    "components",
     "count_overlaps",
     "csr_chebyshev",
     "elkan",
@@ -60,5 +67,8 @@ __all__ = [
     "reduced_affinity",
     "scan_tile",
     "smallest_columns",
+    "triangle_entries",
+    "triangle_of_matrix",
+    "triangle_of_products",
     "upper_triangle",
 ]

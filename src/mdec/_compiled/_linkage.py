@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 
 from mdec._compiled._jit import compiled
+from mdec._compiled._triangle import (
+    SIDE,
+    entry_of,
+    get_row,
+    get_tail,
+    padded,
+    set_row,
+    set_tail,
+)
 
 # Most similar regions that a region remembers.
 _LISTED = 16
@@ -47,32 +56,35 @@ def _by_column(indptr: Any, indices: Any, data: Any, n_columns: int) -> Any:
 
 
 @compiled()
-def condensed_products(
+def triangle_of_products(
     indptr: Any, indices: Any, data: Any, n_columns: int, out: Any
 ) -> None:
-    """Write the products of all pairs of CSR rows to a condensed triangle."""
+    """Write the products of all pairs of CSR rows to a triangle in tiles."""
     n_rows = indptr.size - 1
     start, rows, values = _by_column(indptr, indices, data, n_columns)
     # Rows of a column up to the row at hand are passed; they are in ascending order.
     passed = start[:-1].copy()
-    position = 0
-    for i in range(n_rows - 1):
-        row = out[position : position + n_rows - 1 - i]
-        row[:] = 0
+    row = np.zeros(padded(n_rows), dtype=out.dtype)
+    for i in range(n_rows):
+        row[i:] = 0
         for e in range(indptr[i], indptr[i + 1]):
             c = indices[e]
             passed[c] += 1
             weight = data[e]
             for entry in range(passed[c], start[c + 1]):
-                row[rows[entry] - i - 1] += weight * values[entry]
-        position += n_rows - 1 - i
+                row[rows[entry]] += weight * values[entry]
+        # Left of the diagonal the tile holds nothing that is read.
+        set_tail(out, n_rows, i, row)
 
 
 @compiled()
-def _condensed_index(n: int, i: int, j: int) -> int:
-    if i > j:
-        i, j = j, i
-    return n * i - i * (i + 1) // 2 + j - i - 1
+def triangle_of_matrix(matrix: Any, out: Any) -> None:
+    """Write a symmetric matrix to a triangle in tiles."""
+    n_rows = matrix.shape[0]
+    row = np.zeros(padded(n_rows), dtype=out.dtype)
+    for i in range(n_rows):
+        row[:n_rows] = matrix[i]
+        set_tail(out, n_rows, i, row)
 
 
 @compiled()
@@ -87,79 +99,71 @@ def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
 
 
 @compiled()
-def _nearest_of_all(similarity: Any, n: int, near: Any) -> Any:
+def _nearest_of_all(triangle: Any, n: int, near: Any) -> Any:
     """Fill the lists of most similar rows; return the least similarity in each."""
-    values = np.full(near.shape, -np.inf, dtype=similarity.dtype)
+    values = np.full(near.shape, -np.inf, dtype=triangle.dtype)
     near[:] = -1
     last = near.shape[1] - 1
-    position = 0
+    row = np.empty(padded(n), dtype=triangle.dtype)
     for i in range(n - 1):
+        get_tail(triangle, n, i, row)
         for j in range(i + 1, n):
-            value = similarity[position]
-            if value > values[i, last]:
-                _offer(value, j, values[i], near[i])
-            if value > values[j, last]:
-                _offer(value, i, values[j], near[j])
-            position += 1
+            if row[j] > values[i, last]:
+                _offer(row[j], j, values[i], near[i])
+            if row[j] > values[j, last]:
+                _offer(row[j], i, values[j], near[j])
     return values[:, last].copy()
 
 
 @compiled()
-def _scan(similarity: Any, size: Any, tip: int, values: Any, indices: Any) -> None:
-    """Fill the list of regions most similar to one, looking at all."""
-    n = size.size
+def _list_nearest(row: Any, size: Any, tip: int, values: Any, indices: Any) -> None:
+    """Fill the list of regions most similar to one, given its row."""
     last = values.size - 1
     values[:] = -np.inf
     indices[:] = -1
-    position = tip - 1
-    for i in range(tip):
-        if size[i] > 0 and similarity[position] > values[last]:
-            _offer(similarity[position], i, values, indices)
-        position += n - 2 - i
-    base = _condensed_index(n, tip, tip + 1) - tip - 1
-    for i in range(tip + 1, n):
-        if size[i] > 0 and similarity[base + i] > values[last]:
-            _offer(similarity[base + i], i, values, indices)
+    for i in range(size.size):
+        if row[i] > values[last] and size[i] > 0 and i != tip:
+            _offer(row[i], i, values, indices)
 
 
 @compiled()
 def _merge(
-    similarity: Any, size: Any, a: int, b: int, values: Any, indices: Any
+    triangle: Any, size: Any, a: int, b: int, values: Any, indices: Any, rows: Any
 ) -> None:
-    """Join region a to region b > a, and fill the list of the most similar to it."""
+    """Join region a to region b, and list the most similar to it."""
     n = size.size
-    last = values.size - 1
-    values[:] = -np.inf
-    indices[:] = -1
     share_a = size[a] / (size[a] + size[b])
     share_b = size[b] / (size[a] + size[b])
-    ia, ib = a - 1, b - 1
+    get_row(triangle, n, a, rows[0])
+    get_row(triangle, n, b, rows[1])
     for i in range(n):
-        if size[i] > 0 and i != a and i != b:
-            mean = share_a * similarity[ia] + share_b * similarity[ib]
-            similarity[ib] = mean
-            if similarity[ib] > values[last]:
-                _offer(similarity[ib], i, values, indices)
-        # The next row of the column, or the next column of the row.
-        ia = ia + (n - 2 - i if i < a else 1)
-        ib = ib + (n - 2 - i if i < b else 1)
+        rows[1, i] = share_a * rows[0, i] + share_b * rows[1, i]
+    set_row(triangle, n, b, rows[1])
     size[b] += size[a]
     size[a] = 0
+    _list_nearest(rows[1], size, b, values, indices)
 
 
 @compiled()
-def _compacted(similarity: Any, size: Any) -> Any:
-    """Move the rows of the regions that are left together; return which they are."""
+def _compacted(triangle: Any, size: Any) -> Any:
+    """Store only the regions that are left; return which they are.
+
+    A row of tiles is written once its old rows are read, and ends before the first
+    tile of those that are not.
+    """
     n = size.size
-    position, target = 0, 0
-    for i in range(n - 1):
-        if size[i] > 0:
-            for j in range(i + 1, n):
-                if size[j] > 0:
-                    similarity[target] = similarity[position + j - i - 1]
-                    target += 1
-        position += n - 1 - i
-    return np.flatnonzero(size)
+    left = np.flatnonzero(size)
+    row = np.empty(padded(n), dtype=triangle.dtype)
+    block = np.zeros((SIDE, padded(left.size)), dtype=triangle.dtype)
+    for first in range(0, left.size, SIDE):
+        stop = min(first + SIDE, left.size)
+        for r in range(first, stop):
+            get_tail(triangle, n, left[r], row)
+            for c in range(r + 1, left.size):
+                block[r - first, c] = row[left[c]]
+        for r in range(first, stop):
+            set_tail(triangle, left.size, r, block[r - first])
+    return left
 
 
 @compiled()
@@ -170,25 +174,25 @@ def _root(parent: Any, region: int) -> int:
 
 
 @compiled()
-def _nearest_listed(similarity: Any, n: int, tip: int, near: Any, parent: Any) -> Any:
+def _nearest_listed(triangle: Any, n: int, tip: int, near: Any, parent: Any) -> Any:
     """Return the most similar region in a list, the first of equals."""
-    best, nearest = similarity.dtype.type(-np.inf), -1
+    best, nearest = triangle.dtype.type(-np.inf), -1
     for t in range(near.size):
         if near[t] >= 0:
             region = _root(parent, near[t])
             near[t] = region
             if region != tip:
-                value = similarity[_condensed_index(n, tip, region)]
+                value = triangle[entry_of(n, tip, region)]
                 if value > best or (value == best and region < nearest):
                     best, nearest = value, region
     return best, nearest
 
 
 @compiled()
-def average_linkage(similarity: Any, sizes: Any) -> Any:
+def average_linkage(triangle: Any, sizes: Any) -> Any:
     """Merge by largest mean similarity along nearest-neighbour chains.
 
-    Takes a condensed triangle, which it overwrites, and the weights of its rows;
+    Takes a triangle in tiles, which it overwrites, and the weights of its rows;
     returns the merged pairs, each named by one of its rows, and their similarities.
 
     Every region keeps a list of those most similar to it. A mean is no more than the
@@ -205,11 +209,12 @@ def average_linkage(similarity: Any, sizes: Any) -> Any:
     name = np.arange(n)
     parent = np.arange(n)
     near = np.empty((n, _LISTED), dtype=np.int32)
-    values = np.empty(_LISTED, dtype=similarity.dtype)
-    bound = _nearest_of_all(similarity, n, near)
+    values = np.empty(_LISTED, dtype=triangle.dtype)
+    rows = np.empty((2, padded(n)), dtype=triangle.dtype)
+    bound = _nearest_of_all(triangle, n, near)
     for step in range(pairs.shape[0]):
         if 2 * (pairs.shape[0] + 1 - step) <= n:
-            left = _compacted(similarity, size)
+            left = _compacted(triangle, size)
             place = np.zeros(n, dtype=np.int64)
             place[left] = np.arange(left.size)
             for r in range(left.size):
@@ -221,6 +226,7 @@ def average_linkage(similarity: Any, sizes: Any) -> Any:
             n = left.size
             size, name, bound = size[left], name[left], bound[left]
             parent = np.arange(n)
+            rows = np.empty((2, padded(n)), dtype=triangle.dtype)
         if length == 0:
             for i in range(n):
                 if size[i] > 0:
@@ -229,13 +235,14 @@ def average_linkage(similarity: Any, sizes: Any) -> Any:
                     break
         while True:
             tip = chain[length - 1]
-            best, nearest = _nearest_listed(similarity, n, tip, near[tip], parent)
+            best, nearest = _nearest_listed(triangle, n, tip, near[tip], parent)
             if best <= bound[tip]:
-                _scan(similarity, size, tip, values, near[tip])
+                get_row(triangle, n, tip, rows[0])
+                _list_nearest(rows[0], size, tip, values, near[tip])
                 best, nearest, bound[tip] = values[0], near[tip, 0], values[-1]
             # The predecessor wins ties, so that a chain cannot run in circles.
             if length > 1:
-                before = similarity[_condensed_index(n, tip, chain[length - 2])]
+                before = triangle[entry_of(n, tip, chain[length - 2])]
                 if before >= best:
                     best, nearest = before, chain[length - 2]
                     break
@@ -245,7 +252,7 @@ def average_linkage(similarity: Any, sizes: Any) -> Any:
         a, b = min(tip, nearest), max(tip, nearest)
         pairs[step, 0], pairs[step, 1] = name[a], name[b]
         heights[step] = best
-        _merge(similarity, size, a, b, values, near[b])
+        _merge(triangle, size, a, b, values, near[b], rows)
         bound[b] = values[-1]
         parent[a] = b
     return pairs, heights

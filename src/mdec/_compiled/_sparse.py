@@ -49,6 +49,31 @@ def mirror_pairs(low: Any, high: Any, values: Any, n: int) -> Any:
     return indptr, indices, data
 
 
+@compiled()
+def components(indptr: Any, indices: Any) -> Any:
+    """Number the connected components of a symmetric graph by their first vertices."""
+    n = indptr.size - 1
+    label = np.full(n, -1, dtype=np.int32)
+    waiting = np.empty(n, dtype=np.int64)
+    n_components = 0
+    for first in range(n):
+        if label[first] >= 0:
+            continue
+        label[first] = n_components
+        waiting[0], size = first, 1
+        while size > 0:
+            size -= 1
+            vertex = waiting[size]
+            for e in range(indptr[vertex], indptr[vertex + 1]):
+                other = indices[e]
+                if label[other] < 0:
+                    label[other] = n_components
+                    waiting[size] = other
+                    size += 1
+        n_components += 1
+    return label
+
+
 @compiled(fastmath=REASSOCIATE)
 def _csr_step(
     indptr: Any, indices: Any, data: Any, block: Any, scale: Any, shift: Any, out: Any

@@ -93,7 +93,9 @@ def _linked_regions(
             f"n_clusters={n_clusters} is more than the {sizes.size} regions that the "
             "linkage of so many samples starts from; use consensus='bipartite'."
         )
-    pairs, similarities = _compiled.average_linkage(products, sizes)
+    triangle = np.empty(_compiled.triangle_entries(sizes.size))
+    _compiled.triangle_of_matrix(products, triangle)
+    pairs, similarities = _compiled.average_linkage(triangle, sizes)
     return cut(pairs, similarities, sizes.size, n_clusters)[regions]
 
 
@@ -155,14 +157,14 @@ def _linkage(
     from mdec import _compiled
 
     arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    n_pairs = n_rows * (n_rows - 1) // 2
-    if n_pairs * np.dtype(dtype).itemsize > triangle_budget():
+    n_entries = _compiled.triangle_entries(n_rows)
+    if n_entries * np.dtype(dtype).itemsize > triangle_budget():
         return _compiled.factored_linkage(*arrays, factor.data, factor.shape[1], sizes)
-    similarity = np.empty(n_pairs, dtype=dtype)
-    _compiled.condensed_products(
-        *arrays, factor.data.astype(dtype), factor.shape[1], similarity
+    triangle = np.empty(n_entries, dtype=dtype)
+    _compiled.triangle_of_products(
+        *arrays, factor.data.astype(dtype), factor.shape[1], triangle
     )
-    return _compiled.average_linkage(similarity, sizes)
+    return _compiled.average_linkage(triangle, sizes)
 
 
 def triangle_budget() -> float:

@@ -88,8 +88,8 @@ def region_similarities(
 
     Returns
     -------
-    similarities : ndarray of shape (n_regions * (n_regions - 1) / 2,)
-        Upper triangle, row by row.
+    similarities : ndarray of shape (n_regions, n_regions)
+        Symmetric.
     sizes : ndarray of shape (n_regions,)
         Samples in each region.
 
@@ -105,5 +105,4 @@ def region_similarities(
         factor = factor_rows(ensemble.labels[start:stop], ensemble.offsets, weights)
         sums += cluster_profiles(factor, regions[start:stop], sizes.size)
     means = sums / sizes[:, None]
-    products: Array = means @ means.T
-    return products[np.triu_indices(sizes.size, 1)], sizes
+    return means @ means.T, sizes
