@@ -260,3 +260,19 @@ def test_a_new_scheduler_goes_on_from_the_checkpoint(
         np.testing.assert_array_equal(model.labels_.compute(), expected.labels_)
         with pytest.raises(ValueError, match="other settings"):
             MDEC(5, **settings).fit(rows() + 1.0)
+
+
+@pytest.mark.slow
+def test_ray_makes_members() -> None:
+    ray = pytest.importorskip("ray")
+    from ray.util.joblib import register_ray
+
+    expected = generate_ensemble(X, **SETTINGS)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        register_ray()
+        with joblib.parallel_config("ray", n_jobs=2):
+            made = generate_ensemble(X, **SETTINGS)
+    finally:
+        ray.shutdown()
+    np.testing.assert_array_equal(made.labels, expected.labels)

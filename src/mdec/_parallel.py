@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 _TOKEN = uuid4().hex
@@ -68,8 +69,14 @@ def map_ordered(
     threads share the data; `joblib.parallel_config` chooses any other backend. What is
     shared goes beside the function, where backends look for arrays to send only once.
     """
+    backend, _ = get_active_backend(prefer="threads")
+    # Ray's backend gives all results at the end.
+    streams = backend.supports_return_generator
     pool = Parallel(
-        n_jobs=n_jobs, prefer="threads", return_as="generator", verbose=verbose
+        n_jobs=n_jobs,
+        prefer="threads",
+        return_as="generator" if streams else "list",
+        verbose=verbose,
     )
     tasks: Any = (delayed(_run)(func, item, this_process(), *shared) for item in items)
     with single_threaded_blas():
