@@ -161,7 +161,7 @@ def predict(folder: str, *only: str) -> None:
     names = ("clustered together", "placed", "difference", "standard error")
     row("dataset", "consensus", "splits", *names, "rest, without the fifth")
     for name, X, y in datasets(folder, IMAGE_SETS, only):
-        n_splits = 5 if len(X) < 5000 else 3
+        n_splits = 5 if len(X) < 5000 else 2
         splits = [held_back(X, y, seed) for seed in range(n_splits)]
         for consensus in CONSENSUS:
             scores = 100 * np.array([split[consensus] for split in splits])

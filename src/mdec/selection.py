@@ -35,7 +35,7 @@ MAX_SAMPLES = 1000
 MAX_CLUSTERS = 20
 N_SPLITS = 10
 
-# Noise is called more than one cluster about once in fifty times.
+# Nominal chance that noise is called more than one cluster.
 NULL_LEVEL = 0.02
 
 
