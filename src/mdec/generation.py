@@ -135,10 +135,8 @@ def member_similarity(
     X: Array, member: Member, spec: dict[str, Any]
 ) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10."""
-    features = member_features(member, spec)
-    # Whole columns are copied without the interpreter lock.
-    columns = X.T.take(features, axis=0) if X.flags.f_contiguous else X.T[features]
-    return similarity_graph(columns.T, spec["kernel"], member.n_neighbors, member.mu)
+    subspace = X.T[member_features(member, spec)].T
+    return similarity_graph(subspace, spec["kernel"], member.n_neighbors, member.mu)
 
 
 def base_clustering(
