@@ -177,12 +177,12 @@ def filtered_round(
 
 
 def _orthonormal(block: Array) -> Array:
-    basis, _ = linalg.qr(block, mode="economic", overwrite_a=True)
-    return basis
+    # NumPy's factorisations leave the interpreter lock to other members, SciPy's do not.
+    return np.linalg.qr(block).Q
 
 
 def _rotation(matrix: Array) -> tuple[Array, Array]:
-    values, vectors = linalg.eigh(matrix)
+    values, vectors = np.linalg.eigh(matrix)
     return values[::-1], vectors[:, ::-1]
 
 
