@@ -5,7 +5,7 @@
     python benchmarks/scale.py wide                 # 100,000 x 784, M = 50
     python benchmarks/scale.py compare mixture      # k-means and graphs, same rows
     python benchmarks/scale.py growth [--figure FILE.svg]
-    python benchmarks/scale.py images DATA          # folder of DS-XX_name.npz files
+    python benchmarks/scale.py images DATA [DS-20]  # folder of DS-XX_name.npz files
     python benchmarks/scale.py larger-than-memory [--folder F]
     python benchmarks/scale.py cluster              # a LocalCluster, workers lost
     python benchmarks/scale.py model                # the cost model beside the figures
@@ -469,7 +469,7 @@ def growth_figure(rows: list[dict[str, Any]], path: str) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def images_table(options: argparse.Namespace, folder: str, seeds: int) -> None:
+def images_table(options: argparse.Namespace, folder: str, names: list[str]) -> None:
     graph: dict[str, list[list[float]]] = {}
     for line in GRAPH_SCORES.read_text().splitlines():
         row = json.loads(line)
@@ -477,10 +477,10 @@ def images_table(options: argparse.Namespace, folder: str, seeds: int) -> None:
             scores = [row[f"{each}_nmi"] for each in ("HC", "SC", "BG")]
             graph.setdefault(row["dataset"], []).append(scores)
     gaps = []
-    for name in IMAGES:
+    for name in names:
         made = [
             run(f"images {name} {seed}", options, "images", name, folder, str(seed))
-            for seed in range(seeds)
+            for seed in range(options.seeds)
         ]
         ours = np.mean([[row[each] for each in ("HC", "SC", "BG")] for row in made], 0)
         theirs = np.mean(graph[name], axis=0)
@@ -521,8 +521,8 @@ def main() -> None:
                 print(key, round(exponent(sizes, [row[key] for row in rows]), 3))
             if options.figure:
                 growth_figure(rows, options.figure)
-        case ["images", folder]:
-            images_table(options, folder, options.seeds)
+        case ["images", folder, *names]:
+            images_table(options, folder, names or list(IMAGES))
         case ["larger-than-memory"]:
             run("larger than memory", options, "larger-than-memory", options.folder)
         case ["cluster"]:

@@ -28,6 +28,7 @@ def leading_eigenvectors(
     known: Array | None = None,
     tol: float = 1e-3,
     dtype: type[np.floating] = np.float64,
+    dense_order: int | None = None,
 ) -> tuple[Array, Array]:
     """Return the largest eigenvalues of an operator and their eigenvectors.
 
@@ -48,6 +49,8 @@ def leading_eigenvectors(
         Greatest residual norm of a returned vector.
     dtype : dtype
         Precision of the iteration.
+    dense_order : int, optional
+        Up to this order LAPACK is taken; None for the usual one.
 
     Returns
     -------
@@ -72,7 +75,9 @@ def leading_eigenvectors(
     """
     if known is None:
         known = np.empty((order, 0))
-    if order <= DENSE_ORDER or 2 * n_vectors + GUARD_VECTORS > order:
+    if dense_order is None:
+        dense_order = DENSE_ORDER
+    if order <= dense_order or 2 * n_vectors + GUARD_VECTORS > order:
         matrix = operator(np.eye(order)) if callable(operator) else operator
         return _dense(matrix, n_vectors, known)
     if not callable(operator):

@@ -64,6 +64,7 @@ def leading_vectors(
     *,
     tol: float = 1e-3,
     dtype: type[np.floating] = np.float64,
+    dense_order: int | None = None,
 ) -> Array:
     """Return the leading eigenvectors of a normalised affinity.
 
@@ -83,6 +84,8 @@ def leading_vectors(
         Greatest residual norm of a computed vector.
     dtype : dtype
         Precision of the iteration.
+    dense_order : int, optional
+        Up to this order LAPACK is taken; None for the usual one.
 
     Returns
     -------
@@ -115,6 +118,7 @@ def leading_vectors(
         known=known,
         tol=tol,
         dtype=dtype,
+        dense_order=dense_order,
     )
     return np.hstack([known, vectors])
 
