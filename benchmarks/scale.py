@@ -364,29 +364,32 @@ def out_of_memory(rows: Any, settings: dict[str, Any], started: dict[str, Any]) 
     return "no error"
 
 
-def cost_model() -> None:
-    """Fit the seconds of each step to the measured points and predict others."""
+# One core: multiply-adds of float32 products and of sums by rows, seconds per row of a
+# member beside them, per member, and per row and pair of members in the consensus.
+PRODUCTS, BY_ROW, BY_MEMBER, BY_PAIR = 38e9, 3.4e-6, 0.75, 8e-9
+
+
+def modelled(n: float, d: float, p: float, m: float, cores: float, one: float) -> float:
+    """Seconds of the cost model; `one` cores share the consensus."""
     from mdec.landmarks import CANDIDATES, REFINEMENTS
 
-    found = {}
+    drawn = min(n, CANDIDATES * p)
+    products = p * d * (n + drawn * (REFINEMENTS + 1)) / PRODUCTS
+    return m * (products + BY_ROW * n + BY_MEMBER) / cores + BY_PAIR * n * m**2 / one
+
+
+def cost_model() -> None:
+    """Print the model beside the measured points, and what it predicts."""
     for line in RESULTS.read_text().splitlines():
         row = json.loads(line)
-        found[row["name"]] = row
-    # Measured on one core of the machine, see docs/scale.md.
-    gflops, ties, fixed = 60e9, 1.2e-6, 1.2
-
-    def seconds(n: float, d: float, p: float, m: float, cores: float) -> float:
-        products = 2 * p * d * (n + CANDIDATES * p * REFINEMENTS)
-        return m * (products / gflops + ties * n + fixed) / cores
-
-    for name, row in found.items():
-        if "members" in row and "seconds" in row:
-            shape = row["rows"], row["features"] / 2, row.get("landmarks", 2000)
-            predicted = seconds(*shape, row["members"], 2)
-            print(f"{name}: measured {row['seconds']:.0f} s, model {predicted:.0f} s")
-    print(
-        f"1e8 x 64, M = 50, 64 workers: {seconds(1e8, 32, 2000, 50, 64) / 60:.0f} min"
-    )
+        members = 4 if row["name"].startswith("growth") else row.get("members")
+        if members and row["name"] != "larger than memory":
+            d = row.get("features", 64) / 2
+            predicted = modelled(row["rows"], d, 2000, members, 2, 1)
+            both = f"measured {row['seconds']:.1f} s, model {predicted:.1f} s"
+            print(f"{row['name']}: {both}")
+    minutes = modelled(1e8, 32, 2000, 50, 64, 64) / 60
+    print(f"1e8 x 64, M = 50, 64 workers: {minutes:.0f} min")
 
 
 def describe() -> dict[str, Any]:
