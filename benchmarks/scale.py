@@ -364,18 +364,18 @@ def out_of_memory(rows: Any, settings: dict[str, Any], started: dict[str, Any]) 
     return "no error"
 
 
-# One core: multiply-adds of float32 products and of sums by rows, seconds per row of a
-# member beside them, per member, and per row and pair of members in the consensus.
-PRODUCTS, BY_ROW, BY_MEMBER, BY_PAIR = 38e9, 3.4e-6, 0.75, 8e-9
+# Fitted to the measured points, for one core: multiply-adds of float32 products in a
+# second, other seconds for each row of a member, and for each member.
+PRODUCTS, BY_ROW, BY_MEMBER = 43e9, 3.3e-6, 0.86
 
 
-def modelled(n: float, d: float, p: float, m: float, cores: float, one: float) -> float:
-    """Seconds of the cost model; `one` cores share the consensus."""
+def modelled(n: float, d: float, p: float, m: float, cores: float) -> float:
+    """Seconds of the cost model."""
     from mdec.landmarks import CANDIDATES, REFINEMENTS
 
     drawn = min(n, CANDIDATES * p)
     products = p * d * (n + drawn * (REFINEMENTS + 1)) / PRODUCTS
-    return m * (products + BY_ROW * n + BY_MEMBER) / cores + BY_PAIR * n * m**2 / one
+    return m * (products + BY_ROW * n + BY_MEMBER) / cores
 
 
 def cost_model() -> None:
@@ -385,10 +385,10 @@ def cost_model() -> None:
         members = 4 if row["name"].startswith("growth") else row.get("members")
         if members and row["name"] != "larger than memory":
             d = row.get("features", 64) / 2
-            predicted = modelled(row["rows"], d, 2000, members, 2, 1)
+            predicted = modelled(row["rows"], d, 2000, members, 2)
             both = f"measured {row['seconds']:.1f} s, model {predicted:.1f} s"
             print(f"{row['name']}: {both}")
-    minutes = modelled(1e8, 32, 2000, 50, 64, 64) / 60
+    minutes = modelled(1e8, 32, 2000, 50, 64) / 60
     print(f"1e8 x 64, M = 50, 64 workers: {minutes:.0f} min")
 
 
