@@ -5,7 +5,7 @@
     python benchmarks/scale.py wide                 # 100,000 x 784, M = 50
     python benchmarks/scale.py compare mixture      # k-means and graphs, same rows
     python benchmarks/scale.py growth [--figure FILE.svg]
-    python benchmarks/scale.py images DATA          # folder of DS-XX_name.npz files
+    python benchmarks/scale.py images DATA [DS-20]  # folder of DS-XX_name.npz files
     python benchmarks/scale.py larger-than-memory [--folder F]
     python benchmarks/scale.py cluster              # a LocalCluster, workers lost
     python benchmarks/scale.py model                # the cost model beside the figures
@@ -364,29 +364,32 @@ def out_of_memory(rows: Any, settings: dict[str, Any], started: dict[str, Any]) 
     return "no error"
 
 
-def cost_model() -> None:
-    """Fit the seconds of each step to the measured points and predict others."""
+# Fitted to the measured points, for one core: multiply-adds of float32 products in a
+# second, other seconds for each row of a member, and for each member.
+PRODUCTS, BY_ROW, BY_MEMBER = 43e9, 3.3e-6, 0.86
+
+
+def modelled(n: float, d: float, p: float, m: float, cores: float) -> float:
+    """Seconds of the cost model."""
     from mdec.landmarks import CANDIDATES, REFINEMENTS
 
-    found = {}
+    drawn = min(n, CANDIDATES * p)
+    products = p * d * (n + drawn * (REFINEMENTS + 1)) / PRODUCTS
+    return m * (products + BY_ROW * n + BY_MEMBER) / cores
+
+
+def cost_model() -> None:
+    """Print the model beside the measured points, and what it predicts."""
     for line in RESULTS.read_text().splitlines():
         row = json.loads(line)
-        found[row["name"]] = row
-    # Measured on one core of the machine, see docs/scale.md.
-    gflops, ties, fixed = 60e9, 1.2e-6, 1.2
-
-    def seconds(n: float, d: float, p: float, m: float, cores: float) -> float:
-        products = 2 * p * d * (n + CANDIDATES * p * REFINEMENTS)
-        return m * (products / gflops + ties * n + fixed) / cores
-
-    for name, row in found.items():
-        if "members" in row and "seconds" in row:
-            shape = row["rows"], row["features"] / 2, row.get("landmarks", 2000)
-            predicted = seconds(*shape, row["members"], 2)
-            print(f"{name}: measured {row['seconds']:.0f} s, model {predicted:.0f} s")
-    print(
-        f"1e8 x 64, M = 50, 64 workers: {seconds(1e8, 32, 2000, 50, 64) / 60:.0f} min"
-    )
+        members = 4 if row["name"].startswith("growth") else row.get("members")
+        if members and row["name"] != "larger than memory":
+            d = row.get("features", 64) / 2
+            predicted = modelled(row["rows"], d, 2000, members, 2)
+            both = f"measured {row['seconds']:.1f} s, model {predicted:.1f} s"
+            print(f"{row['name']}: {both}")
+    minutes = modelled(1e8, 32, 2000, 50, 64) / 60
+    print(f"1e8 x 64, M = 50, 64 workers: {minutes:.0f} min")
 
 
 def describe() -> dict[str, Any]:
@@ -469,7 +472,7 @@ def growth_figure(rows: list[dict[str, Any]], path: str) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def images_table(options: argparse.Namespace, folder: str, seeds: int) -> None:
+def images_table(options: argparse.Namespace, folder: str, names: list[str]) -> None:
     graph: dict[str, list[list[float]]] = {}
     for line in GRAPH_SCORES.read_text().splitlines():
         row = json.loads(line)
@@ -477,10 +480,10 @@ def images_table(options: argparse.Namespace, folder: str, seeds: int) -> None:
             scores = [row[f"{each}_nmi"] for each in ("HC", "SC", "BG")]
             graph.setdefault(row["dataset"], []).append(scores)
     gaps = []
-    for name in IMAGES:
+    for name in names:
         made = [
             run(f"images {name} {seed}", options, "images", name, folder, str(seed))
-            for seed in range(seeds)
+            for seed in range(options.seeds)
         ]
         ours = np.mean([[row[each] for each in ("HC", "SC", "BG")] for row in made], 0)
         theirs = np.mean(graph[name], axis=0)
@@ -521,8 +524,8 @@ def main() -> None:
                 print(key, round(exponent(sizes, [row[key] for row in rows]), 3))
             if options.figure:
                 growth_figure(rows, options.figure)
-        case ["images", folder]:
-            images_table(options, folder, options.seeds)
+        case ["images", folder, *names]:
+            images_table(options, folder, names or list(IMAGES))
         case ["larger-than-memory"]:
             run("larger than memory", options, "larger-than-memory", options.folder)
         case ["cluster"]:

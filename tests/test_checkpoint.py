@@ -19,12 +19,12 @@ import sys, time
 import numpy as np
 import mdec.generation as generation
 
-made = generation.attempted
-def slow(index, *rest):
+made = generation._make_member
+def slow(index, *rows, **settings):
     time.sleep(0.05)
     print(index, flush=True)
-    return made(index, *rest)
-generation.attempted = slow
+    return made(index, *rows, **settings)
+generation._make_member = slow
 X = np.random.default_rng(0).normal(size=(60, 8))
 ensemble = generation.generate_ensemble(
     X, ensemble_size=30, random_state=5, checkpoint=sys.argv[1]

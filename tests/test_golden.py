@@ -230,7 +230,7 @@ def test_transfer_cut_before_its_rows_are_scaled(
     golden: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = golden("tcut")
-    monkeypatch.setattr("mdec.consensus._bipartite.unit_rows", lambda rows: rows)
+    monkeypatch.setattr("mdec.transfer.unit_rows", lambda rows: rows)
     rng = np.random.default_rng(0)
     pre = transfer_cut(sparse.csr_array(case["B"]), int(case["K"]), rng)
     np.testing.assert_allclose(projector(pre), case["pre_proj"], rtol=0, atol=1e-8)

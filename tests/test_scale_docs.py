@@ -44,7 +44,7 @@ def test_the_stated_rules_are_the_code() -> None:
     assert landmarks.landmark_count(1000) == 500
     assert landmarks.MAX_BASE_CLUSTERS == 100
     assert landmarks.REFINEMENTS == 4
-    assert landmarks.CANDIDATES == 10
+    assert landmarks.CANDIDATES == 5
     assert row_blocks.BLOCK_ROWS == 65_536
     assert _blocks.BLOCKED_SAMPLES == 100_000
     assert _regions.LINKED_SAMPLES == 60_000

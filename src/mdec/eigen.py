@@ -34,6 +34,7 @@ def leading_eigenvectors(
     known: Array | None = None,
     tol: float = 1e-3,
     dtype: type[np.floating] = np.float64,
+    dense_order: int = DENSE_ORDER,
 ) -> tuple[Array, Array]:
     """Return the largest eigenvalues of an operator and their eigenvectors.
 
@@ -54,6 +55,8 @@ def leading_eigenvectors(
         Greatest residual norm of a returned vector.
     dtype : dtype
         Precision of the iteration.
+    dense_order : int
+        Up to this order LAPACK is taken.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def leading_eigenvectors(
     """
     if known is None:
         known = np.empty((order, 0))
-    if is_dense(order, n_vectors):
+    if is_dense(order, n_vectors, dense_order):
         matrix = operator(np.eye(order)) if callable(operator) else operator
         return _dense(matrix, n_vectors, known)
     if not callable(operator):
@@ -86,9 +89,9 @@ def leading_eigenvectors(
     return _iterated(operator, order, n_vectors, rng, known.astype(dtype), tol, dtype)
 
 
-def is_dense(order: int, n_vectors: int) -> bool:
+def is_dense(order: int, n_vectors: int, dense_order: int = DENSE_ORDER) -> bool:
     """Tell whether a full factorisation is faster than iterating."""
-    return order <= DENSE_ORDER or 2 * n_vectors + GUARD_VECTORS > order
+    return order <= dense_order or 2 * n_vectors + GUARD_VECTORS > order
 
 
 def _dense(matrix: Array, n_vectors: int, known: Array) -> tuple[Array, Array]:
@@ -177,7 +180,7 @@ def filtered_round(
 
 
 def _orthonormal(block: Array) -> Array:
-    # NumPy's factorisations leave the interpreter lock to other members, SciPy's do not.
+    # NumPy leaves the interpreter lock to other members meanwhile, SciPy does not.
     return np.linalg.qr(block).Q
 
 

@@ -227,16 +227,9 @@ def attempted(
 
 
 def _make_member(
-    index: int,
-    X: Array | RowSource,
-    pool: Array | None,
-    spec: dict[str, Any],
-    checkpoint: Checkpoint | None,
+    index: int, X: Array | RowSource, pool: Array | None, spec: dict[str, Any]
 ) -> Made:
-    """Return a member of the checkpoint, or make it and keep it there."""
-    made = None if checkpoint is None else checkpoint.load(index)
-    if made is not None:
-        return made
+    """Make one member by its graph, or by landmarks if there is a pool for them."""
 
     def cluster(member: Member) -> NDArray[np.int32]:
         if pool is not None:
@@ -244,8 +237,20 @@ def _make_member(
         assert isinstance(X, np.ndarray)
         return base_clustering(X, member, spec)
 
-    made = attempted(index, cluster, spec)
-    if checkpoint is not None:
+    return attempted(index, cluster, spec)
+
+
+def _resume_member(
+    index: int,
+    X: Array | RowSource,
+    pool: Array | None,
+    spec: dict[str, Any],
+    checkpoint: Checkpoint,
+) -> Made:
+    """Return a member of the checkpoint, or make it and keep it there."""
+    made = checkpoint.load(index)
+    if made is None:
+        made = _make_member(index, X, pool, spec)
         checkpoint.save(index, made)
     return made
 
@@ -370,9 +375,10 @@ def _made_here(
         f"making {n_workers} base clusterings of {data.shape[0]} samples at a time",
         "lower n_jobs, sampling_ratio or the samples",
     )
-    shared = prepared_rows(data, spec)
-    make = partial(_make_member, spec=spec, checkpoint=checkpoint)
-    indices = range(ensemble_size)
+    make: Callable[..., Made] = partial(_make_member, spec=spec)
+    if checkpoint is not None:
+        make = partial(_resume_member, spec=spec, checkpoint=checkpoint)
+    shared, indices = prepared_rows(data, spec), range(ensemble_size)
     yield from enumerate(map_ordered(make, indices, shared=shared, n_jobs=n_jobs))
 
 

@@ -48,7 +48,7 @@ AUTO_SAMPLES_ON_CARD = 100_000
 POOL_ROWS = 50_000
 
 # Drawn rows for each landmark, and steps of the k-means that refines them.
-CANDIDATES = 10
+CANDIDATES = 5
 REFINEMENTS = 4
 
 # Rows whose scores to all landmarks are made together.
@@ -141,7 +141,8 @@ def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:
     The angular kernels take rows of unit length. The extra coordinate for rows without
     a direction is always there, so that blocks fit each other.
     """
-    inside = rows[:, features]
+    # Indexing would leave the columns, not the rows, together in memory.
+    inside = np.take(rows, features, axis=1)
     if kernel not in ANGULAR:
         return inside
     unit = angular_coordinates(inside, kernel)
@@ -265,7 +266,7 @@ def fitted_landmarks(
     center = rows.mean(axis=0, dtype=np.float64)
     if spec["kernel"] in ANGULAR:
         center = np.zeros_like(center)
-    centred = (rows - center).astype(np.float32)
+    centred = _centred(rows, center)
     points = refined_landmarks(centred, n_landmarks, rng)
     if spec["kernel"] in ANGULAR:
         points = unit_rows(points).astype(np.float32)
@@ -274,6 +275,10 @@ def fitted_landmarks(
     rho = mean_neighbor_distance(means.astype(np.float64)).astype(np.float32)
     landmarks = Landmarks(features, spec["kernel"], k, member.mu, center, points, rho)
     return landmarks, drawn, tied(centred, landmarks)
+
+
+def _centred(rows: Array, center: Array) -> Array:
+    return (rows - center.astype(rows.dtype)).astype(np.float32, copy=False)
 
 
 def _as_kernel_takes_them(squared: Array, kernel: str) -> Array:
@@ -316,7 +321,7 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
 def tied_block(block: BlockReader | Array, landmarks: Landmarks) -> BipartiteRows:
     """Tie the samples of one row block to the landmarks."""
     rows = coordinates(rows_of(block), landmarks.features, landmarks.kernel)
-    return tied((rows - landmarks.center).astype(np.float32), landmarks)
+    return tied(_centred(rows, landmarks.center), landmarks)
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ def leading_vectors(
     *,
     tol: float = TOLERANCE,
     dtype: type[np.floating] = np.float64,
+    dense_order: int = DENSE_ORDER,
 ) -> Array:
     """Return the leading eigenvectors of a normalised affinity.
 
@@ -89,6 +90,8 @@ def leading_vectors(
         Greatest residual norm of a computed vector.
     dtype : dtype
         Precision of the iteration.
+    dense_order : int
+        Up to this order LAPACK is taken.
 
     Returns
     -------
@@ -117,6 +120,7 @@ def leading_vectors(
         known=known,
         tol=tol,
         dtype=dtype,
+        dense_order=dense_order,
     )
     return np.hstack([known, vectors])
 

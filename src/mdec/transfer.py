@@ -20,6 +20,9 @@ Array = NDArray[np.floating]
 # Rows whose embedding and whose distances to centres are in the cache together.
 TILE = 1024
 
+# The small side is a full matrix, for which LAPACK is fastest up to this order.
+DENSE_COLUMNS = 3000
+
 
 def transfer_cut(
     graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator
@@ -158,7 +161,14 @@ def reduced_vectors(
     component = connected_components(sparse.csr_array(affinity), directed=False)[1]
     normalized = (scale[:, None] * affinity * scale).astype(dtype, copy=False)
     vectors = leading_vectors(
-        normalized, degrees, component, n_vectors, rng, tol=tol, dtype=dtype
+        normalized,
+        degrees,
+        component,
+        n_vectors,
+        rng,
+        tol=tol,
+        dtype=dtype,
+        dense_order=DENSE_COLUMNS,
     )
     scaled = np.where(degrees > 0.0, scale, 0.0)[:, None] * vectors
     return scaled / np.abs(scaled).max()
