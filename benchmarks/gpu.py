@@ -29,7 +29,8 @@ from mdec import MDEC, _torch, generate_ensemble
 from mdec._torch import _members
 from mdec._torch._neighbors import SPARE, TiledDistances
 from mdec.consensus import CONSENSUS, hierarchical
-from mdec.generation import member_features, member_similarity
+from mdec.draws import member_features
+from mdec.generation import member_similarity
 from mdec.weights import ensemble_driven_cluster_index
 
 STAGES = {

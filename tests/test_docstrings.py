@@ -19,7 +19,7 @@ EQUATIONS = {
     "kernels.mean_neighbor_distance": (2,),
     "kernels.scaling_term": (3,),
     "kernels.scaled_exponential_similarity": (1,),
-    "generation.draw_member": (),
+    "draws.draw_member": (),
     "generation.member_similarity": (),
     "generation.base_clustering": (11, 13),
     "generation.generate_ensemble": (14,),

@@ -12,15 +12,14 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble, generation
-from mdec.ensemble import Member
-from mdec.generation import (
-    base_clustering,
+from mdec.draws import (
     base_n_clusters_bounds,
     draw_member,
     draw_subspace,
     member_features,
-    member_similarity,
 )
+from mdec.ensemble import Member
+from mdec.generation import base_clustering, member_similarity
 from mdec.kernels import KERNELS
 
 

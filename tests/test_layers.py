@@ -51,6 +51,7 @@ LAYERS = [
     "mdec.devices",
     "mdec.landmarks",
     "mdec.distributed",
+    "mdec.draws",
     "mdec.generation",
     "mdec.weights",
     "mdec.coassociation",

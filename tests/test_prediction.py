@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, make_blobs
 
 from mdec import MDEC, Ensemble
 from mdec.consensus import CONSENSUS
-from mdec.generation import member_features
+from mdec.draws import member_features
 from mdec.kernels import KERNELS
 from mdec.prediction import assign_to_clusters, predict_base_clusters
 

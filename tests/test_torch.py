@@ -12,8 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-import mdec
-from mdec import MDEC, Ensemble, _compiled, devices, generate_ensemble
+from mdec import MDEC, Ensemble, _compiled, devices, draws, generate_ensemble
 from mdec._optional import MissingPackageError
 from mdec.consensus import hierarchical
 from mdec.consensus._hierarchical import merges
@@ -442,8 +441,8 @@ def test_smaller_blocks_change_no_label() -> None:
     spec = {**spec, "device": "torch"}
 
     def draw(index: int) -> tuple:
-        member = mdec.generation.draw_member(0, index, 0, spec)
-        return member, mdec.generation.member_features(member, spec)
+        member = draws.draw_member(0, index, 0, spec)
+        return member, draws.member_features(member, spec)
 
     batch = [draw(index) for index in range(6)]
     large = devices._labels(data, spec, batch, 10**6, 10**9)

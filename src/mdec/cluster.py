@@ -26,18 +26,17 @@ from mdec.distributed import (
     kept_member,
     scattered,
 )
-from mdec.ensemble import Failure, Member
-from mdec.generation import (
-    attempted,
+from mdec.draws import (
     check_parameters,
     check_resumable,
     generation_spec,
     member_features,
     refuse_equal_rows,
-    report_failures,
     resolved_base,
     row_bounds,
 )
+from mdec.ensemble import Failure, Member
+from mdec.generation import attempted, report_failures
 from mdec.landmarks import landmark_clustering, pool_rows
 from mdec.row_blocks import (
     block_digest,

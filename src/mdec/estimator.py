@@ -21,7 +21,8 @@ from mdec.consensus import CONSENSUS, ON_DEVICE
 from mdec.consensus._blocks import blocked_confidence, blocked_profiles
 from mdec.devices import DEVICES
 from mdec.distributed import DistributedEnsemble, as_dask_array, check_dask_array
-from mdec.generation import BASES, generate_ensemble, row_bounds, training_rows
+from mdec.draws import BASES, row_bounds
+from mdec.generation import generate_ensemble, training_rows
 from mdec.kernels import KERNELS
 from mdec.landmarks import pool_rows
 from mdec.prediction import (

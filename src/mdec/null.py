@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mdec._parallel import single_threaded_blas
+from mdec._progress import Progress
 from mdec._random import member_stream
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.criteria import coassociation_silhouette, cuts, eigengaps
 from mdec.ensemble import Ensemble
-from mdec.generation import Progress, generate_ensemble
+from mdec.generation import generate_ensemble
 from mdec.weights import WEIGHTINGS
 
 Array = NDArray[np.floating]

@@ -13,8 +13,8 @@ from scipy import sparse
 from mdec._parallel import map_ordered
 from mdec.coassociation import coassociation_factor
 from mdec.confidence import cluster_profiles
+from mdec.draws import member_features
 from mdec.ensemble import Ensemble, Member
-from mdec.generation import member_features
 from mdec.kernels import (
     ANGULAR,
     RELATIVE_FLOOR,

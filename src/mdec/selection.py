@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._parallel import single_threaded_blas
+from mdec._progress import Progress
 from mdec._random import member_stream
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.criteria import (
@@ -23,7 +24,6 @@ from mdec.criteria import (
     proportion_ambiguous,
 )
 from mdec.ensemble import Ensemble
-from mdec.generation import Progress
 from mdec.null import NullReference, null_reference
 from mdec.weights import WEIGHTINGS
 

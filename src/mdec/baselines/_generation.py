@@ -13,8 +13,8 @@ from sklearn.utils import check_array
 
 from mdec._parallel import map_ordered, single_threaded_blas
 from mdec._random import RandomState, member_stream, root_entropy
+from mdec.draws import base_n_clusters_bounds
 from mdec.ensemble import Ensemble
-from mdec.generation import base_n_clusters_bounds
 
 Array = NDArray[np.floating]
 

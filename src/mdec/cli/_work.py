@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from mdec._files import write_atomically
 from mdec._parallel import single_threaded_blas
+from mdec._progress import Progress
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.generation import Progress
 from mdec.report.clustering import describe_clustering, render_report
 from mdec.selection import KSelection, select_n_clusters
 from mdec.weights import WEIGHTINGS
