@@ -260,6 +260,14 @@ def test_damaged_files_are_read_or_refused(tmp_path, ending, changes, cut):
     check_reads_or_refuses(path)
 
 
+def test_an_archive_that_claims_to_be_encrypted_is_refused(tmp_path):
+    content = bytearray(whole_file(tmp_path, "npz"))
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "a.npz").write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=r"damaged or not an \.npz archive"):
+        read_table(tmp_path / "a.npz")
+
+
 def whole_file(folder, ending):
     path = folder / f"whole.{ending}"
     if not path.exists():

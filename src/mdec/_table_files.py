@@ -27,7 +27,7 @@ _DAMAGED = (
     OSError,
     OverflowError,
     AttributeError,
-    NotImplementedError,
+    RuntimeError,  # also of an archive that claims to be encrypted
     SyntaxError,
     UnicodeError,
     BadZipFile,
@@ -188,7 +188,7 @@ def read_h5ad(path: Path, variable: str, label_column: str, max_bytes: int) -> R
             )
     except (_Refused, MemoryError):
         raise
-    except (*_DAMAGED, RuntimeError) as error:
+    except _DAMAGED as error:
         raise _damaged(path, "an .h5ad file with X, obs and var") from error
 
 
