@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, generate_ensemble, generation, row_blocks
+from mdec import MDEC, Ensemble, draws, generate_ensemble, row_blocks
 from mdec.consensus import _blocks, _regions, bipartite, hierarchical, spectral
 from mdec.ensemble import Member
 from mdec.kernels import KERNELS
@@ -204,7 +204,7 @@ def test_auto_picks_by_the_number_of_samples(monkeypatch: pytest.MonkeyPatch) ->
     X, _ = blobs(200)
     model = MDEC(3, ensemble_size=2, base="auto", random_state=0).fit(X)
     assert model.base_ == model.ensemble_.parameters["base"] == "graph"
-    monkeypatch.setattr(generation, "AUTO_SAMPLES", 100)
+    monkeypatch.setattr(draws, "AUTO_SAMPLES", 100)
     model.fit(X)
     assert model.base_ == model.ensemble_.parameters["base"] == "landmark"
     assert model.ensemble_.parameters["n_landmarks"] == landmark_count(200)
