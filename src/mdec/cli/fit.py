@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from mdec.cli._output import progress_bars, show_summary
 from mdec.cli._work import Request, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
-from mdec.devices import resolve_device
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
 from mdec.kernels import KERNELS
@@ -76,6 +75,9 @@ def command(
         str | None, typer.Option(help="Clusters per base clustering, such as 2:14.")
     ] = None,
     weighting: Weighting = "entropy",
+    base: Annotated[
+        str, typer.Option(help="Base clusterings by graph, by landmark, or auto.")
+    ] = "graph",
     device: Annotated[
         str, typer.Option(help="Where to make base clusterings: cpu, cuda or auto.")
     ] = "cpu",
@@ -106,7 +108,8 @@ def command(
         "sampling_ratio": sampling_ratio,
         "kernel": kernel,
         **_ranges(mu_range, n_neighbors_range, base_n_clusters_range),
-        "device": resolve_device(device),
+        "base": base,
+        "device": device,
     }
     _check_choices(consensus, weighting, transform)
     if jobs == 0:
