@@ -7,13 +7,12 @@ from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mdec._parallel import single_threaded_blas
 from mdec._torch._device import host_pool
 from mdec._torch._graphs import BatchGraph
 from mdec.eigen import FIRST_CUT, LAST_CUT, MAX_ROUNDS, filtered_round
-
-Tensor = torch.Tensor
 
 # Symmetric matrices up to this order are solved in one batch on a card.
 _TOGETHER = 32

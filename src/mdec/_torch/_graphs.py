@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from mdec._torch._neighbors import SPARE, TiledDistances, pair_distances
 from mdec.kernels import ANGULAR, SIMILARITY, mean_neighbor_distance, scaling_term
-
-Tensor = torch.Tensor
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-
-Tensor = torch.Tensor
+from torch import Tensor
 
 
 def kmeans_plus_plus(points: Tensor, uniforms: Tensor) -> Tensor:

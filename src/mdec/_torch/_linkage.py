@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
+from torch import Tensor
 
 from mdec._torch._device import full_precision
-
-Tensor = torch.Tensor
 
 # Rows copied at a time when the matrix is made smaller.
 _STRIP = 1024

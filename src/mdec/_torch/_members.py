@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from mdec._torch._device import full_precision, host_pool
 from mdec._torch._eigen import dense_leading, iterated_leading, normalized_graph
@@ -19,7 +20,6 @@ from mdec.kmeans import MAX_ITER, N_INIT
 from mdec.spectral import TOLERANCE, component_roots, mixed_roots, unit_rows
 
 Array = NDArray[np.floating]
-Tensor = torch.Tensor
 
 
 @dataclass(frozen=True)

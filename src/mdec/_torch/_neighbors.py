@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
+from torch import Tensor
 
 from mdec.neighbors import distance_factors
-
-Tensor = torch.Tensor
 
 # Rounding may put a neighbour this many places too late; the places are settled again
 # by exact distances.
