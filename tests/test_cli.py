@@ -198,6 +198,8 @@ def start(path, out, *options):
         [
             sys.executable,
             "-c",
+            # Shells start background jobs with the interrupt ignored.
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "import time, mdec.generation as g; made = g._make_member\n"
             "def slow(*a, **k):\n    time.sleep(0.05); return made(*a, **k)\n"
             "g._make_member = slow\nfrom mdec.cli import main; main()",
