@@ -18,7 +18,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from mdec import Ensemble
 from mdec.coassociation import locally_weighted_coassociation
-from mdec.consensus import CONSENSUS, _hierarchical, bipartite, hierarchical, spectral
+from mdec.consensus import (
+    CONSENSUS,
+    _bipartite,
+    _hierarchical,
+    bipartite,
+    hierarchical,
+    spectral,
+)
 from mdec.consensus._bipartite import bipartite_graph, transfer_cut
 from mdec.consensus._hierarchical import cut, merges
 from mdec.consensus._spectral import coassociation_embedding
@@ -455,3 +462,13 @@ def test_factored_linkage_is_the_same(
         expected = _hierarchical.cut(pairs, similarities, n_samples, n_clusters)
         found = _hierarchical.cut(*factored, n_samples, n_clusters)
         assert adjusted_rand_score(expected, found) == 1.0
+
+
+def test_sorting_samples_changes_no_bipartite_label(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, labels = planted(300, 5, 15, 0.2, 3)
+    ensemble = Ensemble.from_labels(labels)
+    plain = bipartite(ensemble, 5, random_state=0)
+    monkeypatch.setattr(_bipartite, "SORTED_SAMPLES", 10)
+    np.testing.assert_array_equal(bipartite(ensemble, 5, random_state=0), plain)
