@@ -47,5 +47,6 @@ def test_the_stated_rules_are_the_code() -> None:
     assert landmarks.CANDIDATES == 5
     assert row_blocks.BLOCK_ROWS == 65_536
     assert _blocks.BLOCKED_SAMPLES == 100_000
+    assert _blocks.BLOCKED_CLUSTERS == 10_000
     assert _regions.LINKED_SAMPLES == 60_000
     assert _regions.REGIONS == 4000

@@ -186,7 +186,7 @@ def distributed_labels(
         Number of clusters.
     """
     seed = ensemble.parameters["entropy"]
-    many = ensemble.n_samples > blocks_consensus.BLOCKED_SAMPLES
+    many = blocks_consensus.is_blocked(ensemble.n_samples, ensemble.n_base_clusters)
     if consensus == "bipartite" and many and n_clusters > 1:
         return blocks_consensus.blocked_bipartite(
             ensemble.worker,

@@ -51,8 +51,9 @@ def bipartite(
 
     Notes
     -----
-    Above 100,000 samples the graph is never whole: sums over row blocks give the small
-    side, and k-means of a sample of rows gives the centres that all rows go to.
+    Above 100,000 samples in at most 10,000 base clusters the graph is never whole: sums
+    over row blocks give the small side, and k-means of a sample of rows gives the
+    centres that all rows go to.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def bipartite(
     trivial = trivial_partition(ensemble, n_clusters)
     if trivial is not None:
         return trivial
-    if ensemble.n_samples > _blocks.BLOCKED_SAMPLES:
+    if _blocks.is_blocked(ensemble.n_samples, ensemble.n_base_clusters):
         return _in_blocks(
             ensemble, n_clusters, resolve_weights(ensemble, weights), random_state
         )

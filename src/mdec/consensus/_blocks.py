@@ -36,11 +36,18 @@ Array = NDArray[np.floating]
 Labels = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 
-# Above this many samples the bipartite consensus works in blocks.
+# Above this many samples the bipartite consensus works in blocks, if the full matrix of
+# its base clusters stays below a gigabyte.
 BLOCKED_SAMPLES = 100_000
+BLOCKED_CLUSTERS = 10_000
 
 # Rows whose k-means gives the centres to which all rows are assigned.
 CENTER_ROWS = 50_000
+
+
+def is_blocked(n_samples: int, n_base_clusters: int) -> bool:
+    """Tell whether the bipartite consensus works in blocks."""
+    return n_samples > BLOCKED_SAMPLES and n_base_clusters <= BLOCKED_CLUSTERS
 
 
 def blocked_weights(

@@ -130,6 +130,10 @@ def merges(
     own = np.asarray(factor.power(2).sum(axis=1)).ravel()
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
     originals = first[group[copies]]
+    if len(first) > DOUBLE_PRECISION_SAMPLES:
+        # Regions that will merge then lie together in memory.
+        order = np.lexsort(ensemble.labels[first, :4].T)
+        first, sizes = first[order], sizes[order]
     pairs, similarities = _linkage(factor[first], sizes, device)
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
