@@ -9,6 +9,7 @@ from scipy import sparse
 from mdec._random import RandomState, consensus_stream
 from mdec.consensus import _blocks
 from mdec.consensus._shared import (
+    alike_together,
     assign,
     ensemble_bounds,
     resolve_weights,
@@ -72,7 +73,7 @@ def bipartite(
     graph = bipartite_graph(ensemble, resolve_weights(ensemble, weights))
     if ensemble.n_samples <= SORTED_SAMPLES:
         return assign(ensemble, transfer_cut(graph, n_clusters, rng), rng)
-    order = np.lexsort(ensemble.labels[:, :4].T)
+    order = alike_together(ensemble.labels)
     sorted_rows = transfer_cut(graph[order], n_clusters, rng)
     embedding = np.empty_like(sorted_rows)
     embedding[order] = sorted_rows

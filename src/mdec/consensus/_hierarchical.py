@@ -12,6 +12,7 @@ from mdec._random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
 from mdec.consensus import _regions
 from mdec.consensus._shared import (
+    alike_together,
     numbered_by_appearance,
     resolve_weights,
     trivial_partition,
@@ -131,8 +132,7 @@ def merges(
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
     originals = first[group[copies]]
     if len(first) > DOUBLE_PRECISION_SAMPLES:
-        # Regions that will merge then lie together in memory.
-        order = np.lexsort(ensemble.labels[first, :4].T)
+        order = alike_together(ensemble.labels[first])
         first, sizes = first[order], sizes[order]
     pairs, similarities = _linkage(factor[first], sizes, device)
     return (
