@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mdec._compiled._jit import compiled
-from mdec._compiled._kmeans import _squared_distance
+from mdec._compiled._kmeans import _refill, _squared_distance
 
 
 @compiled()
@@ -84,30 +84,6 @@ def _reassign(
 
 
 @compiled()
-def _refill(
-    X: Any, centers: Any, labels: Any, upper: Any, sums: Any, counts: Any
-) -> int:
-    """Give each empty centre the sample that lies farthest from its own."""
-    n_moved = 0
-    for c in np.flatnonzero(counts == 0):
-        farthest, largest = -1, 0.0
-        for i in range(X.shape[0]):
-            if counts[labels[i]] > 1:
-                distance = _squared_distance(X[i], centers[labels[i]])
-                if distance > largest:
-                    farthest, largest = i, distance
-        if farthest >= 0:
-            counts[labels[farthest]] -= 1
-            sums[labels[farthest]] -= X[farthest]
-            labels[farthest] = c
-            upper[farthest] = np.inf
-            counts[c] = 1
-            sums[c] = X[farthest]
-            n_moved += 1
-    return n_moved
-
-
-@compiled()
 def _move(centers: Any, sums: Any, counts: Any, moved: Any) -> None:
     """Put the centres at the means, and write how far they went."""
     for c in range(len(centers)):
@@ -156,7 +132,7 @@ def elkan(X: Any, centers: Any, max_iter: int) -> Any:
                 counts[new] += 1
                 sums[new] += X[i]
                 labels[i] = new
-        n_changed += _refill(X, centers, labels, upper, sums, counts)
+        n_changed += _refill(X, centers, labels, upper, sums, counts, 0.0)
         if n_changed == 0:
             break
         _move(centers, sums, counts, moved)

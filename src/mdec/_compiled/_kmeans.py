@@ -67,6 +67,30 @@ def _two_nearest(x: Any, transposed: Any, half_norms: Any, scores: Any) -> Any:
 
 
 @compiled()
+def _refill(
+    X: Any, centers: Any, labels: Any, upper: Any, sums: Any, counts: Any, least: float
+) -> int:
+    """Give each empty centre the sample farthest from its own, if beyond `least`."""
+    n_moved = 0
+    for c in np.flatnonzero(counts == 0):
+        farthest, largest = -1, least
+        for i in range(X.shape[0]):
+            if counts[labels[i]] > 1:
+                distance = _squared_distance(X[i], centers[labels[i]])
+                if distance > largest:
+                    farthest, largest = i, distance
+        if farthest >= 0:
+            counts[labels[farthest]] -= 1
+            sums[labels[farthest]] -= X[farthest]
+            labels[farthest] = c
+            upper[farthest] = np.inf
+            counts[c] = 1
+            sums[c] = X[farthest]
+            n_moved += 1
+    return n_moved
+
+
+@compiled()
 def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     """Run Lloyd's iteration to its fixed point; return labels and inertia.
 
@@ -120,22 +144,7 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
                 counts[best] += 1
                 sums[best] += X[i]
                 labels[i] = best
-        for c in range(n_centers):
-            if counts[c] == 0:
-                farthest, distance = -1, rounding
-                for i in range(n_samples):
-                    if counts[labels[i]] > 1:
-                        value = _squared_distance(X[i], centers[labels[i]])
-                        if value > distance:
-                            farthest, distance = i, value
-                if farthest >= 0:
-                    counts[labels[farthest]] -= 1
-                    sums[labels[farthest]] -= X[farthest]
-                    labels[farthest] = c
-                    upper[farthest] = np.inf
-                    counts[c] = 1
-                    sums[c] = X[farthest]
-                    n_changed += 1
+        n_changed += _refill(X, centers, labels, upper, sums, counts, rounding)
         if n_changed == 0:
             break
         largest = 0.0

@@ -167,6 +167,15 @@ def _compacted(triangle: Any, size: Any) -> Any:
 
 
 @compiled()
+def _first_left(size: Any) -> int:
+    """Return the first region that is not merged into another."""
+    first = 0
+    while size[first] == 0:
+        first += 1
+    return first
+
+
+@compiled()
 def _root(parent: Any, region: int) -> int:
     while parent[region] != region:
         region = parent[region]
@@ -228,11 +237,7 @@ def average_linkage(triangle: Any, sizes: Any) -> Any:
             parent = np.arange(n)
             rows = np.empty((2, padded(n)), dtype=triangle.dtype)
         if length == 0:
-            for i in range(n):
-                if size[i] > 0:
-                    chain[0] = i
-                    length = 1
-                    break
+            chain[0], length = _first_left(size), 1
         while True:
             tip = chain[length - 1]
             best, nearest = _nearest_listed(triangle, n, tip, near[tip], parent)
@@ -359,11 +364,7 @@ def factored_linkage(
                     tail[r] = r
             gather_at = n_active // 2
         if length == 0:
-            for i in range(n):
-                if size[i] > 0:
-                    chain[0] = i
-                    length = 1
-                    break
+            chain[0], length = _first_left(size), 1
         while True:
             tip = chain[length - 1]
             _region_totals(indptr, indices, data, head[tip], following, totals)
