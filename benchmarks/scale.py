@@ -6,6 +6,9 @@
     python benchmarks/scale.py compare mixture      # k-means and graphs, same rows
     python benchmarks/scale.py growth [--figure FILE.svg]
     python benchmarks/scale.py images DATA [DS-20]  # folder of DS-XX_name.npz files
+    python benchmarks/scale.py tangled DATA         # 50,000 moved USPS images
+    python benchmarks/scale.py counts DATA          # USPS with fewer landmarks
+    python benchmarks/scale.py search DATA          # what the coarse search finds
     python benchmarks/scale.py larger-than-memory [--folder F]
     python benchmarks/scale.py cluster              # a LocalCluster, workers lost
     python benchmarks/scale.py model                # the cost model beside the figures
@@ -21,6 +24,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import resource
 import signal
 import subprocess
@@ -35,7 +39,7 @@ import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 RESULTS = Path(__file__).parent / "results" / "scale.jsonl"
-GRAPH_SCORES = Path(__file__).parent / "results" / "paper_tables.jsonl"
+GRAPH_SCORES = Path(__file__).parents[1] / "docs/results/paper-tables/tables/nmi_max.md"
 LABELS = Path(tempfile.gettempdir()) / "mdec-scale"
 IMAGES = ("DS-20", "DS-22", "DS-23", "DS-24", "DS-26", "DS-30")
 LARGER_ROWS = 6_000_000
@@ -107,20 +111,21 @@ def warm() -> None:
     ).fit(X)
 
 
-def fit_measured(name: str, n_rows: int, **changes: Any) -> dict[str, Any]:
+def fit_measured(name: str, n_rows: int, *, others: bool) -> dict[str, Any]:
     from mdec import MDEC
+    from mdec.consensus import CONSENSUS
 
     X, y = DATA[name](n_rows)
     warm()
     n_clusters = int(y.max()) + 1
-    settings = {**N_SETTINGS, **changes}
+    settings = N_SETTINGS
     data_gb = X.nbytes / 1e9
     start = time.perf_counter()
     model = MDEC(n_clusters, consensus="bipartite", base="landmark", **settings).fit(X)
     seconds = time.perf_counter() - start
     LABELS.mkdir(exist_ok=True)
     np.save(LABELS / f"{name}-{n_rows}-{settings['ensemble_size']}.npy", model.labels_)
-    return {
+    found = {
         "rows": n_rows,
         "features": X.shape[1],
         "members": settings["ensemble_size"],
@@ -130,6 +135,14 @@ def fit_measured(name: str, n_rows: int, **changes: Any) -> dict[str, Any]:
         "data_gb": round(data_gb, 2),
         "nmi": round(nmi(y, model.labels_), 2),
     }
+    # Another consensus function, of the same ensemble.
+    for consensus in ("hierarchical", "spectral") if others else ():
+        start = time.perf_counter()
+        labels = CONSENSUS[consensus](model.ensemble_, n_clusters, random_state=0)
+        found[f"{consensus}_seconds"] = round(time.perf_counter() - start, 1)
+        found[f"{consensus}_nmi"] = round(nmi(y, labels), 2)
+        found[f"{consensus}_peak_gb"] = round(peak_gb(), 2)
+    return found
 
 
 def compare(name: str, n_rows: int) -> dict[str, Any]:
@@ -186,26 +199,90 @@ def growth(n_rows: int) -> dict[str, Any]:
     }
 
 
-def images(name: str, folder: str, seed: int) -> dict[str, Any]:
+def read_images(name: str, folder: str) -> tuple[np.ndarray, np.ndarray]:
+    path = next(Path(folder).glob(f"DS-{int(name[3:]):02d}_*.npz"))
+    with np.load(path) as archive:
+        return archive["X"].astype(np.float64), archive["y"].ravel()
+
+
+def moved_images(folder: str) -> tuple[np.ndarray, np.ndarray]:
+    """50,000 USPS images, each moved by up to half a pixel either way, with noise."""
+    X, y = read_images("DS-30", folder)
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(X), size=50_000)
+    shifts = rng.integers(-1, 2, size=(len(drawn), 2))
+    images = X.astype(np.float32).reshape(-1, 16, 16)[drawn]
+    for i, shift in enumerate(shifts):
+        images[i] = 0.5 * (images[i] + np.roll(images[i], shift, axis=(0, 1)))
+    noise = rng.standard_normal((len(drawn), 256), dtype=np.float32)
+    noise *= np.float32(0.1 * X.std())
+    return images.reshape(-1, 256) + noise, y[drawn]
+
+
+def scored(X: np.ndarray, y: np.ndarray, base: str, **settings: Any) -> dict[str, Any]:
+    """Make an ensemble and score its three consensus clusterings."""
     from mdec import generate_ensemble
     from mdec._parallel import single_threaded_blas
     from mdec.consensus import CONSENSUS
 
-    path = next(Path(folder).glob(f"DS-{int(name[3:]):02d}_*.npz"))
-    with np.load(path) as archive:
-        X, y = archive["X"].astype(np.float64), archive["y"].ravel()
     start = time.perf_counter()
-    ensemble = generate_ensemble(X, base="landmark", random_state=seed, n_jobs=2)
-    seconds = time.perf_counter() - start
-    n_clusters = len(np.unique(y))
-    found: dict[str, Any] = {"dataset": name, "seed": seed, "rows": len(X)}
-    found["landmarks"] = ensemble.parameters["n_landmarks"]
-    found["seconds"] = round(seconds, 1)
+    ensemble = generate_ensemble(X, base=base, n_jobs=2, **settings)
+    found: dict[str, Any] = {
+        "rows": len(X),
+        "members": len(ensemble),
+        "landmarks": ensemble.parameters.get("n_landmarks"),
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+    seed, n_clusters = settings["random_state"], len(np.unique(y))
     with single_threaded_blas():
         for short, consensus in zip(("HC", "SC", "BG"), CONSENSUS, strict=True):
             labels = CONSENSUS[consensus](ensemble, n_clusters, random_state=seed)
             found[short] = round(nmi(y, labels), 2)
     return found
+
+
+def images(name: str, folder: str, seed: int) -> dict[str, Any]:
+    X, y = read_images(name, folder)
+    return {
+        "dataset": name,
+        "seed": seed,
+        **scored(X, y, "landmark", random_state=seed),
+    }
+
+
+def fewer(count: int, folder: str) -> dict[str, Any]:
+    """USPS with another greatest number of landmarks."""
+    from mdec import landmarks
+
+    landmarks.MAX_LANDMARKS = count
+    X, y = read_images("DS-30", folder)
+    return scored(X, y, "landmark", random_state=0)
+
+
+def coarse_search(name: str, folder: str) -> dict[str, Any]:
+    """Compare the ten nearest of 10,000 landmarks with those that are found."""
+    from mdec.landmark_search import LandmarkIndex, indexed, nearest_landmarks
+
+    X = moved_images(folder)[0] if name == "tangled" else DATA[name](30_000)[0]
+    rng = np.random.default_rng(0)
+    half = rng.permutation(X.shape[1])[: X.shape[1] // 2]
+    rows = np.ascontiguousarray(X[:30_000, half] - X[:30_000, half].mean(axis=0))
+    points, others = rows[:10_000], rows[10_000:]
+    index = indexed(points, rng)
+    whole = LandmarkIndex(points, index.half_norms, points[:0], [])
+    found, apart = nearest_landmarks(others, index, 10)
+    nearest, least = nearest_landmarks(others, whole, 10)
+    same = [np.isin(a, b).mean() for a, b in zip(nearest, found, strict=True)]
+    return {
+        "recall": round(float(np.mean(same)), 4),
+        "distance_ratio": round(float(np.sqrt(apart).sum() / np.sqrt(least).sum()), 4),
+        "looked_at": round(float(np.mean([each.size for each in index.around]))),
+    }
+
+
+def tangled(folder: str, base: str) -> dict[str, Any]:
+    X, y = moved_images(folder)
+    return {"base": base, **scored(X, y, base, ensemble_size=30, random_state=0)}
 
 
 def larger_than_memory(folder: str, rows: int = LARGER_ROWS) -> dict[str, Any]:
@@ -370,10 +447,11 @@ PRODUCTS, BY_ROW, BY_MEMBER = 43e9, 3.3e-6, 0.86
 
 def modelled(n: float, d: float, p: float, m: float, cores: float) -> float:
     """Seconds of the cost model."""
-    from mdec.landmarks import CANDIDATES, REFINEMENTS
+    from mdec.landmark_search import AROUND_CELL, N_CELLS, REFINEMENTS
+    from mdec.landmarks import CANDIDATES
 
-    drawn = min(n, CANDIDATES * p)
-    products = p * d * (n + drawn * (REFINEMENTS + 1)) / PRODUCTS
+    searched = n + REFINEMENTS * min(n, CANDIDATES * p) + p
+    products = (N_CELLS + AROUND_CELL) * d * searched / PRODUCTS
     return m * (products + BY_ROW * n + BY_MEMBER) / cores
 
 
@@ -381,13 +459,14 @@ def cost_model() -> None:
     """Print the model beside the measured points, and what it predicts."""
     for line in RESULTS.read_text().splitlines():
         row = json.loads(line)
-        members = 4 if row["name"].startswith("growth") else row.get("members")
-        if members and row["name"] != "larger than memory":
+        kind = row["name"].split()[0]
+        if kind in ("million", "wide", "growth"):
+            members = row.get("members", 4)
             d = row.get("features", 64) / 2
-            predicted = modelled(row["rows"], d, 2000, members, 2)
+            predicted = modelled(row["rows"], d, 10_000, members, 2)
             both = f"measured {row['seconds']:.1f} s, model {predicted:.1f} s"
             print(f"{row['name']}: {both}")
-    minutes = modelled(1e8, 32, 2000, 50, 64) / 60
+    minutes = modelled(1e8, 32, 10_000, 50, 64) / 60
     print(f"1e8 x 64, M = 50, 64 workers: {minutes:.0f} min")
 
 
@@ -428,13 +507,20 @@ def here(arguments: list[str]) -> dict[str, Any]:
     """Do one measurement in this process."""
     match arguments:
         case ["fit", name, rows]:
-            return fit_measured(name, int(rows))
+            # The spectral one takes over eight minutes on the mixture.
+            return fit_measured(name, int(rows), others=name != "mixture")
         case ["compare", name, rows]:
             return compare(name, int(rows))
         case ["growth", rows]:
             return growth(int(rows))
         case ["images", name, folder, seed]:
             return images(name, folder, int(seed))
+        case ["tangled", folder, base]:
+            return tangled(folder, base)
+        case ["fewer", count, folder]:
+            return fewer(int(count), folder)
+        case ["search", name, folder]:
+            return coarse_search(name, folder)
         case ["larger-than-memory", folder]:
             return larger_than_memory(folder)
         case ["cluster"]:
@@ -471,13 +557,19 @@ def growth_figure(rows: list[dict[str, Any]], path: str) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def images_table(options: argparse.Namespace, folder: str, names: list[str]) -> None:
-    graph: dict[str, list[list[float]]] = {}
+def graph_scores() -> dict[str, np.ndarray]:
+    """Means of MDEC-HC, MDEC-SC and MDEC-BG with graphs, its last three columns."""
+    found = {}
     for line in GRAPH_SCORES.read_text().splitlines():
-        row = json.loads(line)
-        if row["dataset"] in IMAGES and row["kernel"] == "scaled_gaussian":
-            scores = [row[f"{each}_nmi"] for each in ("HC", "SC", "BG")]
-            graph.setdefault(row["dataset"], []).append(scores)
+        cells = [each.strip() for each in line.split("|")[1:-1]]
+        if cells and cells[0] in IMAGES:
+            means = [re.search(r"[\d.]+", cell) for cell in cells[-3:]]
+            found[cells[0]] = np.array([float(each.group()) for each in means if each])
+    return found
+
+
+def images_table(options: argparse.Namespace, folder: str, names: list[str]) -> None:
+    graph = graph_scores()
     gaps = []
     for name in names:
         made = [
@@ -485,7 +577,7 @@ def images_table(options: argparse.Namespace, folder: str, names: list[str]) -> 
             for seed in range(options.seeds)
         ]
         ours = np.mean([[row[each] for each in ("HC", "SC", "BG")] for row in made], 0)
-        theirs = np.mean(graph[name], axis=0)
+        theirs = graph[name]
         gaps.append(ours - theirs)
         cells = " | ".join(
             f"{a:.1f} ({a - b:+.1f})" for a, b in zip(ours, theirs, strict=True)
@@ -525,6 +617,15 @@ def main() -> None:
                 growth_figure(rows, options.figure)
         case ["images", folder, *names]:
             images_table(options, folder, names or list(IMAGES))
+        case ["tangled", folder]:
+            for base in ("landmark", "graph"):
+                run(f"tangled {base}", options, "tangled", folder, base)
+        case ["counts", folder]:
+            for count in (2000, 5000):
+                run(f"{count} landmarks", options, "fewer", str(count), folder)
+        case ["search", folder]:
+            for name in (*DATA, "tangled"):
+                run(f"search {name}", options, "search", name, folder)
         case ["larger-than-memory"]:
             # Written here, so that the pages do not count for the process measured.
             path = Path(options.folder) / "larger.npy"

@@ -14,22 +14,23 @@ from mdec import MDEC, Ensemble, draws, generate_ensemble, row_blocks
 from mdec.consensus import _blocks, _regions, bipartite, hierarchical, spectral
 from mdec.ensemble import Member
 from mdec.kernels import KERNELS
+from mdec.landmark_search import indexed, nearest_landmarks, refined_landmarks
 from mdec.landmarks import (
     Landmarks,
     fitted_landmarks,
     landmark_cluster_bounds,
     landmark_count,
-    nearest_landmarks,
     pool_rows,
-    refined_landmarks,
     tied,
 )
+from mdec.prediction import assign_to_clusters, predict_landmark_clusters
 from mdec.transfer import (
     BipartiteRows,
     assigned_rows,
     embedded_rows,
     nearest_centers,
     reduced_affinity,
+    reduced_graph,
     reduced_vectors,
     transfer_cut,
 )
@@ -71,7 +72,9 @@ def test_nearest_landmarks_by_all_distances() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(1100, 9)).astype(np.float32)
     points = rng.normal(size=(700, 9)).astype(np.float32)
-    index, distances = nearest_landmarks(rows, points, 7)
+    few = indexed(points, rng)
+    assert not few.around
+    index, distances = nearest_landmarks(rows, few, 7)
     full = ((rows[:, None, :].astype(float) - points) ** 2).sum(axis=2)
     expected = np.sort(full, axis=1)[:, :7]
     np.testing.assert_allclose(distances, expected, rtol=1e-5)
@@ -82,8 +85,33 @@ def test_nearest_landmarks_by_all_distances() -> None:
 
 def test_equal_distances_go_to_the_first_landmark() -> None:
     points = np.array([[1.0], [-1.0], [1.0], [3.0]], dtype=np.float32)
-    index, _ = nearest_landmarks(np.zeros((2, 1), dtype=np.float32), points, 3)
+    prepared = indexed(points, np.random.default_rng(0))
+    index, _ = nearest_landmarks(np.zeros((2, 1), dtype=np.float32), prepared, 3)
     np.testing.assert_array_equal(index, [[0, 1, 2], [0, 1, 2]])
+
+
+def test_many_landmarks_are_searched_coarse_to_fine() -> None:
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(5000, 6)).astype(np.float32)
+    # A few far away and many copies of one must be found as well.
+    points[:30] += 50.0
+    points[1000:3500] = points[1000]
+    rows = np.vstack([points, rng.normal(size=(2000, 6)).astype(np.float32)])
+    many = indexed(points, rng)
+    assert many.around
+    index, distances = nearest_landmarks(rows, many, 5)
+    assert np.all(distances[: len(points), 0] == 0.0)
+    assert np.all(np.diff(distances, axis=1) >= 0.0)
+    differences = rows[:, None, :] - points[index]
+    np.testing.assert_allclose(
+        distances, (differences.astype(float) ** 2).sum(axis=2), rtol=1e-5, atol=1e-6
+    )
+    asked = np.concatenate([np.arange(30), np.arange(5000, 5500)])
+    full = ((rows[asked, None, :] - points) ** 2).sum(axis=2)
+    exact = np.sort(full, axis=1)[:, :5]
+    found = distances[asked] <= exact * (1 + 1e-4) + 1e-6
+    assert found.mean() > 0.97
+    assert found[:30].all()
 
 
 @pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
@@ -93,7 +121,8 @@ def test_ties_by_the_formula(kernel: str) -> None:
     points = rng.normal(size=(15, 5)).astype(np.float32)
     rho = rng.random(15).astype(np.float32) + 0.5
     k, mu = 4, 0.6
-    landmarks = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), points, rho)
+    index = indexed(points, rng)
+    landmarks = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho)
     found = tied(rows, landmarks)
     unit = np.median(rho)
     for i in range(len(rows)):
@@ -117,7 +146,8 @@ def test_refined_landmarks_lie_where_the_rows_are() -> None:
     rng = np.random.default_rng(5)
     rows = np.repeat([[0.0, 0.0], [10.0, 0.0]], 200, axis=0)
     rows = (rows + 0.1 * rng.normal(size=rows.shape)).astype(np.float32)
-    points = refined_landmarks(rows, 20, np.random.default_rng(0))
+    chosen, points = refined_landmarks(rows, 20, np.random.default_rng(0))
+    assert np.all(np.diff(chosen) > 0)
     distance = np.abs(points[:, :1] - [[0.0, 10.0]]).min(axis=1)
     assert distance.max() < 0.5
     assert np.ptp(points[:, 0]) > 9.0
@@ -131,6 +161,10 @@ def test_reduced_affinity_by_matrices() -> None:
         BipartiteRows(rows.index[25:], rows.weights[25:]),
     ]
     np.testing.assert_allclose(reduced_affinity(halves, 12), expected, atol=1e-12)
+    graph = reduced_graph(halves, 12)
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(graph.toarray(), expected, atol=1e-12)
+    assert graph.has_canonical_format
 
 
 def test_the_cut_in_blocks_is_the_cut_of_the_whole_graph() -> None:
@@ -146,10 +180,20 @@ def test_the_cut_in_blocks_is_the_cut_of_the_whole_graph() -> None:
     np.testing.assert_array_equal(nearest_centers(parts, centers), expected)
 
 
+@pytest.mark.parametrize("n_columns", [40, 400])
+def test_vectors_of_a_sparse_graph_are_those_of_the_full_matrix(n_columns: int) -> None:
+    rows, _ = random_rows(4 * n_columns, n_columns, 4)
+    graph = reduced_graph([rows], n_columns)
+    found = reduced_vectors(graph, 3, np.random.default_rng(0))
+    full = reduced_vectors(graph.toarray(), 3, np.random.default_rng(0))
+    a, b = (np.linalg.qr(vectors)[0] for vectors in (found, full))
+    np.testing.assert_allclose(np.linalg.svd(a.T @ b)[1], 1.0, atol=1e-3)
+
+
 def test_numbers_of_landmarks_and_clusters() -> None:
     counts = [landmark_count(n) for n in (4, 100, 5000, 10**4, 10**6, 10**8)]
     assert counts == sorted(counts)
-    assert counts[0] == 2
+    assert counts[0] == 4
     assert counts[-1] < 2**16
     assert landmark_cluster_bounds(400) == (2, 20)
     assert landmark_cluster_bounds(10**8) == (2, 100)
@@ -218,8 +262,9 @@ def test_graphs_stay_the_default() -> None:
     assert plain.parameters["base"] == "graph"
 
 
-def test_bad_requests() -> None:
+def test_bad_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = blobs(100)
+    monkeypatch.setattr(draws, "landmark_count", lambda n_samples: n_samples // 2)
     with pytest.raises(ValueError, match="base='tree' is not one of"):
         generate_ensemble(X, base="tree")
     with pytest.raises(ValueError, match="more clusters than the 50 landmarks"):
@@ -240,6 +285,26 @@ def test_the_estimator_with_landmarks() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("consensus", ["hierarchical", "bipartite"])
+def test_new_rows_join_clusters_as_with_graphs(consensus: str) -> None:
+    X, _ = blobs(700, spread=1.6)
+    model = MDEC(5, consensus=consensus, **SETTINGS).fit(X[:500])
+    ensemble, weights = model.ensemble_, model.cluster_weights_
+    base = predict_landmark_clusters(
+        X[:500], ensemble.labels, X[500:], ensemble.members, ensemble.parameters
+    )
+    by_degree = consensus != "hierarchical"
+    expected = assign_to_clusters(
+        base, ensemble, model.labels_, weights, by_degree=by_degree
+    )
+    np.testing.assert_array_equal(model.predict(X[500:]), expected)
+    other = assign_to_clusters(
+        base, ensemble, model.labels_, weights, by_degree=not by_degree
+    )
+    assert not np.array_equal(expected, other)
+
+
 def test_the_number_of_clusters_is_suggested() -> None:
     X, _ = blobs(400)
     assert MDEC("auto", **SETTINGS).fit(X).n_clusters_ == 5
@@ -363,5 +428,5 @@ def test_drawn_rows_and_landmarks_follow_from_the_seed() -> None:
     member = Member(1, 0, 8, 0.5, 4)
     first = fitted_landmarks(X, member, np.arange(6), spec)
     again = fitted_landmarks(X, member, np.arange(6), spec)
-    np.testing.assert_array_equal(first[0].points, again[0].points)
+    np.testing.assert_array_equal(first[0].index.points, again[0].index.points)
     np.testing.assert_array_equal(first[1], again[1])

@@ -49,6 +49,7 @@ LAYERS = [
     "mdec.ensemble",
     "mdec.checkpoint",
     "mdec.devices",
+    "mdec.landmark_search",
     "mdec.landmarks",
     "mdec.distributed",
     "mdec.draws",

@@ -35,16 +35,19 @@ def test_the_cluster_files_parse() -> None:
 
 
 def test_the_stated_rules_are_the_code() -> None:
-    from mdec import landmarks, row_blocks
+    from mdec import landmark_search, landmarks, row_blocks
     from mdec.consensus import _blocks, _regions
 
     assert landmarks.AUTO_SAMPLES == 20_000
     assert landmarks.POOL_ROWS == _blocks.CENTER_ROWS == 50_000
-    assert landmarks.landmark_count(10**6) == 2000
-    assert landmarks.landmark_count(1000) == 500
+    assert landmarks.landmark_count(10**6) == 10_000
+    assert landmarks.landmark_count(1000) == 1000
     assert landmarks.MAX_BASE_CLUSTERS == 100
-    assert landmarks.REFINEMENTS == 4
-    assert landmarks.CANDIDATES == 5
+    assert landmarks.CANDIDATES == 2
+    assert landmark_search.REFINEMENTS == 2
+    assert landmark_search.SEARCHED_WHOLE == 2000
+    assert landmark_search.N_CELLS == 200
+    assert landmark_search.AROUND_CELL == 1000
     assert row_blocks.BLOCK_ROWS == 65_536
     assert _blocks.BLOCKED_SAMPLES == 100_000
     assert _blocks.BLOCKED_CLUSTERS == 10_000

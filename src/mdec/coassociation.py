@@ -58,6 +58,25 @@ def factor_rows(
     return sparse.csr_array((data, factor.indices, factor.indptr), shape=factor.shape)
 
 
+def degree_scaled(factor: sparse.csr_array, totals: Array) -> sparse.csr_array:
+    r"""Divide rows of the factor by the roots of their degrees.
+
+    Parameters
+    ----------
+    factor : csr_array of shape (n_rows, n_base_clusters)
+        Some rows of F.
+    totals : ndarray of shape (n_base_clusters,)
+        :math:`F^T 1`, over all samples.
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_base_clusters)
+        Rows of :math:`D^{-1/2} F` with :math:`D_{jj} = \sum_i A_{ij}`.
+    """
+    degrees = factor @ totals
+    return sparse.csr_array(sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor)
+
+
 def locally_weighted_coassociation(
     ensemble: Ensemble, weights: Array | None = None
 ) -> Array:

@@ -250,13 +250,15 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         ensemble, weights = self.ensemble_, self.cluster_weights_
         rows = pool_rows(ensemble.n_samples, ensemble.parameters["entropy"])
         bounds = row_bounds(ensemble.parameters)
+        over = worker, parts, clusters, self.n_clusters_, ensemble.offsets, weights
         with single_threaded_blas():
-            profiles, sizes = blocked_profiles(
-                worker, parts, clusters, self.n_clusters_, ensemble.offsets, weights
-            )
+            profiles, sizes = blocked_profiles(*over)
             held = blocked_confidence(
                 worker, parts, clusters, profiles, sizes, ensemble.offsets, weights
             )
+            if self.consensus != "hierarchical":
+                totals = worker.value(profiles).sum(axis=0)
+                profiles, _ = blocked_profiles(*over, totals)
             self._means = worker.value(profiles) / worker.value(sizes)[:, None]
         self._pool_labels = worker.value(gathered_rows(worker, parts, bounds, rows))
         return held

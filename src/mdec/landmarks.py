@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mdec._random import member_stream
 from mdec.devices import ONE_CLUSTER
@@ -27,14 +28,19 @@ from mdec.kernels import (
     scaling_term,
 )
 from mdec.kmeans import kmeans_centers
+from mdec.landmark_search import (
+    LandmarkIndex,
+    indexed,
+    nearest_landmarks,
+    refined_landmarks,
+)
 from mdec.row_blocks import BlockReader, Worker, ordered_sum, rows_of
 from mdec.spectral import unit_rows
 from mdec.transfer import (
     BipartiteRows,
     assigned_rows,
     embedded_rows,
-    nearest_centers,
-    reduced_affinity,
+    reduced_graph,
     reduced_vectors,
 )
 
@@ -47,25 +53,27 @@ AUTO_SAMPLES_ON_CARD = 100_000
 # Rows drawn once for all members, which draw their own from them.
 POOL_ROWS = 50_000
 
-# Drawn rows for each landmark, and steps of the k-means that refines them.
-CANDIDATES = 5
-REFINEMENTS = 4
+# Drawn rows for each landmark.
+CANDIDATES = 2
 
-# Rows whose scores to all landmarks are made together.
-TILE = 256
-
+MAX_LANDMARKS = 10_000
 MAX_BASE_CLUSTERS = 100
 
 
 def landmark_count(n_samples: int) -> int:
     r"""Return the number of landmarks of a member.
 
+    Notes
+    -----
+    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
+    that many to be told apart, with any number of samples.
+
     Examples
     --------
-    >>> [landmark_count(n) for n in (400, 2000, 11_000, 1_000_000)]
-    [200, 1000, 2000, 2000]
+    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
+    [400, 10000, 10000]
     """
-    return max(2, min(n_samples // 2, 2000))
+    return min(n_samples, MAX_LANDMARKS)
 
 
 def landmark_cluster_bounds(n_samples: int) -> tuple[int, int]:
@@ -73,25 +81,28 @@ def landmark_cluster_bounds(n_samples: int) -> tuple[int, int]:
 
     Notes
     -----
-    2 to :math:`\lceil\sqrt N\rceil` as for graphs, but at most 100: twenty landmarks
-    for each cluster are needed to tell them apart.
+    2 to :math:`\lceil\sqrt N\rceil` as for graphs, but at most 100, as for 10,000
+    samples: a hundred landmarks for each cluster.
     """
     return 2, max(2, min(math.ceil(math.sqrt(n_samples)), MAX_BASE_CLUSTERS))
 
 
-def tie_count(n_neighbors: int) -> int:
-    """Return the landmarks that a sample is tied to, half of a graph's neighbours.
+def tie_count(n_neighbors: int, n_samples: int, n_landmarks: int) -> int:
+    """Return the landmarks that a sample is tied to.
 
     Notes
     -----
-    A landmark stands for two samples or more, so half as many reach as far.
+    As many as a graph has neighbours where every sample is a landmark; fewer in the
+    measure in which a landmark stands for more samples, but at least half.
 
     Examples
     --------
-    >>> tie_count(5), tie_count(20)
-    (3, 10)
+    >>> tie_count(20, 5000, 5000), tie_count(20, 12_500, 10_000)
+    (20, 16)
+    >>> tie_count(20, 10**6, 10_000), tie_count(5, 10**6, 10_000)
+    (10, 3)
     """
-    return -(-n_neighbors // 2)
+    return math.ceil(n_neighbors * max(0.5, n_landmarks / n_samples))
 
 
 def pool_rows(n_samples: int, entropy: int) -> NDArray[np.int64]:
@@ -118,7 +129,7 @@ class Landmarks:
         Width of the kernel.
     center : ndarray of shape (n_coordinates,)
         Subtracted from rows before anything else; keeps float32 accurate.
-    points : ndarray of shape (n_landmarks, n_coordinates)
+    index : LandmarkIndex
         The landmarks, centred, in float32.
     rho : ndarray of shape (n_landmarks,)
         Mean distance of each to its nearest other landmarks.
@@ -129,7 +140,7 @@ class Landmarks:
     n_neighbors: int
     mu: float
     center: Array
-    points: Array
+    index: LandmarkIndex
     rho: Array
 
 
@@ -149,87 +160,6 @@ def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:
     if unit.shape[1] == inside.shape[1]:
         unit = np.hstack([unit, np.zeros((len(unit), 1), dtype=unit.dtype)])
     return unit
-
-
-def refined_landmarks(
-    candidates: Array, n_landmarks: int, rng: np.random.Generator
-) -> Array:
-    """Choose landmarks among candidates and move them to the middle of their rows.
-
-    Parameters
-    ----------
-    candidates : ndarray of shape (n_candidates, n_coordinates)
-        Drawn rows, centred, float32.
-    n_landmarks : int
-        At most the candidates.
-    rng : Generator
-        Source of the choice.
-
-    Returns
-    -------
-    ndarray of shape (n_landmarks, n_coordinates)
-        float32.
-
-    Notes
-    -----
-    The hybrid selection of Huang et al. (U-SPEC, 2020): random candidates, then a few
-    steps of k-means. A landmark without rows stays where it is.
-    """
-    from mdec import _compiled
-
-    chosen = rng.choice(len(candidates), n_landmarks, replace=False)
-    points = candidates[np.sort(chosen)]
-    for _ in range(REFINEMENTS):
-        labels = nearest_centers(candidates, points)
-        sums = np.zeros(points.shape)
-        counts = np.zeros(n_landmarks, dtype=np.int64)
-        _compiled.group_sums(candidates, labels, sums, counts)
-        means = sums / np.maximum(counts, 1)[:, None]
-        points = np.where(counts[:, None] > 0, means, points).astype(np.float32)
-    return points
-
-
-def nearest_landmarks(
-    rows: Array, points: Array, n_neighbors: int
-) -> tuple[NDArray[np.uint16], Array]:
-    """Return the nearest landmarks of each row and their squared distances.
-
-    Parameters
-    ----------
-    rows, points : ndarray of shape (any, n_coordinates)
-        Rows and landmarks, centred, float32.
-    n_neighbors : int
-        Landmarks to find, at most all.
-
-    Returns
-    -------
-    index : ndarray of shape (n_rows, n_neighbors)
-        Landmarks by ascending distance.
-    distances : ndarray of shape (n_rows, n_neighbors)
-        Squared, computed by differences.
-
-    Examples
-    --------
-    >>> points = np.array([[0.0], [1.0], [5.0]], dtype=np.float32)
-    >>> nearest_landmarks(points[:2] + np.float32(0.25), points, 2)[0]
-    array([[0, 1],
-           [1, 0]], dtype=uint16)
-    """
-    from mdec import _compiled
-
-    half_norms = 0.5 * np.einsum("ij,ij->i", points, points)
-    right = np.hstack([-points, half_norms[:, None]]).T
-    left = np.ones((TILE, points.shape[1] + 1), dtype=np.float32)
-    index = np.empty((len(rows), n_neighbors), dtype=np.uint16)
-    distances = np.empty((len(rows), n_neighbors), dtype=np.float32)
-    for start in range(0, len(rows), TILE):
-        part = slice(start, start + TILE)
-        tile = rows[part]
-        left[: len(tile), :-1] = tile
-        scores = left[: len(tile)] @ right
-        _compiled.smallest_columns(scores, n_neighbors, index[part])
-        _compiled.order_by_distance(tile, points, index[part], distances[part])
-    return index, distances
 
 
 def fitted_landmarks(
@@ -253,13 +183,14 @@ def fitted_landmarks(
     landmarks : Landmarks
         For all rows.
     drawn : ndarray
-        Rows of the pool that the member drew.
+        Rows of the pool from which the landmarks started.
     sample : BipartiteRows
         Their ties; the centres of the embedding come from them.
     """
     rng = member_stream(spec["entropy"], member.index, "landmarks", member.attempt)
     n_landmarks = spec["n_landmarks"]
-    k = min(tie_count(member.n_neighbors), n_landmarks - 1)
+    ties = tie_count(member.n_neighbors, spec["n_samples"], n_landmarks)
+    k = min(ties, n_landmarks - 1)
     size = min(CANDIDATES * n_landmarks, len(pool))
     drawn = np.sort(rng.choice(len(pool), size, replace=False))
     rows = coordinates(pool[drawn], features, spec["kernel"])
@@ -267,14 +198,15 @@ def fitted_landmarks(
     if spec["kernel"] in ANGULAR:
         center = np.zeros_like(center)
     centred = _centred(rows, center)
-    points = refined_landmarks(centred, n_landmarks, rng)
+    chosen, points = refined_landmarks(centred, n_landmarks, rng)
     if spec["kernel"] in ANGULAR:
         points = unit_rows(points).astype(np.float32)
-    _, between = nearest_landmarks(points, points, k + 1)
+    index = indexed(points, rng)
+    _, between = nearest_landmarks(points, index, k + 1)
     means = _as_kernel_takes_them(between[:, 1:], spec["kernel"]).mean(axis=1)
     rho = mean_neighbor_distance(means.astype(np.float64)).astype(np.float32)
-    landmarks = Landmarks(features, spec["kernel"], k, member.mu, center, points, rho)
-    return landmarks, drawn, tied(centred, landmarks)
+    landmarks = Landmarks(features, spec["kernel"], k, member.mu, center, index, rho)
+    return landmarks, drawn[chosen], tied(centred[chosen], landmarks)
 
 
 def _centred(rows: Array, center: Array) -> Array:
@@ -307,7 +239,7 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     nearest others. Similarities are in units of the median :math:`\rho`, so that they
     do not depend on the scale of the data.
     """
-    index, squared = nearest_landmarks(rows, landmarks.points, landmarks.n_neighbors)
+    index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
     if landmarks.kernel in ANGULAR:
         return BipartiteRows(index, np.maximum(1.0 - 0.5 * squared, 0.0))
     unit = np.float32(np.median(landmarks.rho))
@@ -341,13 +273,13 @@ class Cut:
 
 
 def fitted_cut(
-    affinity: Array, sample: BipartiteRows, member: Member, entropy: int
+    affinity: sparse.csr_array, sample: BipartiteRows, member: Member, entropy: int
 ) -> Cut:
     """Solve the small side of the transfer cut and place the centres.
 
     Parameters
     ----------
-    affinity : ndarray of shape (n_landmarks, n_landmarks)
+    affinity : csr_array of shape (n_landmarks, n_landmarks)
         Sum over all rows.
     sample : BipartiteRows
         The member's drawn rows, whose k-means gives the centres.
@@ -363,9 +295,7 @@ def fitted_cut(
     """
     seed = entropy, member.index
     solver = member_stream(*seed, "solver", member.attempt)
-    vectors = reduced_vectors(
-        affinity, member.n_clusters, solver, tol=1e-3, dtype=np.float32
-    ).astype(np.float32)
+    vectors = reduced_vectors(affinity, member.n_clusters, solver).astype(np.float32)
     points = embedded_rows(sample, vectors)
     rng = member_stream(*seed, "kmeans", member.attempt)
     return Cut(vectors, kmeans_centers(points, member.n_clusters, rng))
@@ -420,7 +350,7 @@ def landmark_clustering(
     landmarks = worker.call(itemgetter(0), fitted)
     sample = worker.call(itemgetter(2), fitted)
     rows = worker.map(tied_block, blocks, landmarks)
-    affinity = ordered_sum(worker, reduced_affinity, rows, spec["n_landmarks"])
+    affinity = ordered_sum(worker, reduced_graph, rows, spec["n_landmarks"])
     cut = worker.call(fitted_cut, affinity, sample, member, spec["entropy"])
     labels = worker.map(cut_block, rows, cut)
     counts = worker.value(ordered_sum(worker, _label_counts, labels, member.n_clusters))
@@ -437,10 +367,13 @@ def landmark_memory(n_samples: int, spec: dict[str, Any]) -> int:
     n_neighbors = spec["n_neighbors_range"][1]
     n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
     n_landmarks = spec["n_landmarks"]
-    # Ties and labels of all rows; drawn rows and landmarks; partial sums; one block.
+    ties = tie_count(n_neighbors, n_samples, n_landmarks)
+    n_shared = min(10 * ties**2, n_landmarks)
+    # Ties and labels of all rows; drawn rows and landmarks; landmarks that share
+    # samples, in partial sums and in the solver; one block.
     return (
         n_samples * (6 * n_neighbors + 8)
         + 12 * CANDIDATES * n_landmarks * n_drawn
-        + 64 * n_landmarks**2
+        + 64 * n_landmarks * n_shared
         + 12 * 2**24
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._parallel import map_ordered
-from mdec.coassociation import coassociation_factor
+from mdec.coassociation import coassociation_factor, degree_scaled
 from mdec.confidence import cluster_profiles
 from mdec.draws import member_features
 from mdec.ensemble import Ensemble, Member
@@ -103,11 +103,8 @@ def assign_to_clusters(
     factor = coassociation_factor(ensemble, weights)
     sizes = np.bincount(labels)[:, None]
     if by_degree:
-        degrees = factor @ (factor.T @ np.ones(ensemble.n_samples))
-        scale = sparse.diags_array(1.0 / np.sqrt(degrees))
-        means = cluster_profiles(sparse.csr_array(scale @ factor), labels) / sizes
-    else:
-        means = cluster_profiles(factor, labels) / sizes
+        factor = degree_scaled(factor, factor.T @ np.ones(ensemble.n_samples))
+    means = cluster_profiles(factor, labels) / sizes
     return nearest_profiles(base, ensemble.offsets, means, weights)
 
 
@@ -197,7 +194,7 @@ def _ask_landmarks(
     landmarks, drawn, sample = fitted_landmarks(pool, member, features, spec)
     n_clusters = int(labels[:, index].max()) + 1
     own = labels[drawn, index]
-    votes = np.zeros((len(landmarks.points), n_clusters))
+    votes = np.zeros((len(landmarks.rho), n_clusters))
     shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
     np.add.at(votes, (sample.index, own[:, None]), shares)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)

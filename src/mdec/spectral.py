@@ -125,6 +125,42 @@ def leading_vectors(
     return np.hstack([known, vectors])
 
 
+def sparse_leading_vectors(
+    W: sparse.csr_array,
+    degrees: Array,
+    component: NDArray[np.integer],
+    n_vectors: int,
+    rng: np.random.Generator,
+) -> Array:
+    """Return the leading eigenvectors of a sparse affinity, once it is normalised.
+
+    Parameters
+    ----------
+    W : csr_array of shape (order, order)
+        Symmetric and non-negative.
+    degrees : ndarray of shape (order,)
+        Sums of its rows.
+    component : ndarray of shape (order,)
+        Connected component of each vertex.
+    n_vectors : int
+        Eigenvectors wanted.
+    rng : Generator
+        Start of the solver.
+
+    Returns
+    -------
+    ndarray of shape (order, n_vectors)
+        Orthonormal columns; float64 of small graphs, float32 of others.
+    """
+    affinity = normalized_affinity(W)
+    if W.shape[0] <= DENSE_ORDER:
+        return leading_vectors(affinity.toarray(), degrees, component, n_vectors, rng)
+    operator = SparseOperator(affinity)
+    return leading_vectors(
+        operator, degrees, component, n_vectors, rng, dtype=np.float32
+    )
+
+
 def component_roots(
     degrees: Array, component: NDArray[np.integer]
 ) -> tuple[NDArray[np.intp], Array]:
@@ -178,17 +214,7 @@ def spectral_embedding(
 
     component = _compiled.components(W.indptr, W.indices)
     degrees = np.asarray(W.sum(axis=1)).ravel()
-    affinity = normalized_affinity(W)
-    if W.shape[0] <= DENSE_ORDER:
-        vectors = leading_vectors(
-            affinity.toarray(), degrees, component, n_vectors, rng
-        )
-    else:
-        operator = SparseOperator(affinity)
-        vectors = leading_vectors(
-            operator, degrees, component, n_vectors, rng, dtype=np.float32
-        )
-    return unit_rows(vectors)
+    return unit_rows(sparse_leading_vectors(W, degrees, component, n_vectors, rng))
 
 
 def unit_rows(rows: Any) -> Any:

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from mdec.spectral import leading_vectors, shared_components, unit_rows
+from mdec.spectral import (
+    leading_vectors,
+    shared_components,
+    sparse_leading_vectors,
+    unit_rows,
+)
 
 Array = NDArray[np.floating]
 
@@ -127,49 +132,83 @@ def reduced_affinity(blocks: list[BipartiteRows], n_columns: int) -> Array:
     return total
 
 
+def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_array:
+    """Return the affinity of the small side as a sparse graph without self-loops.
+
+    Parameters
+    ----------
+    blocks : list of BipartiteRows
+        Rows of B, in order.
+    n_columns : int
+        Columns of B.
+
+    Returns
+    -------
+    csr_array of shape (n_columns, n_columns)
+        `reduced_affinity` with a diagonal of zeros.
+
+    Notes
+    -----
+    Columns are then vertices as samples are in the similarity graph of a member. Where
+    most rows are tied to one column above all, self-loops would outweigh the rest and
+    leave all leading eigenvalues close to one.
+
+    Examples
+    --------
+    >>> rows = BipartiteRows(np.array([[0, 2]]), np.array([[1.0, 3.0]]))
+    >>> reduced_graph([rows], 3).toarray()
+    array([[0.  , 0.  , 0.75],
+           [0.  , 0.  , 0.  ],
+           [0.75, 0.  , 0.  ]])
+    """
+    from mdec import _compiled
+
+    index = np.concatenate([block.index for block in blocks])
+    weights = np.concatenate([block.weights for block in blocks])
+    indptr, indices, data = _compiled.shared_ties(index, weights, n_columns)
+    return sparse.csr_array((data, indices, indptr), shape=(n_columns, n_columns))
+
+
 def reduced_vectors(
-    affinity: Array,
-    n_vectors: int,
-    rng: np.random.Generator,
-    *,
-    tol: float = 1e-6,
-    dtype: type[np.floating] = np.float64,
+    affinity: Array | sparse.csr_array, n_vectors: int, rng: np.random.Generator
 ) -> Array:
     r"""Return what rows are multiplied by to be embedded, from the small side alone.
 
     Parameters
     ----------
-    affinity : ndarray of shape (n_columns, n_columns)
-        :math:`W_Y`.
+    affinity : ndarray or csr_array of shape (n_columns, n_columns)
+        :math:`W_Y`, from `reduced_affinity` or `reduced_graph`.
     n_vectors : int
         Dimension of the embedding.
     rng : Generator
         Start of the solver.
-    tol : float
-        Greatest residual norm of an eigenvector.
-    dtype : dtype
-        Precision of the solver.
 
     Returns
     -------
     ndarray of shape (n_columns, n_vectors)
         :math:`G^{-1/2} V`, up to one factor.
+
+    Notes
+    -----
+    Eigenvectors of a full matrix have residuals of 1e-6; those of a sparse one are
+    computed in float32 as for a graph.
     """
-    _require_vectors(len(affinity), n_vectors)
-    degrees = affinity.sum(axis=1)
+    _require_vectors(affinity.shape[0], n_vectors)
+    degrees = np.asarray(affinity.sum(axis=1)).ravel()
     scale = 1.0 / np.sqrt(np.maximum(degrees, np.finfo(np.float64).tiny))
     component = connected_components(sparse.csr_array(affinity), directed=False)[1]
-    normalized = (scale[:, None] * affinity * scale).astype(dtype, copy=False)
-    vectors = leading_vectors(
-        normalized,
-        degrees,
-        component,
-        n_vectors,
-        rng,
-        tol=tol,
-        dtype=dtype,
-        dense_order=DENSE_COLUMNS,
-    )
+    if isinstance(affinity, np.ndarray):
+        vectors = leading_vectors(
+            scale[:, None] * affinity * scale,
+            degrees,
+            component,
+            n_vectors,
+            rng,
+            tol=1e-6,
+            dense_order=DENSE_COLUMNS,
+        )
+    else:
+        vectors = sparse_leading_vectors(affinity, degrees, component, n_vectors, rng)
     scaled = np.where(degrees > 0.0, scale, 0.0)[:, None] * vectors
     return scaled / np.abs(scaled).max()
 

@@ -19,6 +19,7 @@ from mdec._compiled._landmarks import (
     least_column,
     order_by_distance,
     reduced_affinity,
+    shared_ties,
     smallest_columns,
 )
 from mdec._compiled._linkage import (
@@ -66,6 +67,7 @@ __all__ = [
     "products_to_distances",
     "reduced_affinity",
     "scan_tile",
+    "shared_ties",
     "smallest_columns",
     "triangle_entries",
     "triangle_of_matrix",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._random import RandomState, consensus_stream
-from mdec.coassociation import factor_rows
+from mdec.coassociation import degree_scaled, factor_rows
 from mdec.confidence import (
     associations,
     cluster_profiles,
@@ -264,6 +264,7 @@ def blocked_profiles(
     n_clusters: int,
     offsets: Offsets,
     weights: Array,
+    totals: Array | None = None,
 ) -> tuple[Any, Any]:
     """Return sums of the factor over each cluster, and the clusters' sizes.
 
@@ -281,6 +282,9 @@ def blocked_profiles(
         Number of the first cluster of each member, and of all clusters.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    totals : ndarray of shape (n_base_clusters,), optional
+        Sums of the factor over all samples; with them every row of it is first
+        divided by the root of its degree.
 
     Returns
     -------
@@ -290,7 +294,8 @@ def blocked_profiles(
         Handle of an array of shape (n_clusters,).
     """
     both = [worker.call(_pair, *each) for each in zip(parts, clusters, strict=True)]
-    profiles = ordered_sum(worker, _profiles, both, n_clusters, offsets, weights)
+    settings = n_clusters, offsets, weights, totals
+    profiles = ordered_sum(worker, _profiles, both, *settings)
     return profiles, ordered_sum(worker, _sizes, clusters, n_clusters)
 
 
@@ -303,10 +308,13 @@ def _profiles(
     n_clusters: int,
     offsets: Offsets,
     weights: Array,
+    totals: Array | None,
 ) -> Array:
     total = np.zeros((n_clusters, int(offsets[-1])))
     for labels, clusters in parts:
         factor = factor_rows(labels, offsets, weights)
+        if totals is not None:
+            factor = degree_scaled(factor, totals)
         total += cluster_profiles(factor, clusters, n_clusters)
     return total
 

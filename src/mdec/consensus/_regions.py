@@ -13,7 +13,7 @@ from mdec.confidence import cluster_profiles
 from mdec.consensus._blocks import affinity_of_labels, bipartite_rows
 from mdec.consensus._shared import ensemble_bounds
 from mdec.ensemble import Ensemble
-from mdec.landmarks import refined_landmarks
+from mdec.landmark_search import refined_landmarks
 from mdec.row_blocks import Here, gathered_rows, ordered_sum
 from mdec.transfer import assigned_rows, embedded_rows, reduced_vectors
 
@@ -64,7 +64,7 @@ def micro_regions(
     drawn = np.sort(rng.choice(n_samples, size, replace=False))
     sample = gathered_rows(here, parts, bounds, drawn)
     points = embedded_rows(bipartite_rows(sample, offsets, weights), vectors)
-    centers = refined_landmarks(points, min(REGIONS, size), rng)
+    centers = refined_landmarks(points, min(REGIONS, size), rng)[1]
     regions = [
         assigned_rows(bipartite_rows(part, offsets, weights), vectors, centers)
         for part in parts
