@@ -442,7 +442,7 @@ def out_of_memory(rows: Any, settings: dict[str, Any], started: dict[str, Any]) 
 
 # Fitted to the measured points, for one core: multiply-adds of float32 products in a
 # second, other seconds for each row of a member, and for each member.
-PRODUCTS, BY_ROW, BY_MEMBER = 43e9, 3.3e-6, 0.86
+PRODUCTS, BY_ROW, BY_MEMBER = 27e9, 9e-6, 1.3
 
 
 def modelled(n: float, d: float, p: float, m: float, cores: float) -> float:

@@ -10,7 +10,15 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, draws, generate_ensemble, row_blocks
+from mdec import (
+    MDEC,
+    Ensemble,
+    draws,
+    generate_ensemble,
+    landmark_search,
+    landmarks,
+    row_blocks,
+)
 from mdec.consensus import _blocks, _regions, bipartite, hierarchical, spectral
 from mdec.ensemble import Member
 from mdec.kernels import KERNELS
@@ -122,8 +130,8 @@ def test_ties_by_the_formula(kernel: str) -> None:
     rho = rng.random(15).astype(np.float32) + 0.5
     k, mu = 4, 0.6
     index = indexed(points, rng)
-    landmarks = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho)
-    found = tied(rows, landmarks)
+    member = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho)
+    found = tied(rows, member)
     unit = np.median(rho)
     for i in range(len(rows)):
         squared = ((rows[i].astype(float) - points) ** 2).sum(axis=1)
@@ -216,6 +224,23 @@ def test_clear_groups_are_found(kernel: str) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.usefixtures("small_blocks")
+def test_clear_groups_are_found_with_few_of_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(landmarks, "MAX_LANDMARKS", 400)
+    monkeypatch.setattr(landmark_search, "SEARCHED_WHOLE", 200)
+    monkeypatch.setattr(landmark_search, "N_CELLS", 20)
+    monkeypatch.setattr(landmark_search, "AROUND_CELL", 80)
+    X, y = blobs(1500)
+    model = MDEC(5, consensus="bipartite", **SETTINGS).fit(X[:1200])
+    assert model.ensemble_.parameters["n_landmarks"] == 400
+    assert adjusted_rand_score(y[:1200], model.labels_) > 0.95
+    assert adjusted_rand_score(y[1200:], model.predict(X[1200:])) > 0.95
+    again = generate_ensemble(X[:1200], n_jobs=2, **SETTINGS)
+    np.testing.assert_array_equal(model.ensemble_.labels, again.labels)
+
+
 def test_jobs_prefix_and_backends() -> None:
     X, _ = blobs()
     expected = generate_ensemble(X, **SETTINGS)

@@ -368,11 +368,11 @@ def landmark_memory(n_samples: int, spec: dict[str, Any]) -> int:
     n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
     n_landmarks = spec["n_landmarks"]
     ties = tie_count(n_neighbors, n_samples, n_landmarks)
-    n_shared = min(10 * ties**2, n_landmarks)
+    n_shared = min(5 * ties**2, n_landmarks)
     # Ties and labels of all rows; drawn rows and landmarks; landmarks that share
     # samples, in partial sums and in the solver; one block.
     return (
-        n_samples * (6 * n_neighbors + 8)
+        n_samples * (6 * ties + 8)
         + 12 * CANDIDATES * n_landmarks * n_drawn
         + 64 * n_landmarks * n_shared
         + 12 * 2**24
