@@ -224,7 +224,6 @@ def test_clear_groups_are_found(kernel: str) -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.usefixtures("small_blocks")
 def test_clear_groups_are_found_with_few_of_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -241,6 +240,7 @@ def test_clear_groups_are_found_with_few_of_many(
     np.testing.assert_array_equal(model.ensemble_.labels, again.labels)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_jobs_prefix_and_backends() -> None:
     X, _ = blobs()
     expected = generate_ensemble(X, **SETTINGS)
@@ -309,11 +309,11 @@ def test_the_estimator_with_landmarks() -> None:
         assert adjusted_rand_score(y, model.recluster(consensus=consensus)) > 0.9
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("consensus", ["hierarchical", "bipartite"])
 def test_new_rows_join_clusters_as_with_graphs(consensus: str) -> None:
-    X, _ = blobs(700, spread=1.6)
+    # Spread so far that the two ways of weighing differ for some rows.
+    X, _ = blobs(1500, spread=6.0)
     model = MDEC(5, consensus=consensus, **SETTINGS).fit(X[:500])
     ensemble, weights = model.ensemble_, model.cluster_weights_
     base = predict_landmark_clusters(
@@ -330,6 +330,7 @@ def test_new_rows_join_clusters_as_with_graphs(consensus: str) -> None:
     assert not np.array_equal(expected, other)
 
 
+@pytest.mark.slow
 def test_the_number_of_clusters_is_suggested() -> None:
     X, _ = blobs(400)
     assert MDEC("auto", **SETTINGS).fit(X).n_clusters_ == 5
