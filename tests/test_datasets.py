@@ -21,7 +21,7 @@ from mdec.datasets import (
     list_datasets,
     load_dataset,
 )
-from mdec.datasets._formats import FORMATS, compact
+from mdec.datasets._formats import FORMATS, compact, mat
 
 PREPARED = (1, 2, 3, 5, 6, 8, 10, 11, 13, 14, 16, 17, 20, 22, 23, 24, 26, 30)
 
@@ -317,3 +317,11 @@ def test_no_network(server: _Server, tmp_path: Path) -> None:
     with pytest.raises(ConnectionError, match="check the network and try again"):
         fetch_dataset("DS-3", folder=tmp_path, base_url=server.url)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_files_of_matlab_7_3_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "new.mat"
+    text = b"MATLAB 7.3 MAT-file".ljust(124)
+    path.write_bytes(text + b"\x00\x02IM" + bytes(400))
+    with pytest.raises(ValueError, match=r"new\.mat is a MATLAB 7\.3 file; save it"):
+        mat([path])

@@ -71,14 +71,14 @@ def mat_label_first(paths: Sequence[Path]) -> Parsed:
 
 
 def _mat_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    from scipy.io import loadmat
+    from scipy.io.matlab import loadmat, matfile_version
 
-    try:
-        content = loadmat(path)
-    except NotImplementedError as error:  # the HDF5 of MATLAB 7.3
+    # The second format is HDF5, which SciPy does not read.
+    if matfile_version(path)[0] == 2:
         raise ValueError(
             f"{path.name} is a MATLAB 7.3 file; save it again with save -v7."
-        ) from error
+        )
+    content = loadmat(path)
     return {key: value for key, value in content.items() if not key.startswith("__")}
 
 
