@@ -24,8 +24,8 @@ from mdec.consensus import CONSENSUS
 from mdec.consensus._bipartite import bipartite_graph
 from mdec.ensemble import Ensemble
 from mdec.evaluation import ari, nmi_max
-from mdec.kmeans import kmeans
-from mdec.spectral import unit_rows
+from mdec.numerics.affinity import unit_rows
+from mdec.numerics.kmeans import kmeans
 from mdec.weights import ensemble_driven_cluster_index, uniform_weights
 
 Labels = NDArray[np.integer]

@@ -25,12 +25,13 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils import check_array
 
-from mdec import MDEC, _torch, generate_ensemble
-from mdec._torch import _members
-from mdec._torch._neighbors import SPARE, TiledDistances
+from mdec import MDEC, generate_ensemble
 from mdec.consensus import CONSENSUS, hierarchical
-from mdec.draws import member_features
+from mdec.engines import tensors
+from mdec.engines.tensors import members
+from mdec.engines.tensors.neighbors import SPARE, TiledDistances
 from mdec.generation import member_similarity
+from mdec.plan import member_features
 from mdec.weights import ensemble_driven_cluster_index
 
 STAGES = {
@@ -77,7 +78,7 @@ def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
 def split() -> Iterator[dict[str, float]]:
     """Collect the time of each stage; waiting after each costs a little."""
     total: dict[str, float] = defaultdict(float)
-    originals = {name: getattr(_members, name) for name in STAGES}
+    originals = {name: getattr(members, name) for name in STAGES}
 
     def timed(name: str) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
@@ -91,12 +92,12 @@ def split() -> Iterator[dict[str, float]]:
         return run
 
     for name in STAGES:
-        setattr(_members, name, timed(name))
+        setattr(members, name, timed(name))
     try:
         yield total
     finally:
         for name, original in originals.items():
-            setattr(_members, name, original)
+            setattr(members, name, original)
 
 
 def ceilings() -> tuple[float, float]:
@@ -217,9 +218,9 @@ def labels(arguments: argparse.Namespace) -> None:
 
 def graph_on_device(X: np.ndarray, ensemble: Any, index: int, device: str) -> Any:
     """Return the similarity graph of one member as the card makes it."""
-    place = _torch.find_device(device)
+    place = tensors.find_device(device)
     spec, member = ensemble.parameters, ensemble.members[index]
-    task = _torch.Task(
+    task = tensors.Task(
         member_features(member, spec),
         member.n_neighbors,
         member.mu,
@@ -227,9 +228,9 @@ def graph_on_device(X: np.ndarray, ensemble: Any, index: int, device: str) -> An
         np.random.default_rng(0),
         np.random.default_rng(0),
     )
-    data = _torch.Data.on(check_array(X, dtype=FLOATS), place)
-    listed = _members._neighbors(data, spec["kernel"], task, 10**9)
-    return _members.joined_graph([listed], len(X))
+    data = tensors.Data.on(check_array(X, dtype=FLOATS), place)
+    listed = members._neighbors(data, spec["kernel"], task, 10**9)
+    return members.joined_graph([listed], len(X))
 
 
 def compare(arguments: argparse.Namespace) -> None:

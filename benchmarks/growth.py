@@ -18,7 +18,7 @@ from memory import drawn_labels
 from numpy.typing import NDArray
 
 import mdec
-from mdec._parallel import single_threaded_blas
+from mdec._support.parallel import single_threaded_blas
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.weights import ensemble_driven_cluster_index

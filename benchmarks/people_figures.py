@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from mdec import generate_ensemble
-from mdec._parallel import single_threaded_blas
+from mdec._support.parallel import single_threaded_blas
 from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS, hierarchical
 from mdec.evaluation import nmi_max
 from mdec.prediction import assign_to_clusters, predict_base_clusters
-from mdec.selection import select_n_clusters
+from mdec.selection.rule import select_n_clusters
 from mdec.weights import ensemble_driven_cluster_index
 
 GENE_SETS = ("01", "02", "03", "05", "06", "08", "10", "11", "13", "14", "16", "17")

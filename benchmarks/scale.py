@@ -226,7 +226,7 @@ def moved_images(folder: str) -> tuple[np.ndarray, np.ndarray]:
 def scored(X: np.ndarray, y: np.ndarray, base: str, **settings: Any) -> dict[str, Any]:
     """Make an ensemble and score its three consensus clusterings."""
     from mdec import generate_ensemble
-    from mdec._parallel import single_threaded_blas
+    from mdec._support.parallel import single_threaded_blas
     from mdec.consensus import CONSENSUS
 
     start = time.perf_counter()
@@ -256,7 +256,7 @@ def images(name: str, folder: str, seed: int) -> dict[str, Any]:
 
 def fewer(count: int, folder: str) -> dict[str, Any]:
     """USPS with another greatest number of landmarks."""
-    from mdec import landmarks
+    from mdec.base import landmarks
 
     landmarks.MAX_LANDMARKS = count
     X, y = read_images("DS-30", folder)
@@ -265,7 +265,7 @@ def fewer(count: int, folder: str) -> dict[str, Any]:
 
 def coarse_search(name: str, folder: str) -> dict[str, Any]:
     """Compare the ten nearest of 10,000 landmarks with those that are found."""
-    from mdec.landmark_search import LandmarkIndex, indexed, nearest_landmarks
+    from mdec.numerics.landmark_search import LandmarkIndex, indexed, nearest_landmarks
 
     X = moved_images(folder)[0] if name == "tangled" else DATA[name](30_000)[0]
     rng = np.random.default_rng(0)
@@ -292,7 +292,7 @@ def tangled(folder: str, base: str) -> dict[str, Any]:
 def larger_than_memory(folder: str, rows: int = LARGER_ROWS) -> dict[str, Any]:
     """6 GB of rows under an address space of 3 GB, files and threads included."""
     from mdec import MDEC
-    from mdec.row_blocks import open_rows
+    from mdec.rows.sources import open_rows
 
     path = Path(folder) / "larger.npy"
     warm()
@@ -404,7 +404,8 @@ def cluster() -> dict[str, Any]:
 
 def killed_fit(client: Any, rows: Any, settings: dict[str, Any]) -> Any:
     """Fit while one worker is killed after the second member."""
-    from mdec import MDEC, cluster
+    from mdec import MDEC
+    from mdec.engines import cluster
 
     told = cluster.told
 
@@ -451,8 +452,8 @@ PRODUCTS, BY_ROW, BY_MEMBER = 27e9, 9e-6, 1.3
 
 def modelled(n: float, d: float, p: float, m: float, cores: float) -> float:
     """Seconds of the cost model."""
-    from mdec.landmark_search import AROUND_CELL, N_CELLS, REFINEMENTS
-    from mdec.landmarks import CANDIDATES
+    from mdec.base.landmarks import CANDIDATES
+    from mdec.numerics.landmark_search import AROUND_CELL, N_CELLS, REFINEMENTS
 
     searched = n + REFINEMENTS * min(n, CANDIDATES * p) + p
     products = (N_CELLS + AROUND_CELL) * d * searched / PRODUCTS

@@ -29,8 +29,9 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import mdec
-from mdec import draws, generation, graphs, spectral, weights
-from mdec._parallel import single_threaded_blas
+from mdec import generation, plan, weights
+from mdec._support.parallel import single_threaded_blas
+from mdec.base import graphs, spectral
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 
@@ -144,7 +145,7 @@ def check_same_graphs(X: NDArray[Any], ensemble: Ensemble) -> None:
     """
     for member in ensemble.members[:2]:
         ours = generation.member_similarity(X, member, ensemble.parameters)
-        features = draws.member_features(member, ensemble.parameters)
+        features = plan.member_features(member, ensemble.parameters)
         rows = X[:, features].astype(np.float64)
         theirs = port.similarity(rows, member.n_neighbors, member.mu)
         weights_equal = ours.nnz == np.count_nonzero(theirs) and np.allclose(
@@ -185,7 +186,7 @@ def generation_times(
     check_same_graphs(X, ensemble)
     spec = ensemble.parameters
     drawn = [
-        (draws.member_features(m, spec), m.n_neighbors, m.mu, m.n_clusters)
+        (plan.member_features(m, spec), m.n_neighbors, m.mu, m.n_clusters)
         for m in ensemble.members
     ]
     dense = X.astype(np.float64)

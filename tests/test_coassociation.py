@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mdec import Ensemble, _memory
+from mdec import Ensemble
+from mdec._support import memory
 from mdec.coassociation import coassociation_factor, locally_weighted_coassociation
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -128,6 +129,6 @@ def test_missing_labels_share_what_is_there() -> None:
 
 
 def test_too_large_a_matrix_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_memory, "available_memory", lambda: 100)
+    monkeypatch.setattr(memory, "available_memory", lambda: 100)
     with pytest.raises(MemoryError, match=r"GB.*consensus functions work without it"):
         locally_weighted_coassociation(Ensemble.from_labels(EXAMPLE))

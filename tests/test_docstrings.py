@@ -15,20 +15,20 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Functions that are an equation of the paper, and one of its numbers.
 EQUATIONS = {
-    "kernels.draw_kernel_params": (4, 5),
-    "kernels.mean_neighbor_distance": (2,),
-    "kernels.scaling_term": (3,),
-    "kernels.scaled_exponential_similarity": (1,),
-    "draws.draw_member": (),
+    "base.kernels.draw_kernel_params": (4, 5),
+    "base.kernels.mean_neighbor_distance": (2,),
+    "base.kernels.scaling_term": (3,),
+    "base.kernels.scaled_exponential_similarity": (1,),
+    "plan.draw_member": (),
     "generation.member_similarity": (),
     "generation.base_clustering": (11, 13),
     "generation.generate_ensemble": (14,),
-    "spectral.normalized_affinity": (12,),
+    "numerics.affinity.normalized_affinity": (12,),
     "weights.cluster_entropy": (16, 17),
     "weights.ensemble_entropy": (18,),
     "weights.ensemble_driven_cluster_index": (19,),
     "coassociation.locally_weighted_coassociation": (20, 23),
-    "consensus._hierarchical.merges": (24, 26),
+    "consensus.dendrogram.merges": (24, 26),
     "consensus._bipartite.bipartite_graph": (29, 30),
 }
 

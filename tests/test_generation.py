@@ -12,15 +12,15 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble, generation
-from mdec.draws import (
+from mdec.base.kernels import KERNELS
+from mdec.ensemble import Member
+from mdec.generation import base_clustering, member_similarity
+from mdec.plan import (
     base_n_clusters_bounds,
     draw_member,
     draw_subspace,
     member_features,
 )
-from mdec.ensemble import Member
-from mdec.generation import base_clustering, member_similarity
-from mdec.kernels import KERNELS
 
 
 def blobs(n_samples: int = 90, n_features: int = 12, n_groups: int = 3) -> Any:
@@ -488,7 +488,7 @@ def test_nothing_is_said_when_nothing_is_wrong(X: np.ndarray) -> None:
 def test_memory_is_asked_for_before_it_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mdec._memory.available_memory", lambda: 10_000)
+    monkeypatch.setattr("mdec._support.memory.available_memory", lambda: 10_000)
     X = np.random.default_rng(0).normal(size=(50, 6))
     with pytest.raises(MemoryError, match=r"needs .* GB and .* are free; lower n_jobs"):
         generate_ensemble(X, ensemble_size=2, random_state=0)

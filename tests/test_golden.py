@@ -11,14 +11,15 @@ from scipy import sparse
 from scipy.cluster import hierarchy
 
 from mdec import Ensemble
+from mdec.base.graphs import graph_from_distances, similarity_graph
+from mdec.base.spectral import spectral_embedding
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus import bipartite, hierarchical, spectral
 from mdec.consensus._bipartite import bipartite_graph, transfer_cut
-from mdec.consensus._hierarchical import merges
+from mdec.consensus.dendrogram import merges
 from mdec.evaluation import ari, nmi_max
-from mdec.graphs import graph_from_distances, similarity_graph
-from mdec.neighbors import squared_distances
-from mdec.spectral import normalized_affinity, spectral_embedding
+from mdec.numerics.affinity import normalized_affinity
+from mdec.numerics.neighbors import squared_distances
 from mdec.weights import ensemble_driven_cluster_index
 
 AFFINITIES = ("affinity_k5", "affinity_k10", "affinity_k20")
@@ -230,7 +231,7 @@ def test_transfer_cut_before_its_rows_are_scaled(
     golden: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = golden("tcut")
-    monkeypatch.setattr("mdec.transfer.unit_rows", lambda rows: rows)
+    monkeypatch.setattr("mdec.numerics.transfer.unit_rows", lambda rows: rows)
     rng = np.random.default_rng(0)
     pre = transfer_cut(sparse.csr_array(case["B"]), int(case["K"]), rng)
     np.testing.assert_allclose(projector(pre), case["pre_proj"], rtol=0, atol=1e-8)

@@ -7,9 +7,9 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs
 
 from mdec import MDEC, Ensemble
+from mdec.base.kernels import KERNELS
 from mdec.consensus import CONSENSUS
-from mdec.draws import member_features
-from mdec.kernels import KERNELS
+from mdec.plan import member_features
 from mdec.prediction import assign_to_clusters, predict_base_clusters
 
 

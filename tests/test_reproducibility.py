@@ -14,10 +14,11 @@ from joblib import parallel_config
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from mdec import MDEC, generate_ensemble, neighbors
+from mdec import MDEC, generate_ensemble
+from mdec.base.graphs import similarity_graph
+from mdec.base.kernels import KERNELS
 from mdec.consensus import CONSENSUS
-from mdec.graphs import similarity_graph
-from mdec.kernels import KERNELS
+from mdec.numerics import neighbors
 
 DATA = Path(__file__).parent / "data"
 

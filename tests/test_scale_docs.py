@@ -35,8 +35,10 @@ def test_the_cluster_files_parse() -> None:
 
 
 def test_the_stated_rules_are_the_code() -> None:
-    from mdec import landmark_search, landmarks, row_blocks
+    from mdec.base import landmarks
     from mdec.consensus import _blocks, _regions
+    from mdec.numerics import landmark_search
+    from mdec.rows import blocks
 
     assert landmarks.AUTO_SAMPLES == 20_000
     assert landmarks.POOL_ROWS == _blocks.CENTER_ROWS == 50_000
@@ -48,7 +50,7 @@ def test_the_stated_rules_are_the_code() -> None:
     assert landmark_search.SEARCHED_WHOLE == 2000
     assert landmark_search.N_CELLS == 200
     assert landmark_search.AROUND_CELL == 1000
-    assert row_blocks.BLOCK_ROWS == 65_536
+    assert blocks.BLOCK_ROWS == 65_536
     assert _blocks.BLOCKED_SAMPLES == 100_000
     assert _blocks.BLOCKED_CLUSTERS == 10_000
     assert _regions.LINKED_SAMPLES == 60_000

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from mdec._files import atomic_file
+from mdec._support.files import atomic_file
 
 _FORMAT = 1
 

@@ -12,27 +12,36 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mdec._callbacks import CallbackSupportMixin, member_progress, with_callbacks
-from mdec._parallel import single_threaded_blas
-from mdec._random import RandomState
-from mdec.cluster import distributed_ensemble, distributed_labels, distributed_weights
+from mdec._support.callbacks import (
+    CallbackSupportMixin,
+    member_progress,
+    with_callbacks,
+)
+from mdec._support.parallel import single_threaded_blas
+from mdec._support.random import RandomState
+from mdec.base.kernels import KERNELS
+from mdec.base.landmarks import pool_rows
 from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS, ON_DEVICE
 from mdec.consensus._blocks import blocked_confidence, blocked_profiles
-from mdec.devices import DEVICES
-from mdec.distributed import DistributedEnsemble, as_dask_array, check_dask_array
-from mdec.draws import BASES, row_bounds
+from mdec.engines.card import DEVICES
+from mdec.engines.cluster import (
+    distributed_ensemble,
+    distributed_labels,
+    distributed_weights,
+)
 from mdec.generation import generate_ensemble, training_rows
-from mdec.kernels import KERNELS
-from mdec.landmarks import pool_rows
+from mdec.plan import BASES, row_bounds
 from mdec.prediction import (
     assign_to_clusters,
     nearest_profiles,
     predict_base_clusters,
     predict_landmark_clusters,
 )
-from mdec.row_blocks import Here, RowSource, Worker, gathered_rows, is_dask_array
-from mdec.selection import select_n_clusters
+from mdec.rows.blocks import Here, Worker, gathered_rows
+from mdec.rows.dask import DistributedEnsemble, as_dask_array, check_dask_array
+from mdec.rows.sources import RowSource, is_dask_array
+from mdec.selection.rule import select_n_clusters
 from mdec.weights import WEIGHTINGS
 
 
@@ -46,7 +55,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of clusters; "auto" takes the number that `mdec.selection` suggests,
+        Number of clusters; "auto" takes the number that `mdec.selection.rule` suggests,
         which may be one.
     consensus : {"hierarchical", "spectral", "bipartite"}, default="hierarchical"
         Consensus function: MDEC-HC, MDEC-SC or MDEC-BG.
@@ -193,7 +202,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         ----------
         X : array-like, RowSource or Dask array of shape (n_samples, n_features)
             At least three samples, not all equal; no missing values. Files larger than
-            memory are opened with `mdec.row_blocks.open_rows`. Of a Dask array the
+            memory are opened with `mdec.rows.open_rows`. Of a Dask array the
             rows stay on the workers, and `labels_` and `confidence_` are Dask arrays.
         y : object, default=None
             Not used.

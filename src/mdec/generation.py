@@ -15,13 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from mdec._memory import require_memory
-from mdec._parallel import map_ordered
-from mdec._progress import Progress, told
-from mdec._random import RandomState, member_stream, root_entropy
-from mdec.checkpoint import Checkpoint, Made, fingerprint
-from mdec.devices import ONE_CLUSTER, made_in_batches
-from mdec.draws import (
+from mdec._support.memory import require_memory
+from mdec._support.parallel import map_ordered
+from mdec._support.progress import Progress, told
+from mdec._support.random import RandomState, member_stream, root_entropy
+from mdec.base.graphs import DENSE_SAMPLES, similarity_graph
+from mdec.base.landmarks import (
+    landmark_clustering,
+    landmark_memory,
+    pool_rows,
+)
+from mdec.base.spectral import spectral_partition
+from mdec.engines.card import ONE_CLUSTER, made_in_batches
+from mdec.engines.store import Checkpoint, Made, fingerprint
+from mdec.ensemble import Ensemble, Failure, Member
+from mdec.plan import (
     check_parameters,
     check_resumable,
     draw_member,
@@ -31,25 +39,15 @@ from mdec.draws import (
     resolved_base,
     row_bounds,
 )
-from mdec.ensemble import Ensemble, Failure, Member
-from mdec.graphs import DENSE_SAMPLES, similarity_graph
-from mdec.landmarks import (
-    landmark_clustering,
-    landmark_memory,
-    pool_rows,
-)
-from mdec.row_blocks import (
-    ArrayRows,
+from mdec.rows.blocks import (
     Here,
-    RowSource,
     block_digest,
     blocks_of,
     checked_rows,
     combined_digest,
     gathered_rows,
-    is_dask_array,
 )
-from mdec.spectral import spectral_partition
+from mdec.rows.sources import ArrayRows, RowSource, is_dask_array
 
 Array = NDArray[np.floating]
 
@@ -207,7 +205,7 @@ def generate_ensemble(
     ----------
     X : array-like or RowSource of shape (n_samples, n_features)
         At least three samples, not all equal; no missing values. Files larger than
-        memory are opened with `mdec.row_blocks.open_rows`.
+        memory are opened with `mdec.rows.open_rows`.
     ensemble_size : int, default=100
         M, the number of members.
     sampling_ratio : float, default=0.5
@@ -319,7 +317,7 @@ def _checked_array(X: ArrayLike) -> Array:
     if is_dask_array(X):
         raise ValueError(
             "X is a Dask array, which would be gathered here; use MDEC(...).fit or "
-            "mdec.cluster.distributed_ensemble, which leave it on the workers."
+            "mdec.engines.cluster.distributed_ensemble, which leave it on the workers."
         )
     data: Array = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
     return data

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._optional import import_optional
-from mdec._random import member_stream
+from mdec._support.optional import import_optional
+from mdec._support.random import member_stream
 from mdec.report.clustering.compute import (
     consensus_heatmap,
     consensus_matrix,
@@ -21,7 +21,7 @@ from mdec.report.clustering.compute import (
     tracking,
 )
 from mdec.report.clustering.svg import COLOURS
-from mdec.selection import KSelection
+from mdec.selection.rule import KSelection
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]

@@ -10,12 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._parallel import map_ordered
-from mdec.coassociation import coassociation_factor, degree_scaled
-from mdec.confidence import cluster_profiles
-from mdec.draws import member_features
-from mdec.ensemble import Ensemble, Member
-from mdec.kernels import (
+from mdec._support.parallel import map_ordered
+from mdec.base.kernels import (
     ANGULAR,
     RELATIVE_FLOOR,
     angular_coordinates,
@@ -23,7 +19,11 @@ from mdec.kernels import (
     scaled_gaussian_similarity,
     scaling_term,
 )
-from mdec.landmarks import fitted_landmarks, tied_block
+from mdec.base.landmarks import fitted_landmarks, tied_block
+from mdec.coassociation import coassociation_factor, degree_scaled
+from mdec.confidence import cluster_profiles
+from mdec.ensemble import Ensemble, Member
+from mdec.plan import member_features
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]

@@ -41,9 +41,9 @@ def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
     >>> cluster_entropy(ensemble, 1)
     array([1., 0., 0.])
     """
-    from mdec import _compiled
+    from mdec.numerics import loops
 
-    overlaps = _compiled.count_overlaps(ensemble.labels, member, ensemble.offsets)
+    overlaps = loops.count_overlaps(ensemble.labels, member, ensemble.offsets)
     return entropy_of_overlaps(overlaps)
 
 
@@ -87,11 +87,11 @@ def ensemble_entropy(ensemble: Ensemble, device: str = "cpu") -> Array:
 
 
 def _entropy_on_device(ensemble: Ensemble, device: str) -> Array:
-    from mdec import _torch
+    from mdec.engines import tensors
 
     offsets = ensemble.offsets
-    place = _torch.find_device(device)
-    overlaps = _torch.count_overlaps(ensemble.labels, offsets, place)
+    place = tensors.find_device(device)
+    overlaps = tensors.count_overlaps(ensemble.labels, offsets, place)
     total = overlaps.new_zeros(len(overlaps))
     for start, stop in pairwise(offsets.tolist()):
         total += entropy_of_overlaps(

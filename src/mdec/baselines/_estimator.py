@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from mdec._parallel import single_threaded_blas
-from mdec._random import RandomState
+from mdec._support.parallel import single_threaded_blas
+from mdec._support.random import RandomState
 from mdec.baselines._generation import (
     generate_kmeans_ensemble,
     generate_stratified_ensemble,

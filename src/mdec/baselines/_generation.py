@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.utils import check_array
 
-from mdec._parallel import map_ordered, single_threaded_blas
-from mdec._random import RandomState, member_stream, root_entropy
-from mdec.draws import base_n_clusters_bounds
+from mdec._support.parallel import map_ordered, single_threaded_blas
+from mdec._support.random import RandomState, member_stream, root_entropy
 from mdec.ensemble import Ensemble
+from mdec.plan import base_n_clusters_bounds
 
 Array = NDArray[np.floating]
 
@@ -231,7 +231,7 @@ def kmeans_once(
     those of scikit-learn, which draws the same numbers from the same seed, in loops
     that need less time.
     """
-    from mdec import _compiled
+    from mdec.numerics import loops
 
     X = np.ascontiguousarray(X)
     n_clusters = min(n_clusters, _distinct(X, n_clusters))
@@ -240,8 +240,8 @@ def kmeans_once(
     draw = np.random.RandomState(int(rng.integers(2**31 - 1)))
     first = draw.choice(len(X), p=np.full(len(X), 1.0 / len(X)))
     uniforms = draw.uniform(size=(n_clusters - 1, 2 + int(np.log(n_clusters))))
-    start = _compiled.greedy_start(X, first, uniforms)
-    labels: NDArray[np.int32] = _compiled.elkan(X, X[start], MAX_ITER)
+    start = loops.greedy_start(X, first, uniforms)
+    labels: NDArray[np.int32] = loops.elkan(X, X[start], MAX_ITER)
     return labels
 
 

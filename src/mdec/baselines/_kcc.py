@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mdec._random import RandomState, consensus_stream
+from mdec._support.random import RandomState, consensus_stream
 from mdec.baselines._estimator import BaselineEstimator
 from mdec.baselines._starts import distinct_rows
-from mdec.consensus._shared import numbered_by_appearance, trivial_partition
+from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
 
 Array = NDArray[np.floating]
@@ -244,7 +244,7 @@ def _run(
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int32], float]:
     """Run k-means on labels from random samples; return labels and summed distance."""
-    from mdec.baselines import _compiled
+    from mdec.baselines import _loops
 
     rows = distinct_rows(ensemble, n_clusters, rng)
     centers: Array = np.zeros((ensemble.n_base_clusters, n_clusters))
@@ -255,16 +255,14 @@ def _run(
     total = np.inf
     for _ in range(max_iterations):
         table = np.ascontiguousarray(distances(centers))
-        labels, costs = _compiled.nearest_centers(
-            ensemble.labels, ensemble.offsets, table
-        )
+        labels, costs = _loops.nearest_centers(ensemble.labels, ensemble.offsets, table)
         before, after = total, float(costs.sum())
         if after > before:
             break
         kept, total = labels, after
         if before - after < _LEAST_CHANGE:
             break
-        counts = _compiled.shared_counts(
+        counts = _loops.shared_counts(
             ensemble.labels, ensemble.offsets, labels, n_clusters
         )
         centers = _distributions(counts, ensemble)

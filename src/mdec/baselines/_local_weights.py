@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from mdec._random import RandomState
+from mdec._support.random import RandomState
 from mdec.baselines._estimator import BaselineEstimator
 from mdec.consensus import bipartite, hierarchical
 from mdec.ensemble import Ensemble

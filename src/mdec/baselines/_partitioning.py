@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._memory import require_memory
-from mdec._optional import import_optional
-from mdec._random import RandomState, consensus_stream
+from mdec._support.memory import require_memory
+from mdec._support.optional import import_optional
+from mdec._support.random import RandomState, consensus_stream
+from mdec.base.spectral import spectral_partition
 from mdec.consensus import bipartite
-from mdec.consensus._shared import numbered_by_appearance, trivial_partition
+from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
-from mdec.spectral import spectral_partition
 
 Array = NDArray[np.floating]
 
@@ -238,7 +238,7 @@ def rounded_coassociation(ensemble: Ensemble) -> sparse.csr_array:
     csr_array of shape (n_samples, n_samples)
         Whole numbers that sum to about 1e8; pairs rounded to zero are left out.
     """
-    from mdec.baselines import _compiled
+    from mdec.baselines import _loops
 
     n_samples = ensemble.n_samples
     require_memory(
@@ -252,7 +252,7 @@ def rounded_coassociation(ensemble: Ensemble) -> sparse.csr_array:
     blocks = []
     for first in range(0, n_samples, _BLOCK):
         counts = np.empty((min(_BLOCK, n_samples - first), n_samples), dtype=np.int32)
-        _compiled.agreement_counts(ensemble.labels, first, counts)
+        _loops.agreement_counts(ensemble.labels, first, counts)
         counts[np.arange(len(counts)), first + np.arange(len(counts))] = 0
         table = np.round(scale * np.arange(len(ensemble) + 1)).astype(np.int64)
         blocks.append(sparse.csr_array(table[counts]))
@@ -278,12 +278,12 @@ def jaccard_graph(ensemble: Ensemble) -> sparse.csr_array:
     >>> jaccard_graph(ensemble).toarray()[0]
     array([0.        , 0.        , 0.5       , 0.33333333])
     """
-    from mdec import _compiled
+    from mdec.numerics import loops
 
     sizes = ensemble.cluster_sizes
     rows = []
     for member in range(len(ensemble)):
-        shared = _compiled.count_overlaps(ensemble.labels, member, ensemble.offsets)
+        shared = loops.count_overlaps(ensemble.labels, member, ensemble.offsets)
         own = slice(ensemble.offsets[member], ensemble.offsets[member + 1])
         shared[:, own] = 0
         rows.append(sparse.csr_array(shared / (sizes[own, None] + sizes - shared)))

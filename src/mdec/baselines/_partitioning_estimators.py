@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from mdec._random import RandomState
+from mdec._support.random import RandomState
 from mdec.baselines._estimator import BaselineEstimator, StratifiedEstimator
 from mdec.baselines._partitioning import cspa, hgpa, mcla
 

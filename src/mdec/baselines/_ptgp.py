@@ -11,15 +11,15 @@ from scipy.cluster.hierarchy import linkage as hierarchy
 from scipy.spatial.distance import squareform
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mdec._random import RandomState, consensus_stream
+from mdec._support.random import RandomState, consensus_stream
 from mdec.baselines._estimator import BaselineEstimator
 from mdec.baselines._starts import microclusters
 from mdec.baselines._trajectories import BLOCK, trajectory_similarity
-from mdec.consensus._hierarchical import cut
-from mdec.consensus._shared import numbered_by_appearance, trivial_partition
+from mdec.consensus.dendrogram import cut
+from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
-from mdec.kmeans import kmeans
-from mdec.spectral import leading_vectors, unit_rows
+from mdec.numerics.affinity import leading_vectors, unit_rows
+from mdec.numerics.kmeans import kmeans
 
 Array = NDArray[np.floating]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from mdec._random import RandomState, consensus_stream
+from mdec._support.random import RandomState, consensus_stream
 from mdec.baselines._estimator import BaselineEstimator
 from mdec.baselines._starts import distinct_rows
-from mdec.consensus._shared import numbered_by_appearance, trivial_partition
+from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
 
 Array = NDArray[np.floating]
@@ -133,11 +133,9 @@ def _cluster_sums(
     ensemble: Ensemble, labels: NDArray[np.integer], n_clusters: int
 ) -> tuple[Array, Array]:
     """Return the summed memberships (one column per cluster) and the volumes."""
-    from mdec.baselines import _compiled
+    from mdec.baselines import _loops
 
-    sums = _compiled.shared_counts(
-        ensemble.labels, ensemble.offsets, labels, n_clusters
-    )
+    sums = _loops.shared_counts(ensemble.labels, ensemble.offsets, labels, n_clusters)
     volumes = ensemble.cluster_sizes @ sums
     return sums, np.maximum(volumes, 1.0)
 
@@ -146,11 +144,11 @@ def _run(
     ensemble: Ensemble, n_clusters: int, max_iterations: int, rng: np.random.Generator
 ) -> NDArray[np.int32]:
     """Run weighted k-means from random samples to its fixed point."""
-    from mdec.baselines import _compiled
+    from mdec.baselines import _loops
 
     rows = distinct_rows(ensemble, n_clusters, rng)
     start = ensemble.labels[rows]
-    sums = _compiled.shared_counts(
+    sums = _loops.shared_counts(
         start, ensemble.offsets, np.arange(rows.size, dtype=np.int32), n_clusters
     )
     volumes = np.maximum(ensemble.cluster_sizes @ sums, 1.0)
@@ -163,7 +161,7 @@ def _run(
         table = sizes * (means**2).sum(axis=0) - 2.0 * means
         # Centres past the distinct samples stay empty.
         table[:, rows.size :] = np.inf
-        found, costs = _compiled.nearest_centers(
+        found, costs = _loops.nearest_centers(
             ensemble.labels, ensemble.offsets, np.ascontiguousarray(table)
         )
         _fill_empty(found, costs, rows.size)

@@ -11,10 +11,10 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils._param_validation import Interval
 
-from mdec._memory import require_memory
-from mdec._random import RandomState
+from mdec._support.memory import require_memory
+from mdec._support.random import RandomState
 from mdec.baselines._estimator import BaselineEstimator
-from mdec.consensus._shared import trivial_partition
+from mdec.consensus.partitions import trivial_partition
 from mdec.ensemble import Ensemble
 
 Array = NDArray[np.floating]
@@ -172,12 +172,12 @@ def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
     :math:`W^2 (1 - 2 S)` over the pairs that the member joins. A member equal to S gets
     a floor of 1e-12 instead of 0.
     """
-    from mdec.baselines import _compiled
+    from mdec.baselines import _loops
 
     squared = W * W
     everywhere = float((squared * S * S).sum())
     squared *= 1.0 - 2.0 * S
-    inside = _compiled.sums_within_members(ensemble.labels, squared)
+    inside = _loops.sums_within_members(ensemble.labels, squared)
     misfits = np.sqrt(np.maximum(everywhere + inside, 0.0))
     if misfits.sum() == 0.0:
         return np.full(len(ensemble), 1.0 / len(ensemble))
@@ -223,10 +223,10 @@ def _eigh(S: Array, last: int, driver: str) -> tuple[Array, Array]:
 
 
 def _agreement(ensemble: Ensemble, weights: Array) -> Array:
-    from mdec.baselines import _compiled
+    from mdec.baselines import _loops
 
     out = np.empty((ensemble.n_samples, ensemble.n_samples))
-    _compiled.weighted_agreement(ensemble.labels, weights, out)
+    _loops.weighted_agreement(ensemble.labels, weights, out)
     return out
 
 

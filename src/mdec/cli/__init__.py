@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from mdec import __version__
-from mdec._optional import import_optional
+from mdec._support.optional import import_optional
 
 _ERRORS = (ValueError, OSError, MemoryError, ImportError, RuntimeError)
 

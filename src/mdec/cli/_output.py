@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from mdec._progress import Progress as Hook
+from mdec._support.progress import Progress as Hook
 
 
 @contextmanager

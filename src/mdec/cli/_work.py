@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._files import write_atomically
-from mdec._parallel import single_threaded_blas
-from mdec._progress import Progress
+from mdec._support.files import write_atomically
+from mdec._support.parallel import single_threaded_blas
+from mdec._support.progress import Progress
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.clustering import describe_clustering, render_report
-from mdec.selection import KSelection, select_n_clusters
+from mdec.selection.rule import KSelection, select_n_clusters
 from mdec.weights import WEIGHTINGS
 
 

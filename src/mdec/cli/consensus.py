@@ -14,7 +14,7 @@ from mdec.cli._work import Request, finish, parse_k
 from mdec.cli.fit import AsJson, Consensus, Number, Out, Quiet, Seed, Weighting
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.tables import read_base_clusterings
+from mdec.tables.reading import read_base_clusterings
 from mdec.weights import WEIGHTINGS
 
 

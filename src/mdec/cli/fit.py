@@ -13,13 +13,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from mdec.base.kernels import KERNELS
 from mdec.cli._output import progress_bars, show_summary
 from mdec.cli._work import Request, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
-from mdec.kernels import KERNELS
-from mdec.tables import MAX_BYTES, TRANSFORMS, Table, read_table, transformed
+from mdec.tables.reading import MAX_BYTES, TRANSFORMS, Table, read_table, transformed
 from mdec.weights import WEIGHTINGS
 
 CHECKPOINT = "checkpoint"

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._random import RandomState, consensus_stream
+from mdec._support.random import RandomState, consensus_stream
 from mdec.consensus import _blocks
-from mdec.consensus._shared import (
+from mdec.consensus.partitions import (
     alike_together,
     assign,
     ensemble_bounds,
@@ -16,8 +16,8 @@ from mdec.consensus._shared import (
     trivial_partition,
 )
 from mdec.ensemble import Ensemble
-from mdec.row_blocks import Here
-from mdec.transfer import transfer_cut
+from mdec.numerics.transfer import transfer_cut
+from mdec.rows.blocks import Here
 
 Array = NDArray[np.floating]
 

@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._random import RandomState, consensus_stream
+from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import degree_scaled, factor_rows
 from mdec.confidence import (
     associations,
     cluster_profiles,
     confidence,
 )
-from mdec.consensus._shared import warn_of_fewer
-from mdec.kmeans import kmeans_centers
-from mdec.row_blocks import Worker, gathered_rows, ordered_sum
-from mdec.transfer import (
+from mdec.consensus.partitions import warn_of_fewer
+from mdec.numerics.kmeans import kmeans_centers
+from mdec.numerics.transfer import (
     BipartiteRows,
     assigned_rows,
     embedded_rows,
     reduced_affinity,
     reduced_vectors,
 )
+from mdec.rows.blocks import Worker, gathered_rows, ordered_sum
 from mdec.weights import entropy_of_overlaps
 
 Array = NDArray[np.floating]
@@ -79,14 +79,14 @@ def blocked_weights(
 
 
 def _overlaps(parts: list[Labels], offsets: Offsets) -> NDArray[np.int64]:
-    from mdec import _compiled
+    from mdec.numerics import loops
 
     n_members = len(offsets) - 1
     total = np.zeros((int(offsets[-1]), int(offsets[-1])), dtype=np.int64)
     for labels in parts:
         for member in range(n_members):
             rows = slice(offsets[member], offsets[member + 1])
-            total[rows] += _compiled.count_overlaps(labels, member, offsets)
+            total[rows] += loops.count_overlaps(labels, member, offsets)
     return total
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from mdec.coassociation import factor_rows
 from mdec.confidence import cluster_profiles
 from mdec.consensus._blocks import affinity_of_labels, bipartite_rows
-from mdec.consensus._shared import ensemble_bounds
+from mdec.consensus.partitions import ensemble_bounds
 from mdec.ensemble import Ensemble
-from mdec.landmark_search import refined_landmarks
-from mdec.row_blocks import Here, gathered_rows, ordered_sum
-from mdec.transfer import assigned_rows, embedded_rows, reduced_vectors
+from mdec.numerics.landmark_search import refined_landmarks
+from mdec.numerics.transfer import assigned_rows, embedded_rows, reduced_vectors
+from mdec.rows.blocks import Here, gathered_rows, ordered_sum
 
 Array = NDArray[np.floating]
 

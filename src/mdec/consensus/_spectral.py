@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._random import RandomState, consensus_stream
+from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
-from mdec.consensus._shared import (
+from mdec.consensus.partitions import (
     assign,
     resolve_weights,
     trivial_partition,
 )
 from mdec.ensemble import Ensemble
-from mdec.spectral import leading_vectors, shared_components, unit_rows
+from mdec.numerics.affinity import leading_vectors, shared_components, unit_rows
 
 Array = NDArray[np.floating]
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mdec._optional import import_optional
+from mdec._support.optional import import_optional
 from mdec.datasets._registry import BASE_URL, DatasetInfo, SourceFile, dataset_info
 
 TIMEOUT_SECONDS = 30

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._optional import import_optional
+from mdec._support.optional import import_optional
 
 Parsed = tuple[NDArray[Any], NDArray[Any]]
 

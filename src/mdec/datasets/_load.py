@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mdec.datasets._fetch import fetch_dataset
 from mdec.datasets._formats import FORMATS, Parsed
 from mdec.datasets._registry import DatasetInfo, dataset_info
-from mdec.tables import ENDINGS, read_table
+from mdec.tables.reading import ENDINGS, read_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._optional import MissingPackageError, import_optional
+from mdec._support.optional import MissingPackageError, import_optional
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.weights import WEIGHTINGS

@@ -37,7 +37,9 @@ def published_table(
     >>> float(table.mean[0, 1]), str(table.status[0, 0])
     (77.58, 'OM')
     """
-    text = (resources.files("mdec.studies") / "published.csv").read_text("utf-8")
+    text = (resources.files("mdec.experiments.studies") / "published.csv").read_text(
+        "utf-8"
+    )
     name = "seconds" if metric in COSTS else metric
     rows = [r for r in csv.DictReader(text.splitlines()) if r["metric"] == name]
     found = {(r["dataset"], r["method"]): (r["mean"], r["std"]) for r in rows}

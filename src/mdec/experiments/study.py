@@ -90,7 +90,7 @@ def study_names() -> list[str]:
     list of str
         Each can be given to `read_study`.
     """
-    folder = resources.files("mdec.studies")
+    folder = resources.files("mdec.experiments.studies")
     return sorted(
         item.name.removesuffix(".toml")
         for item in folder.iterdir()
@@ -123,7 +123,9 @@ def read_study(source: str | os.PathLike[str]) -> Study:
         content, folder = path.read_text(encoding="utf-8"), path.resolve().parent
     elif str(source) in study_names():
         name = f"{source}.toml"
-        content = (resources.files("mdec.studies") / name).read_text(encoding="utf-8")
+        content = (resources.files("mdec.experiments.studies") / name).read_text(
+            encoding="utf-8"
+        )
         folder = Path.cwd()
     else:
         raise ValueError(

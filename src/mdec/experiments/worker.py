@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from mdec._memory import available_memory
-from mdec._parallel import single_threaded_blas
+from mdec._support.memory import available_memory
+from mdec._support.parallel import single_threaded_blas
 from mdec.datasets import Dataset, load_dataset
 from mdec.ensemble import Ensemble
 from mdec.experiments.methods import resolve

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mdec._files import write_atomically
-from mdec._optional import import_optional
+from mdec._support.files import write_atomically
+from mdec._support.optional import import_optional
 from mdec.experiments.published import compare, published_table
 from mdec.experiments.ranking import (
     RankTest,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._optional import import_optional
+from mdec._support.optional import import_optional
 from mdec.experiments.records import Store
 from mdec.experiments.summary import METRIC_TITLES, score_table
 from mdec.experiments.sweep import Sweep, sweep

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from mdec._random import member_stream
+from mdec._support.random import member_stream
 from mdec.coassociation import coassociation_factor
 from mdec.confidence import (
     AMBIGUOUS,
@@ -23,7 +23,7 @@ from mdec.confidence import (
 )
 from mdec.ensemble import Ensemble
 from mdec.evaluation import ari, nmi_max
-from mdec.selection import KSelection
+from mdec.selection.rule import KSelection
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]

@@ -1,0 +1,1 @@
+"""What every room stands on; knows nothing of clustering."""

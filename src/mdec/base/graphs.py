@@ -1,0 +1,297 @@
+"""Sparse similarity graphs: the k largest similarities of each sample, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec.base.kernels import (
+    ANGULAR,
+    SIMILARITY,
+    angular_coordinates,
+    greatest_unseen_similarity,
+    mean_neighbor_distance,
+    scaling_term,
+)
+from mdec.numerics.neighbors import (
+    BlockedDistances,
+    NeighborPairs,
+    nearest_pairs,
+    pair_graph,
+    squared_distances,
+)
+
+Array = NDArray[np.floating]
+
+# Up to this many samples all pairs are looked at in float64; above, candidates are
+# searched in float32 blocks.
+DENSE_SAMPLES = 1000
+
+
+def similarity_graph(
+    X: Array, kernel: str, n_neighbors: int, mu: float
+) -> sparse.csr_array:
+    """Return the similarity graph of one member, Eqs. 8 to 10.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The samples in the member's subspace.
+    kernel : str
+        One of `mdec.base.kernels.KERNELS`.
+    n_neighbors : int
+        Similarities kept per sample, fewer than the samples.
+    mu : float
+        Width of the scaled kernels; the others have none.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric, non-negative, no self-loops.
+
+    Notes
+    -----
+    An edge stays if either end keeps it. The graph does not depend on the scale of X,
+    up to one factor for all edges.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
+    >>> W = similarity_graph(X, "scaled_gaussian", n_neighbors=2, mu=0.5)
+    >>> round(float(W[0, 1]), 6), round(float(W[3, 4]), 6)
+    (0.240504, 0.057079)
+    """
+    if not np.issubdtype(X.dtype, np.floating):
+        X = X.astype(np.float64)
+    rows = angular_coordinates(X, kernel) if kernel in ANGULAR else X
+    if len(rows) <= DENSE_SAMPLES:
+        distances = squared_distances(rows.astype(np.float64, copy=False))
+        return graph_from_distances(distances, kernel, n_neighbors, mu)
+    if kernel == "scaled_gaussian":
+        return _searched_gaussian_graph(rows, n_neighbors, mu)
+    return _searched_nearest_graph(rows, kernel, n_neighbors, mu)
+
+
+def graph_from_distances(
+    distances: Array, kernel: str, n_neighbors: int, mu: float
+) -> sparse.csr_array:
+    """Return the similarity graph of samples whose squared distances are known.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_samples, n_samples)
+        Squared Euclidean distances; the diagonal is not read.
+    kernel : str
+        One of `mdec.base.kernels.KERNELS`; the angular ones expect distances of rows of
+        unit length.
+    n_neighbors : int
+        Similarities kept per sample.
+    mu : float
+        Width of the scaled kernels.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric, non-negative, no self-loops.
+    """
+    from mdec.numerics import loops
+
+    n_samples = len(distances)
+    scaled = _scaled_distances(distances, kernel)
+    if kernel in ANGULAR:
+        near, _, _ = loops.upper_triangle(scaled, np.empty(n_samples))
+        similarity = _angular_similarity(near)
+    else:
+        rho = mean_neighbor_distance(loops.mean_of_nearest(scaled, n_neighbors))
+        near, rho_i, rho_j = loops.upper_triangle(scaled, rho)
+        similarity = SIMILARITY[kernel](near, scaling_term(near, rho_i, rho_j), mu)
+    order = similarity if kernel == "scaled_gaussian" else -near
+    indptr, indices, data = loops.largest_both_ways(
+        order, similarity, n_samples, n_neighbors
+    )
+    return sparse.csr_array((data, indices, indptr), shape=distances.shape)
+
+
+def _scaled_distances(distances: Array, kernel: str) -> Array:
+    """Return the distances as the kernel takes them."""
+    return np.sqrt(distances) if kernel == "scaled_exponential" else distances
+
+
+def _angular_similarity(distances: Array) -> Array:
+    """Return the products of unit rows; a negative one counts as no bond."""
+    return np.maximum(1.0 - 0.5 * distances, 0.0)
+
+
+def _searched_nearest_graph(
+    X: Array, kernel: str, n_neighbors: int, mu: float
+) -> sparse.csr_array:
+    """Find the k nearest of each row without looking at all pairs.
+
+    Rows whose k-th neighbour is no nearer than what was searched, because of ties or
+    rounding, are searched once more, up to that neighbour.
+    """
+    distances, pairs = _candidates(X, min(n_neighbors + 8, len(X) - 1))
+    graph = pairs.graph
+    nearest = _kept(graph, -graph.data, n_neighbors)
+    farthest = np.maximum.reduceat(nearest.data, nearest.indptr[:-1])
+    limit = np.where(farthest < pairs.radius, -1.0, farthest)
+    if np.any(limit >= 0.0):
+        more = _search_within(distances, limit, n_neighbors, lambda near: -near.data)
+        rows = np.concatenate([_rows(graph), more[0]])
+        graph = pair_graph(distances.X, rows, np.concatenate([graph.indices, more[1]]))
+    graph = _with_data(graph, _scaled_distances(graph.data, kernel))
+    nearest = _kept(graph, -graph.data, n_neighbors)
+    if kernel in ANGULAR:
+        return _both_ways(_with_data(nearest, _angular_similarity(nearest.data)))
+    rho = _neighbor_distance(graph, n_neighbors)
+    return _both_ways(_similarities(nearest, kernel, rho, mu))
+
+
+def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.csr_array:
+    """Find the k largest scaled Gaussian similarities without looking at all pairs.
+
+    The largest similarities are not always the nearest samples, because the scale
+    depends on both ends. So a few more neighbours than k are searched, and a bound on
+    what the rest could reach tells which rows are settled; the others are searched
+    once more, up to the distance where the bound falls below their k-th similarity.
+    """
+    distances, pairs = _candidates(X, min(2 * n_neighbors + 16, len(X) - 1))
+    rho = _neighbor_distance(pairs.graph, n_neighbors)
+
+    def similarities(graph: sparse.csr_array) -> sparse.csr_array:
+        return _similarities(graph, "scaled_gaussian", rho, mu)
+
+    graph = _largest(similarities(pairs.graph), n_neighbors)
+    worst = np.minimum.reduceat(graph.data, graph.indptr[:-1])
+    limit = _search_limit(pairs.radius, rho, worst, mu)
+    if np.any(limit >= 0.0):
+        found = _search_within(
+            distances, limit, n_neighbors, lambda near: similarities(near).data
+        )
+        more = similarities(pair_graph(distances.X, *found))
+        graph = _largest(graph.maximum(more), n_neighbors)
+    return _both_ways(graph)
+
+
+def _candidates(X: Array, n_candidates: int) -> tuple[BlockedDistances, NeighborPairs]:
+    """Search near pairs in float32, or in float64 where float32 would not tell them.
+
+    Tight groups far from the centre need the longer format. Copies are at distance
+    zero in either.
+    """
+    distances = BlockedDistances(X, np.float32)
+    pairs = nearest_pairs(distances, n_candidates)
+    farthest = np.maximum.reduceat(pairs.graph.data, pairs.graph.indptr[:-1])
+    if np.any((farthest > 0.0) & (farthest < 100.0 * distances.rounding)):
+        distances = BlockedDistances(X, np.float64)
+        pairs = nearest_pairs(distances, n_candidates)
+    return distances, pairs
+
+
+def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
+    """Return the distance beyond which no unseen sample can enter a row's k best.
+
+    A negative one stands for a row that needs no further search, infinity for one
+    that needs all. An unseen pair is no nearer than either radius, and no neighbour
+    distance is more than its radius over the least ratio of the two, so the distance
+    of a pair bounds its scale. A tie counts as entering: the first of equals is kept.
+    """
+    floor, greatest = float(rho.min()), float(rho.max())
+    above = rho > floor
+    ratio = float(np.min(radius[above] / rho[above], initial=np.inf))
+    limit = np.full_like(rho, -1.0)
+    if ratio <= 0.0:
+        limit[:] = np.inf
+        return limit
+    worst = worst * (1.0 - 1e-12)
+
+    def reaches(rows: NDArray[np.integer], distance: Array) -> NDArray[np.bool_]:
+        far_rho = np.clip(distance / ratio, floor, greatest)
+        best = greatest_unseen_similarity(distance, rho[rows], far_rho, mu)
+        return best >= worst[rows]
+
+    rows = np.flatnonzero(reaches(np.arange(rho.size), radius))
+    low, high = radius[rows], np.maximum(radius[rows], rho[rows])
+    while np.any(growing := reaches(rows, high)):
+        low = np.where(growing, high, low)
+        high = np.where(growing, 2.0 * high, high)
+    for _ in range(10):
+        middle = 0.5 * (low + high)
+        inside = reaches(rows, middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    limit[rows] = high
+    return limit
+
+
+def _search_within(
+    distances: BlockedDistances,
+    limit: Array,
+    n_neighbors: int,
+    order: Callable[[sparse.csr_array], Array],
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Return the best pairs of the rows that have a limit, among all pairs within it.
+
+    `order` tells what to keep the largest of, given a graph of squared distances.
+    """
+    n_samples = len(distances)
+    rows = np.flatnonzero(limit >= 0.0)
+    height = max(1, 2**21 // n_samples)
+    found = []
+    for start in range(0, rows.size, height):
+        block = rows[start : start + height]
+        reach = (limit + distances.rounding)[block, None]
+        within = distances.block(block, slice(None)) <= reach
+        near, columns = np.divmod(np.flatnonzero(within), n_samples)
+        others = columns != block[near]
+        graph = pair_graph(distances.X, block[near[others]], columns[others])
+        best = _kept(graph, order(graph), n_neighbors)
+        found.append((_rows(best), best.indices))
+    first, second = zip(*found, strict=True)
+    return np.concatenate(first), np.concatenate(second)
+
+
+def _neighbor_distance(graph: sparse.csr_array, n_neighbors: int) -> Array:
+    from mdec.numerics import loops
+
+    return mean_neighbor_distance(
+        loops.mean_of_smallest(graph.indptr, graph.data, n_neighbors)
+    )
+
+
+def _similarities(
+    graph: sparse.csr_array, kernel: str, rho: Array, mu: float
+) -> sparse.csr_array:
+    scale = scaling_term(graph.data, rho[_rows(graph)], rho[graph.indices])
+    return _with_data(graph, SIMILARITY[kernel](graph.data, scale, mu))
+
+
+def _rows(graph: sparse.csr_array) -> NDArray[np.intp]:
+    return np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+
+
+def _with_data(graph: sparse.csr_array, data: Array) -> sparse.csr_array:
+    return sparse.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
+
+
+def _kept(graph: sparse.csr_array, order: Array, n_neighbors: int) -> sparse.csr_array:
+    """Keep the entries of each row that come last in `order`; the first of equals."""
+    from mdec.numerics import loops
+
+    kept = loops.keep_largest(graph.indptr, order, n_neighbors)
+    counts = np.concatenate([[0], np.cumsum(kept)])
+    return sparse.csr_array(
+        (graph.data[kept], graph.indices[kept], counts[graph.indptr]),
+        shape=graph.shape,
+    )
+
+
+def _largest(graph: sparse.csr_array, n_neighbors: int) -> sparse.csr_array:
+    return _kept(graph, graph.data, n_neighbors)
+
+
+def _both_ways(graph: sparse.csr_array) -> sparse.csr_array:
+    both: sparse.csr_array = graph.maximum(graph.T.tocsr())
+    return both

@@ -1,0 +1,195 @@
+"""The similarity kernels: Eqs. 1 to 5 and the plain similarities of the ablation.
+
+The formulas take arrays of NumPy or PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from mdec._support.arrays import namespace
+
+Array = NDArray[np.floating]
+
+# Copies of a sample are at distance zero; without a floor their scale would be zero
+# and their similarity infinite.
+RELATIVE_FLOOR = 1e-6
+
+
+def draw_kernel_params(
+    n_samples: int,
+    n_neighbors_range: tuple[int, int],
+    mu_range: tuple[float, float],
+    rng: np.random.Generator,
+) -> tuple[int, float]:
+    r"""Draw the two parameters of a member's kernel, Eqs. 4 and 5.
+
+    Parameters
+    ----------
+    n_samples : int
+        Caps the number of neighbours at ``n_samples - 1``.
+    n_neighbors_range : tuple of int
+        Least and greatest k, both included.
+    mu_range : tuple of float
+        Interval of the kernel's width.
+    rng : Generator
+        Source of the draws.
+
+    Returns
+    -------
+    k : int
+        Number of neighbours.
+    mu : float
+        Width.
+
+    Notes
+    -----
+    :math:`k` is uniform on :math:`\{k_{min}, ..., k_{max}\}` and :math:`\mu` on
+    :math:`[\mu_{min}, \mu_{max}]`.
+    """
+    low, high = (min(k, n_samples - 1) for k in n_neighbors_range)
+    n_neighbors = int(rng.integers(low, high, endpoint=True))
+    return n_neighbors, float(rng.uniform(*mu_range))
+
+
+def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
+    r"""Return the neighbour distance of each sample, Eq. 2, kept above a floor.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_samples,)
+        Mean distance of each sample to its k nearest others.
+    floor : float
+        Least value, as a share of the median of the positive means.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        :math:`\rho_k(x_i)`.
+
+    Notes
+    -----
+    :math:`\rho_k(x_i) = \frac{1}{k} \sum_{x_j \in KNN(x_i)} d(x_i, x_j)`. The floor
+    acts only where a sample has k copies.
+
+    Examples
+    --------
+    >>> mean_neighbor_distance(np.array([0.0, 2.0, 4.0]))
+    array([3.e-06, 2.e+00, 4.e+00])
+    """
+    positive = means[means > 0.0]
+    if len(positive) == 0:
+        raise ValueError(
+            "every sample has copies at all its nearest neighbours; drop duplicate "
+            "rows or raise sampling_ratio so that samples differ."
+        )
+    xp = namespace(means)
+    return xp.maximum(means, floor * xp.median(positive))
+
+
+def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
+    r"""Return the scale of each pair, Eq. 3.
+
+    Notes
+    -----
+    :math:`\varepsilon_{ij} = (\rho_k(x_i) + \rho_k(x_j) + d(x_i, x_j)) / 3`.
+
+    Examples
+    --------
+    >>> float(scaling_term(1.0, 2.0, 3.0))
+    2.0
+    """
+    return (rho_i + rho_j + distance) / 3.0
+
+
+def scaled_exponential_similarity(distance: Any, scale: Any, mu: float) -> Any:
+    r"""Return the similarity of Eq. 1 as printed.
+
+    Notes
+    -----
+    :math:`\varphi(x_i, x_j) = \exp(-d_{ij} / (\mu \varepsilon_{ij}))` with the
+    Euclidean distance.
+    """
+    return namespace(distance).exp(-distance / (mu * scale))
+
+
+def scaled_gaussian_similarity(distance: Any, scale: Any, mu: float) -> Any:
+    r"""Return the similarity that made the published tables.
+
+    Notes
+    -----
+    :math:`W_{ij} = \mathcal{N}(D_{ij}; 0, \mu \varepsilon_{ij})`, the normal density
+    of the *squared* distance :math:`D`.
+    """
+    width = mu * scale
+    exponent = -0.5 * (distance / width) ** 2
+    return namespace(distance).exp(exponent) / (math.sqrt(2.0 * math.pi) * width)
+
+
+SIMILARITY = {
+    "scaled_gaussian": scaled_gaussian_similarity,
+    "scaled_exponential": scaled_exponential_similarity,
+}
+ANGULAR = ("cosine", "correlation", "spearman")
+KERNELS = (*SIMILARITY, *ANGULAR)
+
+
+def greatest_unseen_similarity(
+    distance: Array, rho: Array, greatest_rho: Array, mu: float
+) -> Array:
+    r"""Bound the scaled Gaussian similarity of a sample to a sample not seen yet.
+
+    Parameters
+    ----------
+    distance : ndarray
+        What the squared distance to the unseen sample is at least.
+    rho : ndarray
+        Neighbour distance of the sample itself.
+    greatest_rho : ndarray
+        What the neighbour distance of the unseen sample is at most.
+    mu : float
+        Width.
+
+    Returns
+    -------
+    ndarray
+        A bound that decreases in `distance`.
+
+    Notes
+    -----
+    The density :math:`e^{-(D/s)^2/2}/s` grows in the width s up to :math:`s = D`, so
+    the widest scale below D gives the bound.
+    """
+    widest = mu * scaling_term(distance, rho, greatest_rho)
+    width = np.where(distance > 0.0, np.minimum(widest, distance), widest)
+    return scaled_gaussian_similarity(distance, width, 1.0)
+
+
+def angular_coordinates(X: Array, kernel: str) -> Array:
+    """Map rows to unit length so that products are the named similarity.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows in a subspace.
+    kernel : {"cosine", "correlation", "spearman"}
+        Spearman ranks each row first, correlation and Spearman centre it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        Rows of length one. Rows without a direction share an extra coordinate: they
+        are alike to each other and to nothing else.
+    """
+    rows: Any = rankdata(X, axis=1) if kernel == "spearman" else X
+    if kernel != "cosine":
+        rows = rows - rows.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    lost = norms == 0.0
+    unit: Array = rows / np.where(lost, 1.0, norms)
+    return np.hstack([unit, lost]) if lost.any() else unit

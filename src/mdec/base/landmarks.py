@@ -1,0 +1,379 @@
+"""Base clustering through landmarks, for more samples than pairs can be looked at.
+
+A member draws a few rows, refines them by k-means to landmarks, ties every sample to
+its nearest landmarks with the member's own kernel, and cuts that bipartite graph. All
+that is done with the samples is a map over row blocks or a small sum over them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec._support.random import member_stream
+from mdec.base.kernels import (
+    ANGULAR,
+    RELATIVE_FLOOR,
+    SIMILARITY,
+    angular_coordinates,
+    mean_neighbor_distance,
+    scaling_term,
+)
+from mdec.engines.card import ONE_CLUSTER
+from mdec.ensemble import Member
+from mdec.numerics.affinity import unit_rows
+from mdec.numerics.kmeans import kmeans_centers
+from mdec.numerics.landmark_search import (
+    LandmarkIndex,
+    indexed,
+    nearest_landmarks,
+    refined_landmarks,
+)
+from mdec.numerics.transfer import (
+    BipartiteRows,
+    assigned_rows,
+    embedded_rows,
+    reduced_graph,
+    reduced_vectors,
+)
+from mdec.rows.blocks import BlockReader, Worker, ordered_sum, rows_of
+
+Array = NDArray[np.floating]
+
+# Above this many samples base="auto" takes landmarks.
+AUTO_SAMPLES = 20_000
+AUTO_SAMPLES_ON_CARD = 100_000
+
+# Rows drawn once for all members, which draw their own from them.
+POOL_ROWS = 50_000
+
+# Drawn rows for each landmark.
+CANDIDATES = 2
+
+MAX_LANDMARKS = 10_000
+MAX_BASE_CLUSTERS = 100
+
+
+def landmark_count(n_samples: int) -> int:
+    r"""Return the number of landmarks of a member.
+
+    Notes
+    -----
+    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
+    that many to be told apart, with any number of samples.
+
+    Examples
+    --------
+    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
+    [400, 10000, 10000]
+    """
+    return min(n_samples, MAX_LANDMARKS)
+
+
+def landmark_cluster_bounds(n_samples: int) -> tuple[int, int]:
+    r"""Return the least and greatest number of clusters of a landmark member.
+
+    Notes
+    -----
+    2 to :math:`\lceil\sqrt N\rceil` as for graphs, but at most 100, as for 10,000
+    samples: a hundred landmarks for each cluster.
+    """
+    return 2, max(2, min(math.ceil(math.sqrt(n_samples)), MAX_BASE_CLUSTERS))
+
+
+def tie_count(n_neighbors: int, n_samples: int, n_landmarks: int) -> int:
+    """Return the landmarks that a sample is tied to.
+
+    Notes
+    -----
+    As many as a graph has neighbours where every sample is a landmark; fewer in the
+    measure in which a landmark stands for more samples, but at least half.
+
+    Examples
+    --------
+    >>> tie_count(20, 5000, 5000), tie_count(20, 12_500, 10_000)
+    (20, 16)
+    >>> tie_count(20, 10**6, 10_000), tie_count(5, 10**6, 10_000)
+    (10, 3)
+    """
+    return math.ceil(n_neighbors * max(0.5, n_landmarks / n_samples))
+
+
+def pool_rows(n_samples: int, entropy: int) -> NDArray[np.int64]:
+    """Return the rows, in order, from which every member draws its candidates."""
+    if n_samples <= POOL_ROWS:
+        return np.arange(n_samples)
+    rng = member_stream(entropy, 0, "pool")
+    return np.sort(rng.choice(n_samples, POOL_ROWS, replace=False))
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """What ties the rows of one member to its landmarks.
+
+    Attributes
+    ----------
+    features : ndarray
+        The member's features.
+    kernel : str
+        Its kernel.
+    n_neighbors : int
+        Landmarks that a row is tied to.
+    mu : float
+        Width of the kernel.
+    center : ndarray of shape (n_coordinates,)
+        Subtracted from rows before anything else; keeps float32 accurate.
+    index : LandmarkIndex
+        The landmarks, centred, in float32.
+    rho : ndarray of shape (n_landmarks,)
+        Mean distance of each to its nearest other landmarks.
+    """
+
+    features: NDArray[np.int64]
+    kernel: str
+    n_neighbors: int
+    mu: float
+    center: Array
+    index: LandmarkIndex
+    rho: Array
+
+
+def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:
+    """Return rows in a member's subspace, as its kernel looks at them.
+
+    Notes
+    -----
+    The angular kernels take rows of unit length. The extra coordinate for rows without
+    a direction is always there, so that blocks fit each other.
+    """
+    # Indexing would leave the columns, not the rows, together in memory.
+    inside = np.take(rows, features, axis=1)
+    if kernel not in ANGULAR:
+        return inside
+    unit = angular_coordinates(inside, kernel)
+    if unit.shape[1] == inside.shape[1]:
+        unit = np.hstack([unit, np.zeros((len(unit), 1), dtype=unit.dtype)])
+    return unit
+
+
+def fitted_landmarks(
+    pool: Array, member: Member, features: NDArray[np.int64], spec: dict[str, Any]
+) -> tuple[Landmarks, NDArray[np.int64], BipartiteRows]:
+    """Choose the landmarks of a member, and tie its drawn rows to them.
+
+    Parameters
+    ----------
+    pool : ndarray of shape (n_pool, n_features)
+        Rows to draw from.
+    member : Member
+        What to make it with.
+    features : ndarray
+        The member's features.
+    spec : dict
+        ``ensemble.parameters``.
+
+    Returns
+    -------
+    landmarks : Landmarks
+        For all rows.
+    drawn : ndarray
+        Rows of the pool from which the landmarks started.
+    sample : BipartiteRows
+        Their ties; the centres of the embedding come from them.
+    """
+    rng = member_stream(spec["entropy"], member.index, "landmarks", member.attempt)
+    n_landmarks = spec["n_landmarks"]
+    ties = tie_count(member.n_neighbors, spec["n_samples"], n_landmarks)
+    k = min(ties, n_landmarks - 1)
+    size = min(CANDIDATES * n_landmarks, len(pool))
+    drawn = np.sort(rng.choice(len(pool), size, replace=False))
+    rows = coordinates(pool[drawn], features, spec["kernel"])
+    center = rows.mean(axis=0, dtype=np.float64)
+    if spec["kernel"] in ANGULAR:
+        center = np.zeros_like(center)
+    centred = _centred(rows, center)
+    chosen, points = refined_landmarks(centred, n_landmarks, rng)
+    if spec["kernel"] in ANGULAR:
+        points = unit_rows(points).astype(np.float32)
+    index = indexed(points, rng)
+    _, between = nearest_landmarks(points, index, k + 1)
+    means = _as_kernel_takes_them(between[:, 1:], spec["kernel"]).mean(axis=1)
+    rho = mean_neighbor_distance(means.astype(np.float64)).astype(np.float32)
+    landmarks = Landmarks(features, spec["kernel"], k, member.mu, center, index, rho)
+    return landmarks, drawn[chosen], tied(centred[chosen], landmarks)
+
+
+def _centred(rows: Array, center: Array) -> Array:
+    return (rows - center.astype(rows.dtype)).astype(np.float32, copy=False)
+
+
+def _as_kernel_takes_them(squared: Array, kernel: str) -> Array:
+    return np.sqrt(squared) if kernel == "scaled_exponential" else squared
+
+
+def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
+    r"""Tie rows to their nearest landmarks with the member's kernel.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_coordinates)
+        In the member's coordinates, centred, float32.
+    landmarks : Landmarks
+        The member's.
+
+    Returns
+    -------
+    BipartiteRows
+        The k nearest landmarks of each row with their similarities.
+
+    Notes
+    -----
+    Eqs. 1 to 3 with landmarks for neighbours: :math:`\rho` of a row is its mean
+    distance to its k nearest landmarks, that of a landmark its mean distance to the k
+    nearest others. Similarities are in units of the median :math:`\rho`, so that they
+    do not depend on the scale of the data.
+    """
+    index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
+    if landmarks.kernel in ANGULAR:
+        return BipartiteRows(index, np.maximum(1.0 - 0.5 * squared, 0.0))
+    unit = np.float32(np.median(landmarks.rho))
+    distance = _as_kernel_takes_them(squared, landmarks.kernel) / unit
+    rho = np.maximum(distance.mean(axis=1, keepdims=True), np.float32(RELATIVE_FLOOR))
+    scale = scaling_term(distance, rho, (landmarks.rho / unit)[index])
+    weights = SIMILARITY[landmarks.kernel](distance, scale, landmarks.mu)
+    return BipartiteRows(index, weights.astype(np.float32, copy=False))
+
+
+def tied_block(block: BlockReader | Array, landmarks: Landmarks) -> BipartiteRows:
+    """Tie the samples of one row block to the landmarks."""
+    rows = coordinates(rows_of(block), landmarks.features, landmarks.kernel)
+    return tied(_centred(rows, landmarks.center), landmarks)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a member's rows are embedded and told apart.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (n_landmarks, n_clusters)
+        What rows are multiplied by.
+    centers : ndarray of shape (n_clusters, n_clusters)
+        Centres of the embedded rows.
+    """
+
+    vectors: Array
+    centers: Array
+
+
+def fitted_cut(
+    affinity: sparse.csr_array, sample: BipartiteRows, member: Member, entropy: int
+) -> Cut:
+    """Solve the small side of the transfer cut and place the centres.
+
+    Parameters
+    ----------
+    affinity : csr_array of shape (n_landmarks, n_landmarks)
+        Sum over all rows.
+    sample : BipartiteRows
+        The member's drawn rows, whose k-means gives the centres.
+    member : Member
+        What to make it with.
+    entropy : int
+        Seed of the run.
+
+    Returns
+    -------
+    Cut
+        In float32.
+    """
+    seed = entropy, member.index
+    solver = member_stream(*seed, "solver", member.attempt)
+    vectors = reduced_vectors(affinity, member.n_clusters, solver).astype(np.float32)
+    points = embedded_rows(sample, vectors)
+    rng = member_stream(*seed, "kmeans", member.attempt)
+    return Cut(vectors, kmeans_centers(points, member.n_clusters, rng))
+
+
+def cut_block(rows: BipartiteRows, cut: Cut) -> NDArray[np.int32]:
+    """Return the clusters of the samples of one row block."""
+    return assigned_rows(rows, cut.vectors, cut.centers)
+
+
+def _label_counts(parts: list[NDArray[np.int32]], n_clusters: int) -> NDArray[np.int64]:
+    return np.bincount(np.concatenate(parts), minlength=n_clusters).astype(np.int64)
+
+
+def _renumbered(
+    labels: NDArray[np.int32], numbers: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    return numbers[labels]
+
+
+def landmark_clustering(
+    worker: Worker,
+    blocks: list[Any],
+    pool: Any,
+    member: Member,
+    features: NDArray[np.int64],
+    spec: dict[str, Any],
+) -> list[Any]:
+    """Return the labels of one member, block by block.
+
+    Parameters
+    ----------
+    worker : Worker
+        Who does the work on blocks.
+    blocks : list
+        The row blocks.
+    pool : object
+        Rows to draw from, or the worker's handle of them.
+    member : Member
+        What to make it with.
+    features : ndarray
+        The member's features.
+    spec : dict
+        ``ensemble.parameters``.
+
+    Returns
+    -------
+    list
+        The worker's handles of the labels of each block.
+    """
+    fitted = worker.call(fitted_landmarks, pool, member, features, spec)
+    landmarks = worker.call(itemgetter(0), fitted)
+    sample = worker.call(itemgetter(2), fitted)
+    rows = worker.map(tied_block, blocks, landmarks)
+    affinity = ordered_sum(worker, reduced_graph, rows, spec["n_landmarks"])
+    cut = worker.call(fitted_cut, affinity, sample, member, spec["entropy"])
+    labels = worker.map(cut_block, rows, cut)
+    counts = worker.value(ordered_sum(worker, _label_counts, labels, member.n_clusters))
+    if np.count_nonzero(counts) < 2:
+        raise ValueError(ONE_CLUSTER)
+    numbers = (np.cumsum(counts > 0) - 1).astype(np.int32)
+    if numbers[-1] + 1 == member.n_clusters:
+        return list(labels)
+    return list(worker.map(_renumbered, labels, numbers))
+
+
+def landmark_memory(n_samples: int, spec: dict[str, Any]) -> int:
+    """Estimate the bytes that one landmark clustering takes beside the data."""
+    n_neighbors = spec["n_neighbors_range"][1]
+    n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
+    n_landmarks = spec["n_landmarks"]
+    ties = tie_count(n_neighbors, n_samples, n_landmarks)
+    n_shared = min(5 * ties**2, n_landmarks)
+    # Ties and labels of all rows; drawn rows and landmarks; landmarks that share
+    # samples, in partial sums and in the solver; one block.
+    return (
+        n_samples * (6 * ties + 8)
+        + 12 * CANDIDATES * n_landmarks * n_drawn
+        + 64 * n_landmarks * n_shared
+        + 12 * 2**24
+    )

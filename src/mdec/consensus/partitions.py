@@ -1,0 +1,101 @@
+"""What every consensus function does before and after its own work."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from mdec.ensemble import Ensemble
+from mdec.numerics.kmeans import kmeans
+from mdec.rows.blocks import block_bounds, block_height
+from mdec.weights import ensemble_driven_cluster_index
+
+Array = NDArray[np.floating]
+
+
+def resolve_weights(ensemble: Ensemble, weights: Array | None) -> Array:
+    """Return the given weights of the base clusters, or the ECI."""
+    if weights is None:
+        return ensemble_driven_cluster_index(ensemble)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (ensemble.n_base_clusters,):
+        raise ValueError(
+            f"weights must hold one number for each of the {ensemble.n_base_clusters} "
+            f"base clusters, got shape {weights.shape}."
+        )
+    if not np.all(np.isfinite(weights)) or weights.min() < 0.0 or not weights.any():
+        raise ValueError("weights must be finite, not negative and not all zero.")
+    return weights
+
+
+def trivial_partition(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int32] | None:
+    """Return the partition into one cluster or into single samples, else None."""
+    n_samples = ensemble.n_samples
+    if not isinstance(n_clusters, Integral) or not 1 <= n_clusters <= n_samples:
+        raise ValueError(
+            f"n_clusters={n_clusters!r} must be a whole number from 1 to the "
+            f"{n_samples} samples."
+        )
+    if n_clusters == 1:
+        return np.zeros(n_samples, dtype=np.int32)
+    if n_clusters == n_samples:
+        return np.arange(n_samples, dtype=np.int32)
+    return None
+
+
+def alike_together(labels: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return an order of samples in which those of the same base clusters are near.
+
+    Large arrays of samples are faster to work through if what belongs together lies
+    together in memory; the labels of a few members tell well enough.
+
+    Examples
+    --------
+    >>> alike_together(np.array([[1, 0], [0, 0], [1, 0], [0, 0]], dtype=np.int32))
+    array([1, 3, 0, 2])
+    """
+    return np.lexsort(labels[:, :4].T)
+
+
+def warn_of_fewer(n_found: int, n_clusters: int, stacklevel: int = 3) -> None:
+    """Warn if there are fewer clusters than were asked for."""
+    if n_found < n_clusters:
+        warnings.warn(
+            f"{n_found} clusters are returned instead of {n_clusters}: the base "
+            "clusterings keep no more groups of samples apart, or some clusters of the "
+            "consensus are empty.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def numbered_by_appearance(
+    labels: NDArray[np.integer], n_clusters: int
+) -> NDArray[np.int32]:
+    """Number clusters in the order of their first samples; warn if some are missing."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    warn_of_fewer(first.size, n_clusters, stacklevel=4)
+    rank = np.empty(first.size, dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
+    return rank[inverse]
+
+
+def ensemble_bounds(ensemble: Ensemble) -> list[tuple[int, int]]:
+    """Return the row blocks of an ensemble: those of the data it was made from."""
+    height = block_height(ensemble.parameters.get("n_features", 1))
+    return block_bounds(ensemble.n_samples, height)
+
+
+def assign(
+    ensemble: Ensemble, embedding: Array, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Cluster an embedding by k-means, as many clusters as it has dimensions."""
+    first, group, _ = ensemble.microclusters
+    n_clusters = embedding.shape[1]
+    # Samples that share every label have one embedding; rounding must not part them.
+    labels = kmeans(embedding[first[group]], n_clusters, rng)
+    return numbered_by_appearance(labels, n_clusters)

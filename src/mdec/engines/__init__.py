@@ -1,0 +1,1 @@
+"""Who makes the members: this process, a card or a cluster."""

@@ -1,0 +1,189 @@
+"""Leading eigenvectors of many graphs at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mdec._support.parallel import single_threaded_blas
+from mdec.engines.tensors.device import host_pool
+from mdec.engines.tensors.graphs import BatchGraph
+from mdec.numerics.eigen import FIRST_CUT, LAST_CUT, MAX_ROUNDS, filtered_round
+
+# Symmetric matrices up to this order are solved in one batch on a card.
+_TOGETHER = 32
+
+# Below any eigenvalue of a normalised affinity: where unused columns sort to.
+_BELOW = -2.0
+
+
+@dataclass(frozen=True)
+class GraphOperator:
+    """Normalised affinities as operators on blocks of vectors."""
+
+    graph: BatchGraph
+
+    def __call__(self, block: Tensor) -> Tensor:
+        """Return the affinities times the blocks."""
+        return self.graph.product(block)
+
+    def step(
+        self, block: Tensor, scale: Tensor, shift: Tensor, before: Tensor
+    ) -> Tensor:
+        """Return ``scale * (A @ block) + shift * block - before``."""
+        image = self.graph.product(block)
+        image *= scale
+        image.addcmul_(block, shift.expand_as(block))
+        image -= before
+        return image
+
+
+def normalized_graph(graph: BatchGraph) -> BatchGraph:
+    r"""Return the affinities scaled by degrees, :math:`D^{-1/2} W D^{-1/2}`, Eq. 12."""
+    tiny = torch.finfo(graph.data.dtype).tiny
+    scale = graph.degrees().flatten().clamp(min=tiny).rsqrt()
+    return graph.with_data(
+        graph.data * scale[graph.rows()] * scale[graph.indices.long()]
+    )
+
+
+def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:
+    """Return leading eigenvectors by a full factorisation, for small orders.
+
+    Parameters
+    ----------
+    graph : BatchGraph
+        Normalised affinities.
+    known : Tensor of shape (n_members, order, n_known)
+        Orthonormal eigenvectors to leave out; columns of zeros stand for none.
+    n_vectors : int
+        Eigenvectors wanted of each.
+
+    Returns
+    -------
+    Tensor of shape (n_members, order, n_vectors)
+        Largest eigenvalue first.
+    """
+    identity = torch.eye(graph.order, dtype=graph.data.dtype, device=known.device)
+    dense = graph.product(identity.repeat(graph.n_members, 1, 1))
+    dense -= 3.0 * (known @ known.mT)
+    vectors = torch.linalg.eigh(dense).eigenvectors
+    return vectors.flip(-1)[..., :n_vectors]
+
+
+def iterated_leading(
+    graph: BatchGraph,
+    block: Tensor,
+    known: Tensor,
+    widths: list[int],
+    n_wanted: list[int],
+    tol: float,
+) -> Tensor:
+    """Return leading eigenvectors by filtered subspace iteration.
+
+    Parameters
+    ----------
+    graph : BatchGraph
+        Normalised affinities.
+    block : Tensor of shape (n_members, order, width)
+        Starting vectors; columns of zeros from each member's own width on.
+    known : Tensor of shape (n_members, order, n_known)
+        Orthonormal eigenvectors to leave out; columns of zeros stand for none.
+    widths : list of int
+        Vectors that each member iterates.
+    n_wanted : list of int
+        Eigenvectors wanted of each member.
+    tol : float
+        Greatest residual norm of a wanted vector.
+
+    Returns
+    -------
+    Tensor of shape (n_members, order, width)
+        Of each member its wanted vectors, then zeros.
+
+    Notes
+    -----
+    A member takes the same rounds as it would alone: its columns of zeros stay zeros,
+    and it leaves the batch when it has settled.
+    """
+    n_members, _, width = block.shape
+    place = torch.arange(width, device=block.device)
+    counts = torch.tensor([widths, n_wanted], device=block.device)
+    unused = place >= counts[0, :, None]
+    wanted = place < counts[1, :, None]
+    settled = torch.zeros_like(block)
+    cut = block.new_full((n_members, 1, 1), FIRST_CUT)
+    left = list(range(n_members))
+    for last in [False] * (MAX_ROUNDS - 1) + [True]:
+        values, block, residuals = filtered_round(
+            GraphOperator(graph),
+            block,
+            known,
+            cut,
+            partial(orthonormal, unused=unused),
+            partial(rotation, unused=unused),
+        )
+        worst = torch.where(wanted, residuals, 0.0).amax(dim=1)
+        done = ((worst <= tol) | last).tolist()
+        for position, member in enumerate(left):
+            if done[position]:
+                kept = wanted[position]
+                settled[member] = torch.where(kept, block[position], 0.0)
+        going = [position for position, ready in enumerate(done) if not ready]
+        if not going:
+            break
+        least = values.gather(1, counts[0, left, None] - 1)
+        cut = least[:, :, None].clamp(max=LAST_CUT)
+        if len(going) < len(left):
+            graph = graph.members(going)
+            left = [left[position] for position in going]
+            block, known, cut = block[going], known[going], cut[going]
+            unused, wanted = unused[going], wanted[going]
+    return settled
+
+
+def orthonormal(block: Tensor, unused: Tensor) -> Tensor:
+    """Return orthonormal bases of blocks; unused columns of zeros stay zeros.
+
+    Two Cholesky factorisations of the Gram matrices do in few launches what a QR
+    factorisation does in many; the first is in float64, because filtered vectors are
+    nearly dependent.
+    """
+    gap = unused.to(torch.float64).diag_embed()
+    for dtype in (torch.float64, block.dtype):
+        wide = block.to(dtype)
+        norms = torch.linalg.norm(wide, axis=-2, keepdims=True)
+        wide = wide / norms.clamp(min=torch.finfo(dtype).tiny)
+        factor, failed = torch.linalg.cholesky_ex(wide.mT @ wide + gap.to(dtype))
+        if bool(failed.any()):
+            wide = torch.linalg.qr(wide).Q
+            block = torch.where(unused[:, None, :], 0.0, wide).to(block.dtype)
+            continue
+        identity = torch.eye(wide.shape[-1], dtype=dtype, device=wide.device)
+        inverse = torch.linalg.solve_triangular(factor.mT, identity, upper=True)
+        block = (wide @ inverse).to(block.dtype)
+    return block
+
+
+def rotation(matrix: Tensor, unused: Tensor) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues, largest first, and eigenvectors; unused places come last.
+
+    Small matrices are solved on the device together. It solves larger ones one after
+    the other, and several of the host's cores are faster.
+    """
+    matrix = matrix.to(torch.float64) + _BELOW * unused.to(torch.float64).diag_embed()
+    if matrix.shape[-1] <= _TOGETHER:
+        values, vectors = torch.linalg.eigh(matrix)
+    else:
+        with single_threaded_blas():
+            solved = list(host_pool().map(np.linalg.eigh, matrix.cpu().numpy()))
+        values, vectors = (
+            torch.from_numpy(np.stack(each)).to(matrix.device)
+            for each in zip(*solved, strict=True)
+        )
+    single = torch.float32
+    return values.flip(-1).to(single), vectors.flip(-1).to(single)

@@ -1,0 +1,227 @@
+"""Similarity graphs of many members, side by side in one sparse matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mdec.base.kernels import ANGULAR, SIMILARITY, mean_neighbor_distance, scaling_term
+from mdec.engines.tensors.neighbors import SPARE, TiledDistances, pair_distances
+
+
+@dataclass(frozen=True)
+class BatchGraph:
+    """Sparse symmetric matrices of equal order, in the blocks of a diagonal.
+
+    Attributes
+    ----------
+    indptr, indices, data : Tensor
+        CSR arrays of the whole matrix.
+    n_members : int
+        Number of blocks.
+    order : int
+        Rows of a block.
+    """
+
+    indptr: Tensor
+    indices: Tensor
+    data: Tensor
+    n_members: int
+    order: int
+
+    def rows(self) -> Tensor:
+        """Return the row of every entry."""
+        counts = self.indptr.diff()
+        return torch.repeat_interleave(counts, output_size=self.indices.numel())
+
+    def with_data(self, data: Tensor) -> BatchGraph:
+        """Return the same pattern with other entries."""
+        return BatchGraph(self.indptr, self.indices, data, self.n_members, self.order)
+
+    def members(self, chosen: list[int]) -> BatchGraph:
+        """Return some of the blocks."""
+        ends = self.indptr[:: self.order].tolist()
+        pointers, indices, data = [self.indptr[:1]], [], []
+        n_entries = 0
+        for position, member in enumerate(chosen):
+            start, stop = ends[member], ends[member + 1]
+            first = member * self.order
+            within = self.indptr[first + 1 : first + self.order + 1]
+            pointers.append(within - start + n_entries)
+            indices.append(self.indices[start:stop] + (position - member) * self.order)
+            data.append(self.data[start:stop])
+            n_entries += stop - start
+        return BatchGraph(
+            torch.cat(pointers),
+            torch.cat(indices),
+            torch.cat(data),
+            len(chosen),
+            self.order,
+        )
+
+    def product(self, block: Tensor) -> Tensor:
+        """Return the matrices times blocks of vectors, (n_members, order, width)."""
+        # A sum over bags adds in the order of the entries, every time; products with
+        # PyTorch's own sparse matrices do not on a card.
+        flat = torch.nn.functional.embedding_bag(
+            self.indices,
+            block.reshape(self.n_members * self.order, -1),
+            self.indptr,
+            mode="sum",
+            per_sample_weights=self.data,
+            include_last_offset=True,
+        )
+        return flat.reshape(self.n_members, self.order, -1)
+
+    def degrees(self) -> Tensor:
+        """Return the sums of rows, (n_members, order)."""
+        ones = self.data.new_ones((self.n_members, self.order, 1))
+        return self.product(ones)[..., 0]
+
+    def components(self) -> Tensor:
+        """Return a number for each row, (n_members, order), equal in a component.
+
+        Each row takes the least number among its neighbours, then that number's own,
+        until nothing changes.
+        """
+        rows, columns = self.rows(), self.indices.long()
+        label = torch.arange(self.n_members * self.order, device=rows.device)
+        while True:
+            lower = label.scatter_reduce(0, rows, label[columns], "amin")
+            lower = lower[lower]
+            if torch.equal(lower, label):
+                return label.reshape(self.n_members, self.order)
+            label = lower
+
+
+def listed_neighbors(
+    rows: Tensor,
+    kernel: str,
+    n_neighbors: int,
+    mu: float,
+    *,
+    dtype: torch.dtype,
+    tile: int,
+    limit: int,
+) -> tuple[Tensor, Tensor]:
+    """Return the neighbours that each row keeps, Eqs. 8 and 9.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n_samples, n_features)
+        The samples in a member's subspace; of unit length for angular kernels.
+    kernel : str
+        One of `mdec.base.kernels.KERNELS`.
+    n_neighbors : int
+        Neighbours to keep.
+    mu : float
+        Width of the scaled kernels.
+    dtype : torch.dtype
+        Precision of the search.
+    tile : int
+        Rows looked at together.
+    limit : int
+        Numbers that may be held at a time.
+
+    Returns
+    -------
+    columns : Tensor of shape (n_samples, n_neighbors)
+        The neighbours.
+    similarities : Tensor of shape (n_samples, n_neighbors)
+        In float64.
+
+    Notes
+    -----
+    All pairs are looked at in `dtype`, or in float64 where that would not tell them
+    apart; somewhat more than k are kept, their distances are computed from
+    differences, and the k best of these stay.
+    """
+    count = min(n_neighbors + SPARE, len(rows) - 1)
+    distances = TiledDistances.of(rows, dtype, tile)
+    columns, exact = _in_order(rows, distances.smallest(count), limit)
+    if dtype != torch.float64 and _is_doubtful(exact, distances.rounding):
+        distances = TiledDistances.of(rows, torch.float64, max(1, tile // 2))
+        columns, exact = _in_order(rows, distances.smallest(count), limit)
+    if kernel in ANGULAR:
+        nearest, similarity = _best(columns, -exact, n_neighbors)
+        return nearest, torch.clamp(1.0 + 0.5 * similarity, min=0.0)
+    if kernel == "scaled_exponential":
+        exact = exact.sqrt()
+    ordered = exact.sort(dim=1).values[:, :n_neighbors]
+    rho = mean_neighbor_distance(ordered.mean(dim=1))
+    if kernel == "scaled_exponential":
+        nearest, negative = _best(columns, -exact, n_neighbors)
+        scale = scaling_term(-negative, rho[:, None], rho[nearest])
+        return nearest, SIMILARITY[kernel](-negative, scale, mu)
+    short = rho.to(distances.left.dtype)
+
+    def unlikeness(block: Tensor, near: slice) -> Tensor:
+        return _gaussian_unlikeness(block, short[near], short, mu)
+
+    columns, exact = _in_order(rows, distances.smallest(count, unlikeness), limit)
+    scale = scaling_term(exact, rho[:, None], rho[columns])
+    return _best(columns, SIMILARITY[kernel](exact, scale, mu), n_neighbors)
+
+
+def _is_doubtful(exact: Tensor, rounding: Tensor) -> bool:
+    """Tell whether rounding could have hidden some row's nearest others."""
+    farthest = exact.amax(dim=1)
+    return bool(((farthest > 0.0) & (farthest < 100.0 * rounding)).any())
+
+
+def _gaussian_unlikeness(
+    distance: Tensor, rho_i: Tensor, rho_j: Tensor, mu: float
+) -> Tensor:
+    r"""Return what orders pairs as the scaled Gaussian similarity does, reversed.
+
+    Writes over the distances, since tiles are large and this is most of their traffic.
+
+    Notes
+    -----
+    With :math:`s = 3 \varepsilon_{ij}` the similarity is, up to a factor,
+    :math:`\exp(-\frac{9}{2 \mu^2} (D/s)^2) / s`, and this is minus its logarithm.
+    """
+    scale = distance + rho_j
+    scale += rho_i[:, None]
+    distance /= scale
+    return scale.log_().addcmul_(distance, distance, value=4.5 / mu**2)
+
+
+def _in_order(rows: Tensor, columns: Tensor, limit: int) -> tuple[Tensor, Tensor]:
+    """Sort listed columns, so that the first of equals wins, and add distances."""
+    columns = columns.sort(dim=1).values
+    return columns, pair_distances(rows, columns, limit)
+
+
+def _best(columns: Tensor, order: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Keep the columns with the largest order, the first of equals."""
+    ordered = order.sort(dim=1, descending=True, stable=True)
+    kept = ordered.indices[:, :count]
+    return columns.gather(1, kept), ordered.values[:, :count]
+
+
+def joined_graph(listed: list[tuple[Tensor, Tensor]], order: int) -> BatchGraph:
+    """Put members' neighbour lists side by side, an edge if either end lists it.
+
+    Both ends of an edge have computed the same similarity, so it does not matter whose
+    is kept.
+    """
+    rows, columns, data = [], [], []
+    for member, (near, similarity) in enumerate(listed):
+        own = torch.arange(order, device=near.device) + member * order
+        rows.append(own.repeat_interleave(near.shape[1]))
+        columns.append(near.flatten() + member * order)
+        data.append(similarity.flatten())
+    first, second = torch.cat(rows), torch.cat(columns)
+    side = len(listed) * order
+    keys = torch.cat([first * side + second, second * side + first])
+    keys, origin = keys.sort()
+    fresh = torch.ones_like(keys, dtype=torch.bool)
+    fresh[1:] = keys[1:] != keys[:-1]
+    keys = keys[fresh]
+    values = torch.cat(data + data)[origin[fresh]]
+    starts = torch.arange(side + 1, device=keys.device) * side
+    pointers = torch.searchsorted(keys, starts)
+    return BatchGraph(pointers.int(), (keys % side).int(), values, len(listed), order)

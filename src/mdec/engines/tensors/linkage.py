@@ -1,0 +1,138 @@
+"""Average linkage and overlaps of clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from mdec.engines.tensors.device import full_precision
+
+# Rows copied at a time when the matrix is made smaller.
+_STRIP = 1024
+
+
+@full_precision()
+def average_linkage(
+    factor: sparse.csr_array,
+    sizes: NDArray[np.intp],
+    dtype: type[np.floating],
+    device: torch.device,
+) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
+    """Merge the rows of a factor by the mean of their products.
+
+    Parameters
+    ----------
+    factor : csr_array of shape (n_rows, n_columns)
+        F of the similarities :math:`F F^T`.
+    sizes : ndarray of shape (n_rows,)
+        Samples that each row stands for.
+    dtype : dtype
+        Precision of the similarities.
+    device : torch.device
+        Where to compute.
+
+    Returns
+    -------
+    pairs : ndarray of shape (n_rows - 1, 2)
+        Rows, one from each of the two regions that merge.
+    similarities : ndarray of shape (n_rows - 1,)
+        Means of the two regions.
+
+    Notes
+    -----
+    All pairs of regions that are each other's nearest merge at once: average linkage is
+    reducible, so a merge elsewhere cannot part them. The first of equals counts as the
+    nearest, hence the first among the most similar pairs always merges.
+    """
+    similarity = _products(factor.astype(dtype), device)
+    size = torch.from_numpy(sizes).to(similarity)
+    region = torch.arange(len(size), device=device)
+    pairs, heights = [], []
+    alive = torch.ones_like(region, dtype=torch.bool)
+    n_alive = len(size)
+    while n_alive > 1:
+        best, near = similarity.max(dim=1)
+        place = torch.arange(len(near), device=device)
+        a = torch.nonzero((near[near] == place) & (place < near) & alive)[:, 0]
+        b = near[a]
+        pairs.append(torch.stack([region[a], region[b]], dim=1))
+        heights.append(best[a])
+        _merge(similarity, size, a, b)
+        alive[a] = False
+        n_alive -= len(a)
+        if n_alive < 0.75 * len(alive):
+            kept = torch.nonzero(alive)[:, 0]
+            similarity = _shrunk(similarity, kept)
+            size, region, alive = size[kept], region[kept], alive[kept]
+    return torch.cat(pairs).cpu().numpy(), torch.cat(heights).double().cpu().numpy()
+
+
+def _products(factor: sparse.csr_array, device: torch.device) -> Tensor:
+    """Return the products of all pairs of rows, minus infinity on the diagonal."""
+    dense = torch.from_numpy(factor.toarray()).to(device)
+    products = dense @ dense.T
+    return products.fill_diagonal_(-torch.inf)
+
+
+def _merge(similarity: Tensor, size: Tensor, a: Tensor, b: Tensor) -> None:
+    """Put the mean of rows a and b at b, weighted by their sizes, in place."""
+    total = size[a] + size[b]
+    share_a, share_b = (size[a] / total)[:, None], (size[b] / total)[:, None]
+    merged = share_a * similarity[a] + share_b * similarity[b]
+    inner = share_a.T * merged[:, a] + share_b.T * merged[:, b]
+    # Both halves are the same numbers, or two regions might never be each other's
+    # nearest.
+    inner = torch.triu(inner, 1)
+    merged[:, b] = inner + inner.T
+    similarity[b] = merged
+    similarity[:, b] = merged.T
+    similarity[a] = -torch.inf
+    similarity[:, a] = -torch.inf
+    similarity[b, b] = -torch.inf
+    size[b] = total
+
+
+def _shrunk(similarity: Tensor, kept: Tensor) -> Tensor:
+    """Move the kept rows and columns to the front, in strips, and return them."""
+    for start in range(0, len(kept), _STRIP):
+        rows = kept[start : start + _STRIP]
+        similarity[start : start + len(rows), : len(kept)] = similarity[rows][:, kept]
+    return similarity[: len(kept), : len(kept)]
+
+
+@full_precision()
+def count_overlaps(
+    labels: NDArray[np.int32], offsets: NDArray[np.int64], device: torch.device
+) -> Tensor:
+    """Count the samples that every two base clusters share.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples, n_members)
+        Labels from 0 in each column, -1 where a member has none.
+    offsets : ndarray of shape (n_members + 1,)
+        Number of the first cluster of each member.
+    device : torch.device
+        Where to compute.
+
+    Returns
+    -------
+    Tensor of shape (n_base_clusters, n_base_clusters)
+        Whole numbers in float64.
+    """
+    n_clusters = int(offsets[-1])
+    first = torch.from_numpy(np.ascontiguousarray(offsets[:-1])).to(device)
+    overlaps = torch.zeros((n_clusters, n_clusters), dtype=torch.float64, device=device)
+    # Whole numbers up to this many are exact in float32.
+    height = min(2**24, max(1, 2**28 // n_clusters))
+    for start in range(0, len(labels), height):
+        part = torch.from_numpy(labels[start : start + height]).to(device)
+        # An extra column takes what a member does not cluster.
+        column = torch.where(part >= 0, part + first, n_clusters)
+        member = torch.zeros((len(part), n_clusters + 1), device=device)
+        member = member.scatter_(1, column, 1.0)[:, :n_clusters]
+        overlaps += member.T @ member
+    return overlaps

@@ -1,0 +1,142 @@
+"""Nearest neighbours of all rows, one tile of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from mdec.numerics.neighbors import distance_factors
+
+# Rounding may put a neighbour this many places too late; the places are settled again
+# by exact distances.
+SPARE = 8
+
+# Groups of columns with about as many members as there are groups to look into.
+_GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@dataclass(frozen=True)
+class TiledDistances:
+    """Rounded squared distances of rows, made tile by tile.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (n_samples, n_features)
+        The rows as they were given.
+    left, right : Tensor of shape (n_samples, n_features + 2)
+        Factors of the distances.
+    rounding : Tensor of shape (n_samples,)
+        What rounding may add to or take from a distance of each row.
+    tile : int
+        Rows looked at together.
+    """
+
+    rows: Tensor
+    left: Tensor
+    right: Tensor
+    rounding: Tensor
+    tile: int
+
+    @classmethod
+    def of(cls, rows: Tensor, dtype: torch.dtype, tile: int) -> TiledDistances:
+        """Centre the rows and round them to `dtype`."""
+        centred = (rows - rows.mean(dim=0, dtype=torch.float64)).to(dtype)
+        left, right, norms = distance_factors(centred)
+        rounding = 16.0 * torch.finfo(dtype).eps * (norms + norms.max())
+        return cls(rows, left, right, rounding, tile)
+
+    @cached_property
+    def _whole(self) -> Tensor:
+        return self.left @ self.right.T
+
+    def _block(self, rows: slice) -> Tensor:
+        """Return some rows of distances; all of them are kept for a second use."""
+        if self.tile >= len(self.left):
+            return self._whole
+        return self.left[rows] @ self.right.T
+
+    def smallest(
+        self,
+        count: int,
+        transform: Callable[[Tensor, slice], Tensor] = lambda distances, _: distances,
+    ) -> Tensor:
+        """Return the columns of each row with the smallest transformed distances.
+
+        Parameters
+        ----------
+        count : int
+            Columns to find, fewer than the rows; none is the row itself.
+        transform : callable
+            Maps a tile of distances and its rows to what is to be small; may write
+            over the distances, if nothing is asked of them afterwards.
+
+        Returns
+        -------
+        Tensor of shape (n_samples, count)
+            The columns, in no order.
+        """
+        n_samples = len(self.left)
+        columns = []
+        for start in range(0, n_samples, self.tile):
+            rows = slice(start, min(start + self.tile, n_samples))
+            block = transform(self._block(rows), rows)
+            own = torch.arange(start, rows.stop, device=block.device)
+            block[own - start, own] = torch.inf
+            columns.append(smallest_in_rows(block, count))
+        return torch.cat(columns)
+
+
+def smallest_in_rows(block: Tensor, count: int) -> Tensor:
+    """Return the columns of the smallest entries of each row, in no order.
+
+    Notes
+    -----
+    The columns are looked at in groups. The `count` groups with the smallest minima
+    hold the `count` smallest entries: any other group has nothing below these minima.
+    So one cheap pass over all entries is followed by two selections among few.
+    """
+    n_columns = block.shape[1]
+    size = max(s for s in _GROUP_SIZES if s == 1 or s * s * count <= n_columns)
+    if size == 1:
+        return torch.topk(block, count, largest=False, sorted=False).indices
+    n_groups = n_columns // size
+    even = block[:, : n_groups * size].reshape(-1, size, n_groups)
+    groups = torch.topk(even.amin(dim=1), count, largest=False, sorted=False).indices
+    step = n_groups * torch.arange(size, device=block.device)
+    columns = (groups[:, None, :] + step[None, :, None]).flatten(1)
+    rest = torch.arange(n_groups * size, n_columns, device=block.device)
+    columns = torch.cat([columns, rest.expand(len(block), -1)], dim=1)
+    entries = block.gather(1, columns)
+    found = torch.topk(entries, count, largest=False, sorted=False).indices
+    return columns.gather(1, found)
+
+
+def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
+    """Return squared distances between rows and listed others, by differences.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n_samples, n_features)
+        The rows.
+    columns : Tensor of shape (n_samples, count)
+        Rows to compare each row with.
+    limit : int
+        Numbers that may be held at a time.
+
+    Returns
+    -------
+    Tensor of shape (n_samples, count)
+        In float64.
+    """
+    height = max(1, limit // (columns.shape[1] * rows.shape[1]))
+    pieces = []
+    for start in range(0, len(rows), height):
+        near = slice(start, start + height)
+        difference = rows[columns[near]]
+        difference -= rows[near, None]
+        pieces.append(difference.square_().sum(dim=2, dtype=torch.float64))
+    return torch.cat(pieces)

@@ -1,0 +1,1 @@
+"""Numerical methods on plain arrays: neighbours, eigenvectors, k-means, cuts."""

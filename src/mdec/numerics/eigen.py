@@ -1,0 +1,244 @@
+"""Leading eigenvectors of symmetric operators with spectrum in [-1, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from mdec._support.arrays import namespace
+
+Array = NDArray[np.floating]
+Operator = Callable[[Array], Array]
+
+# Up to this order LAPACK is faster than iterating.
+DENSE_ORDER = 150
+
+DEGREE = 12
+GUARD_VECTORS = 8
+MAX_ROUNDS = 30
+
+FIRST_CUT = 0.5
+LAST_CUT = 1.0 - 1e-6
+
+
+def leading_eigenvectors(
+    operator: Operator | Array,
+    order: int,
+    n_vectors: int,
+    rng: np.random.Generator,
+    *,
+    known: Array | None = None,
+    tol: float = 1e-3,
+    dtype: type[np.floating] = np.float64,
+    dense_order: int = DENSE_ORDER,
+) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of an operator and their eigenvectors.
+
+    Parameters
+    ----------
+    operator : callable or ndarray of shape (order, order)
+        Maps a block of vectors, shape (order, any), to its image; an array stands for
+        its product. Symmetric, with eigenvalues between -1 and 1.
+    order : int
+        Length of a vector.
+    n_vectors : int
+        Eigenvectors wanted, at most `order` less the known ones.
+    rng : Generator
+        Source of the starting block.
+    known : ndarray of shape (order, n_known), optional
+        Orthonormal eigenvectors to leave out.
+    tol : float
+        Greatest residual norm of a returned vector.
+    dtype : dtype
+        Precision of the iteration.
+    dense_order : int
+        Up to this order LAPACK is taken.
+
+    Returns
+    -------
+    values : ndarray of shape (n_vectors,)
+        In descending order.
+    vectors : ndarray of shape (order, n_vectors)
+        Orthonormal columns; where an eigenvalue repeats, some basis of its space.
+
+    Notes
+    -----
+    Small problems go to LAPACK. Larger ones use subspace iteration filtered by a
+    Chebyshev polynomial that damps the unwanted part of the spectrum; being a block
+    method, it finds every copy of a repeated eigenvalue, which single-vector Lanczos
+    does not.
+
+    Examples
+    --------
+    >>> A = np.diag([0.5, 1.0, -0.2])
+    >>> values, _ = leading_eigenvectors(A, 3, 2, np.random.default_rng(0))
+    >>> values
+    array([1. , 0.5])
+    """
+    if known is None:
+        known = np.empty((order, 0))
+    if is_dense(order, n_vectors, dense_order):
+        matrix = operator(np.eye(order)) if callable(operator) else operator
+        return _dense(matrix, n_vectors, known)
+    if not callable(operator):
+        operator = operator.astype(dtype).dot
+    return _iterated(operator, order, n_vectors, rng, known.astype(dtype), tol, dtype)
+
+
+def is_dense(order: int, n_vectors: int, dense_order: int = DENSE_ORDER) -> bool:
+    """Tell whether a full factorisation is faster than iterating."""
+    return order <= dense_order or 2 * n_vectors + GUARD_VECTORS > order
+
+
+def _dense(matrix: Array, n_vectors: int, known: Array) -> tuple[Array, Array]:
+    order = len(matrix)
+    # Moves the known vectors below everything else. LAPACK reads one triangle only.
+    matrix = matrix - 3.0 * (known @ known.T)
+    values, vectors = linalg.eigh(
+        matrix,
+        subset_by_index=[order - n_vectors, order - 1],
+        overwrite_a=True,
+        check_finite=False,
+    )
+    return values[::-1], vectors[:, ::-1]
+
+
+def _iterated(
+    operator: Operator,
+    order: int,
+    n_vectors: int,
+    rng: np.random.Generator,
+    known: Array,
+    tol: float,
+    dtype: type[np.floating],
+) -> tuple[Array, Array]:
+    width = block_width(n_vectors, order - known.shape[1])
+    block: Array = rng.standard_normal((order, width)).astype(dtype)
+    cut = FIRST_CUT
+    for _ in range(MAX_ROUNDS):
+        values, block, residuals = filtered_round(
+            operator, block, known, cut, _orthonormal, _rotation
+        )
+        if residuals[:n_vectors].max() <= tol:
+            break
+        cut = min(float(values[-1]), LAST_CUT)
+    return values[:n_vectors], block[:, :n_vectors]
+
+
+def block_width(n_vectors: int, most: int) -> int:
+    """Return how many vectors to iterate so that the wanted ones settle soon."""
+    return min(n_vectors + GUARD_VECTORS + n_vectors // 8, most)
+
+
+def filtered_round(
+    operator: Callable[[Any], Any],
+    block: Any,
+    known: Any,
+    cut: Any,
+    orthonormal: Callable[[Any], Any],
+    rotation: Callable[[Any], tuple[Any, Any]],
+) -> tuple[Any, Any, Any]:
+    """Filter a block of vectors once and rotate it to approximate eigenvectors.
+
+    Parameters
+    ----------
+    operator : callable
+        Maps a block to its image.
+    block : array of shape (..., order, width)
+        Vectors in columns, of NumPy or PyTorch, perhaps of many problems.
+    known : array of shape (..., order, n_known)
+        Orthonormal eigenvectors to leave out.
+    cut : float or array
+        Eigenvalues below it are damped.
+    orthonormal : callable
+        Returns an orthonormal basis of a block.
+    rotation : callable
+        Returns the eigenvalues, largest first, and eigenvectors of small symmetric
+        matrices.
+
+    Returns
+    -------
+    values : array of shape (..., width)
+        Approximate eigenvalues, largest first.
+    block : array of shape (..., order, width)
+        Approximate eigenvectors.
+    residuals : array of shape (..., width)
+        Norms of what the operator leaves of each.
+    """
+    block = chebyshev_filter(operator, block, DEGREE, cut)
+    block -= known @ (known.swapaxes(-2, -1) @ block)
+    block = orthonormal(block)
+    image = operator(block)
+    values, turn = rotation(block.swapaxes(-2, -1) @ image)
+    block, image = block @ turn, image @ turn
+    image -= values[..., None, :] * block
+    return values, block, namespace(image).linalg.norm(image, axis=-2)
+
+
+def _orthonormal(block: Array) -> Array:
+    # NumPy leaves the interpreter lock to other members meanwhile, SciPy does not.
+    return np.linalg.qr(block).Q
+
+
+def _rotation(matrix: Array) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eigh(matrix)
+    return values[::-1], vectors[:, ::-1]
+
+
+class SparseOperator:
+    """A sparse matrix as an operator on float32 blocks.
+
+    The labels need no more digits, and a block then moves half the bytes.
+
+    Parameters
+    ----------
+    matrix : csr_array
+        Symmetric.
+    """
+
+    def __init__(self, matrix: sparse.csr_array) -> None:
+        self.matrix = matrix
+        self.data = matrix.data.astype(np.float32)
+
+    def __call__(self, block: Array) -> Array:
+        """Return the matrix times the block."""
+        return self.chebyshev(block, 1, 1.0, 0.0)
+
+    def chebyshev(self, block: Array, degree: int, scale: float, shift: float) -> Array:
+        """Return the polynomial of ``scale * A + shift`` times the block."""
+        from mdec.numerics import loops
+
+        matrix, factors = self.matrix, (np.float32(scale), np.float32(shift))
+        out = np.empty_like(block)
+        loops.csr_chebyshev(
+            matrix.indptr, matrix.indices, self.data, block, degree, *factors, out
+        )
+        return out
+
+
+def _step(operator: Any, block: Any, scale: Any, shift: Any, before: Any) -> Any:
+    if hasattr(operator, "step"):
+        return operator.step(block, scale, shift, before)
+    image = operator(block)
+    image *= scale
+    image += shift * block
+    image -= before
+    return image
+
+
+def chebyshev_filter(operator: Any, block: Any, degree: int, cut: Any) -> Any:
+    """Apply a polynomial that is small on [-1, cut] and grows fast beyond."""
+    half_width, center = 0.5 * (cut + 1.0), 0.5 * (cut - 1.0)
+    scale, shift = 1.0 / half_width, -center / half_width
+    if isinstance(operator, SparseOperator):
+        return operator.chebyshev(block, degree, scale, shift)
+    before = block
+    current = _step(operator, block, scale, shift, namespace(block).zeros_like(block))
+    for _ in range(degree - 1):
+        following = _step(operator, current, 2.0 * scale, 2.0 * shift, before)
+        before, current = current, following
+    return current

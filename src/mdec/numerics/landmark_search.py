@@ -1,0 +1,195 @@
+"""Choosing landmarks among rows, and finding the nearest landmarks of other rows.
+
+Few landmarks are all looked at. Many are searched coarse to fine: a row looks at the
+landmarks around the centre that it is nearest to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec.numerics.transfer import nearest_centers
+
+Array = NDArray[np.floating]
+
+# Up to this many landmarks all of them are looked at.
+SEARCHED_WHOLE = 2000
+
+# Otherwise around so many centres, each with its own landmarks and so many around it.
+N_CELLS = 200
+AROUND_CELL = 1000
+
+# Steps of k-means that move chosen rows to the middle of those around them.
+REFINEMENTS = 2
+
+# Rows whose scores to all landmarks are made together.
+TILE = 256
+
+
+@dataclass(frozen=True)
+class LandmarkIndex:
+    """Landmarks, prepared for a search.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_landmarks, n_coordinates)
+        The landmarks, float32.
+    half_norms : ndarray of shape (n_landmarks,)
+        Half their squared lengths.
+    centers : ndarray of shape (n_cells, n_coordinates)
+        Centres of cells; none if all landmarks are looked at.
+    around : list of ndarray
+        Landmarks, in ascending order, at which the rows of each cell look.
+    """
+
+    points: Array
+    half_norms: Array
+    centers: Array
+    around: list[NDArray[np.intp]]
+
+
+def indexed(points: Array, rng: np.random.Generator) -> LandmarkIndex:
+    """Prepare landmarks for a search.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_landmarks, n_coordinates)
+        The landmarks, centred, float32.
+    rng : Generator
+        Source of the choice of cells.
+
+    Returns
+    -------
+    LandmarkIndex
+        Every landmark is among those around its own cell, so that a row which is a
+        landmark finds itself.
+    """
+    half_norms = 0.5 * np.einsum("ij,ij->i", points, points)
+    if len(points) <= SEARCHED_WHOLE:
+        return LandmarkIndex(points, half_norms, points[:0], [])
+    centers = refined_landmarks(points, N_CELLS, rng)[1]
+    own = nearest_centers(points, centers)
+    scores = half_norms - centers @ points.T
+    near = np.argpartition(scores, AROUND_CELL, axis=1)[:, :AROUND_CELL]
+    around = [
+        np.union1d(near[cell], np.flatnonzero(own == cell)) for cell in range(N_CELLS)
+    ]
+    return LandmarkIndex(points, half_norms, centers, around)
+
+
+def refined_landmarks(
+    candidates: Array, n_landmarks: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], Array]:
+    """Choose landmarks among candidates and move them to the middle of their rows.
+
+    Parameters
+    ----------
+    candidates : ndarray of shape (n_candidates, n_coordinates)
+        Drawn rows, centred, float32.
+    n_landmarks : int
+        At most the candidates.
+    rng : Generator
+        Source of the choice.
+
+    Returns
+    -------
+    chosen : ndarray of shape (n_landmarks,)
+        Candidates from which the landmarks started, in ascending order.
+    points : ndarray of shape (n_landmarks, n_coordinates)
+        Where they came to, float32.
+
+    Notes
+    -----
+    The hybrid selection of Huang et al. (U-SPEC, 2020): random candidates, then a few
+    steps of k-means. A landmark without rows stays where it is.
+    """
+    from mdec.numerics import loops
+
+    chosen = np.sort(rng.choice(len(candidates), n_landmarks, replace=False))
+    points = candidates[chosen]
+    if n_landmarks == len(candidates):
+        return chosen, points
+    for _ in range(REFINEMENTS):
+        labels = _nearest_landmark(candidates, indexed(points, rng))
+        sums = np.zeros(points.shape)
+        counts = np.zeros(n_landmarks, dtype=np.int64)
+        loops.group_sums(candidates, labels, sums, counts)
+        means = sums / np.maximum(counts, 1)[:, None]
+        points = np.where(counts[:, None] > 0, means, points).astype(np.float32)
+    return chosen, points
+
+
+def _nearest_landmark(rows: Array, index: LandmarkIndex) -> NDArray[np.integer]:
+    if index.around:
+        return nearest_landmarks(rows, index, 1)[0][:, 0]
+    return nearest_centers(rows, index.points)
+
+
+def nearest_landmarks(
+    rows: Array, index: LandmarkIndex, n_neighbors: int
+) -> tuple[NDArray[np.uint16], Array]:
+    """Return the nearest landmarks of each row and their squared distances.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_coordinates)
+        Centred as the landmarks are, float32.
+    index : LandmarkIndex
+        The landmarks.
+    n_neighbors : int
+        Landmarks to find, at most all.
+
+    Returns
+    -------
+    nearest : ndarray of shape (n_rows, n_neighbors)
+        Landmarks by ascending distance; of many landmarks, the nearest of those around
+        the row's cell.
+    distances : ndarray of shape (n_rows, n_neighbors)
+        Squared, computed by differences.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0], [1.0], [5.0]], dtype=np.float32)
+    >>> index = indexed(points, np.random.default_rng(0))
+    >>> nearest_landmarks(points[:2] + np.float32(0.25), index, 2)[0]
+    array([[0, 1],
+           [1, 0]], dtype=uint16)
+    """
+    nearest = np.empty((len(rows), n_neighbors), dtype=np.uint16)
+    distances = np.empty((len(rows), n_neighbors), dtype=np.float32)
+    if not index.around or n_neighbors > AROUND_CELL:
+        _search(rows, index.points, index.half_norms, nearest, distances)
+        return nearest, distances
+    cell = nearest_centers(rows, index.centers)
+    order = np.argsort(cell, kind="stable")
+    bounds = np.searchsorted(cell[order], np.arange(N_CELLS + 1))
+    for c, around in enumerate(index.around):
+        inside = order[bounds[c] : bounds[c + 1]]
+        if inside.size:
+            found = np.empty((inside.size, n_neighbors), dtype=np.uint16)
+            apart = np.empty((inside.size, n_neighbors), dtype=np.float32)
+            points, half_norms = index.points[around], index.half_norms[around]
+            _search(rows[inside], points, half_norms, found, apart)
+            nearest[inside], distances[inside] = around[found], apart
+    return nearest, distances
+
+
+def _search(
+    rows: Array,
+    points: Array,
+    half_norms: Array,
+    nearest: NDArray[np.uint16],
+    distances: Array,
+) -> None:
+    """Write the nearest of all points for each row."""
+    from mdec.numerics import loops
+
+    for start in range(0, len(rows), TILE):
+        part = slice(start, start + TILE)
+        tile = rows[part]
+        scores = half_norms - tile @ points.T
+        loops.smallest_columns(scores, nearest.shape[1], nearest[part])
+        loops.order_by_distance(tile, points, nearest[part], distances[part])

@@ -1,0 +1,76 @@
+"""Loops that NumPy cannot express, compiled on first use and cached on disk.
+
+Every function works on plain contiguous arrays, releases the interpreter lock and
+knows nothing of clustering ensembles. The package is imported where it is used, so
+that ``import mdec`` neither loads nor runs the compiler.
+"""
+
+from mdec.numerics.loops.dense import (
+    largest_both_ways,
+    mean_of_nearest,
+    products_to_distances,
+    upper_triangle,
+)
+from mdec.numerics.loops.elkan import elkan, greedy_start
+from mdec.numerics.loops.kmeans import kmeans_plus_plus, lloyd
+from mdec.numerics.loops.landmarks import (
+    embed_rows,
+    group_sums,
+    least_column,
+    order_by_distance,
+    reduced_affinity,
+    shared_ties,
+    smallest_columns,
+)
+from mdec.numerics.loops.linkage import (
+    average_linkage,
+    count_overlaps,
+    factored_linkage,
+    triangle_of_matrix,
+    triangle_of_products,
+)
+from mdec.numerics.loops.selection import (
+    finish_scan,
+    keep_largest,
+    mean_of_smallest,
+    scan_tile,
+)
+from mdec.numerics.loops.sparse import (
+    components,
+    csr_chebyshev,
+    mirror_pairs,
+    pair_distances,
+)
+from mdec.numerics.loops.triangle import triangle_entries
+
+__all__ = [
+    "average_linkage",
+    "components",
+    "count_overlaps",
+    "csr_chebyshev",
+    "elkan",
+    "embed_rows",
+    "factored_linkage",
+    "finish_scan",
+    "greedy_start",
+    "group_sums",
+    "keep_largest",
+    "kmeans_plus_plus",
+    "largest_both_ways",
+    "least_column",
+    "lloyd",
+    "mean_of_nearest",
+    "mean_of_smallest",
+    "mirror_pairs",
+    "order_by_distance",
+    "pair_distances",
+    "products_to_distances",
+    "reduced_affinity",
+    "scan_tile",
+    "shared_ties",
+    "smallest_columns",
+    "triangle_entries",
+    "triangle_of_matrix",
+    "triangle_of_products",
+    "upper_triangle",
+]

@@ -1,0 +1,194 @@
+"""Nearest columns of rows, and the small sums of a sparse bipartite graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mdec.numerics.loops.jit import REASSOCIATE, compiled
+from mdec.numerics.loops.kmeans import _squared_distance
+from mdec.numerics.loops.selection import offer_smaller
+
+# Groups of columns, a multiple of what a vector register holds.
+_GROUPS = 128
+
+
+@compiled()
+def smallest_columns(scores: Any, k: int, index: Any) -> None:
+    """Write the columns of the k smallest entries of each row, in any order.
+
+    The columns are dealt into groups. The k-th smallest of the groups' least entries
+    bounds the k-th smallest entry, so few groups need to be looked into. Equal entries
+    go to the first column of a group, not always to the first of all.
+    """
+    n_rows, n_columns = scores.shape
+    n_groups = min(n_columns, max(4 * k, _GROUPS))
+    least = np.empty(n_groups, dtype=scores.dtype)
+    kept = np.empty(k, dtype=scores.dtype)
+    for i in range(n_rows):
+        row = scores[i]
+        least[:] = row[:n_groups]
+        for start in range(n_groups, n_columns, n_groups):
+            width = min(n_groups, n_columns - start)
+            part = row[start : start + width]
+            for g in range(width):
+                least[g] = part[g] if part[g] < least[g] else least[g]
+        kept[:] = np.inf
+        offer_smaller(least, 1, kept)
+        bound = kept[k - 1]
+        kept[:] = np.inf
+        columns = index[i]
+        for g in range(n_groups):
+            if least[g] <= bound:
+                for c in range(g, n_columns, n_groups):
+                    value = row[c]
+                    if value < kept[k - 1]:
+                        position = k - 1
+                        while position > 0 and kept[position - 1] > value:
+                            kept[position] = kept[position - 1]
+                            columns[position] = columns[position - 1]
+                            position -= 1
+                        kept[position] = value
+                        columns[position] = c
+
+
+@compiled()
+def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
+    """Sort each row's points by their squared distance, computed by differences.
+
+    `index` holds points of each row of X in any order; equal distances go to the lower
+    number.
+    """
+    n_rows, k = index.shape
+    for i in range(n_rows):
+        for t in range(k):
+            j = index[i, t]
+            value = _squared_distance(X[i], points[j])
+            position = t
+            while position > 0:
+                before = distances[i, position - 1]
+                if before < value:
+                    break
+                if before == value and index[i, position - 1] < j:
+                    break
+                distances[i, position] = before
+                index[i, position] = index[i, position - 1]
+                position -= 1
+            distances[i, position] = value
+            index[i, position] = j
+
+
+@compiled()
+def least_column(tile: Any, labels: Any) -> None:
+    """Write the column of the smallest entry of each row; the first of equals."""
+    for i in range(tile.shape[0]):
+        row = tile[i]
+        best, least = 0, row[0]
+        for c in range(1, row.size):
+            if row[c] < least:
+                best, least = c, row[c]
+        labels[i] = best
+
+
+@compiled()
+def group_sums(X: Any, labels: Any, sums: Any, counts: Any) -> None:
+    """Add each row to the sum of its group, and one to the group's count."""
+    for i in range(labels.size):
+        label = labels[i]
+        counts[label] += 1
+        for f in range(X.shape[1]):
+            sums[label, f] += X[i, f]
+
+
+@compiled()
+def reduced_affinity(index: Any, weights: Any, out: Any) -> None:
+    """Add ``b b^T / sum(b)`` of each sparse row b to `out`, which is symmetric."""
+    n_rows, k = index.shape
+    for i in range(n_rows):
+        total = 0.0
+        for t in range(k):
+            total += weights[i, t]
+        if total > 0.0:
+            for s in range(k):
+                share = weights[i, s] / total
+                row = out[index[i, s]]
+                for t in range(k):
+                    row[index[i, t]] += share * weights[i, t]
+
+
+@compiled()
+def shared_ties(index: Any, weights: Any, n_columns: int) -> Any:
+    """Return the CSR arrays of the sum of ``b b^T / sum(b)``, less its diagonal."""
+    n_rows, k = index.shape
+    start = np.zeros(n_columns + 1, dtype=np.int64)
+    shares = np.zeros(n_rows)
+    for i in range(n_rows):
+        total = 0.0
+        for t in range(k):
+            total += weights[i, t]
+            start[index[i, t] + 1] += 1
+        if total > 0.0:
+            shares[i] = 1.0 / total
+    for c in range(n_columns):
+        start[c + 1] += start[c]
+    fill = start[:-1].copy()
+    ties = np.empty(n_rows * k, dtype=np.int64)
+    for i in range(n_rows):
+        for t in range(k):
+            ties[fill[index[i, t]]] = i * k + t
+            fill[index[i, t]] += 1
+    indptr = np.zeros(n_columns + 1, dtype=np.int64)
+    indices = np.empty(n_rows * k, dtype=np.int32)
+    data = np.empty(n_rows * k)
+    sums = np.zeros(n_columns)
+    seen = np.full(n_columns, -1, dtype=np.int32)
+    touched = np.empty(n_columns, dtype=np.int32)
+    for column in range(n_columns):
+        n_touched = 0
+        for e in range(start[column], start[column + 1]):
+            i, own = divmod(ties[e], k)
+            share = shares[i] * weights[i, own]
+            for t in range(k):
+                other = index[i, t]
+                if other == column:
+                    continue
+                if seen[other] != column:
+                    seen[other] = column
+                    sums[other] = 0.0
+                    touched[n_touched] = other
+                    n_touched += 1
+                sums[other] += share * weights[i, t]
+        first = indptr[column]
+        stop = first + n_touched
+        indptr[column + 1] = stop
+        if stop > indices.size:
+            room = 2 * stop - indices.size
+            indices = np.concatenate((indices, np.empty(room, dtype=np.int32)))
+            data = np.concatenate((data, np.empty(room)))
+        indices[first:stop] = np.sort(touched[:n_touched])
+        for position in range(first, stop):
+            data[position] = sums[indices[position]]
+    return indptr, indices[: indptr[-1]].copy(), data[: indptr[-1]].copy()
+
+
+@compiled(fastmath=REASSOCIATE)
+def embed_rows(index: Any, weights: Any, vectors: Any, out: Any) -> None:
+    """Write the weighted sums of vectors to `out`, scaled to length one."""
+    n_rows, k = index.shape
+    width = vectors.shape[1]
+    for i in range(n_rows):
+        target = out[i]
+        target[:] = 0
+        for t in range(k):
+            weight = weights[i, t]
+            source = vectors[index[i, t]]
+            for c in range(width):
+                target[c] += weight * source[c]
+        norm = 0.0
+        for c in range(width):
+            norm += target[c] * target[c]
+        if norm > 0.0:
+            scale = 1.0 / np.sqrt(norm)
+            for c in range(width):
+                target[c] *= scale

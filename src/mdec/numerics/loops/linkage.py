@@ -1,0 +1,409 @@
+"""Overlaps of clusters, and average linkage in two forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mdec.numerics.loops.jit import compiled
+from mdec.numerics.loops.triangle import (
+    SIDE,
+    entry_of,
+    get_row,
+    get_tail,
+    padded,
+    set_row,
+    set_tail,
+)
+
+# Most similar regions that a region remembers.
+_LISTED = 16
+
+
+@compiled()
+def count_overlaps(labels: Any, member: int, offsets: Any) -> Any:
+    """Count the samples that each cluster of one member shares with every cluster."""
+    n_samples, n_members = labels.shape
+    n_own = offsets[member + 1] - offsets[member]
+    counts = np.zeros((n_own, offsets[n_members]), dtype=np.int64)
+    for i in range(n_samples):
+        own = labels[i, member]
+        if own >= 0:
+            for m in range(n_members):
+                if labels[i, m] >= 0:
+                    counts[own, offsets[m] + labels[i, m]] += 1
+    return counts
+
+
+@compiled()
+def _by_column(indptr: Any, indices: Any, data: Any, n_columns: int) -> Any:
+    """Return the CSC arrays of a CSR matrix."""
+    start = np.zeros(n_columns + 1, dtype=np.int64)
+    for e in range(indices.size):
+        start[indices[e] + 1] += 1
+    for c in range(n_columns):
+        start[c + 1] += start[c]
+    fill = start[:-1].copy()
+    rows = np.empty(indices.size, dtype=np.int32)
+    values = np.empty(indices.size, dtype=data.dtype)
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            position = fill[indices[e]]
+            rows[position], values[position] = i, data[e]
+            fill[indices[e]] += 1
+    return start, rows, values
+
+
+@compiled()
+def triangle_of_products(
+    indptr: Any, indices: Any, data: Any, n_columns: int, out: Any
+) -> None:
+    """Write the products of all pairs of CSR rows to a triangle in tiles."""
+    n_rows = indptr.size - 1
+    start, rows, values = _by_column(indptr, indices, data, n_columns)
+    # Rows of a column up to the row at hand are passed; they are in ascending order.
+    passed = start[:-1].copy()
+    row = np.zeros(padded(n_rows), dtype=out.dtype)
+    for i in range(n_rows):
+        row[i:] = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            c = indices[e]
+            passed[c] += 1
+            weight = data[e]
+            for entry in range(passed[c], start[c + 1]):
+                row[rows[entry]] += weight * values[entry]
+        # Left of the diagonal the tile holds nothing that is read.
+        set_tail(out, n_rows, i, row)
+
+
+@compiled()
+def triangle_of_matrix(matrix: Any, out: Any) -> None:
+    """Write a symmetric matrix to a triangle in tiles."""
+    n_rows = matrix.shape[0]
+    row = np.zeros(padded(n_rows), dtype=out.dtype)
+    for i in range(n_rows):
+        row[:n_rows] = matrix[i]
+        set_tail(out, n_rows, i, row)
+
+
+@compiled()
+def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
+    """Put an entry in its place among descending ones, behind equals."""
+    position = values.size - 1
+    while position > 0 and values[position - 1] < value:
+        values[position] = values[position - 1]
+        indices[position] = indices[position - 1]
+        position -= 1
+    values[position], indices[position] = value, index
+
+
+@compiled()
+def _nearest_of_all(triangle: Any, n: int, near: Any) -> Any:
+    """Fill the lists of most similar rows; return the least similarity in each."""
+    values = np.full(near.shape, -np.inf, dtype=triangle.dtype)
+    near[:] = -1
+    last = near.shape[1] - 1
+    row = np.empty(padded(n), dtype=triangle.dtype)
+    for i in range(n - 1):
+        get_tail(triangle, n, i, row)
+        for j in range(i + 1, n):
+            if row[j] > values[i, last]:
+                _offer(row[j], j, values[i], near[i])
+            if row[j] > values[j, last]:
+                _offer(row[j], i, values[j], near[j])
+    return values[:, last].copy()
+
+
+@compiled()
+def _list_nearest(row: Any, size: Any, tip: int, values: Any, indices: Any) -> None:
+    """Fill the list of regions most similar to one, given its row."""
+    last = values.size - 1
+    values[:] = -np.inf
+    indices[:] = -1
+    for i in range(size.size):
+        if row[i] > values[last] and size[i] > 0 and i != tip:
+            _offer(row[i], i, values, indices)
+
+
+@compiled()
+def _merge(
+    triangle: Any, size: Any, a: int, b: int, values: Any, indices: Any, rows: Any
+) -> None:
+    """Join region a to region b, and list the most similar to it."""
+    n = size.size
+    share_a = size[a] / (size[a] + size[b])
+    share_b = size[b] / (size[a] + size[b])
+    get_row(triangle, n, a, rows[0])
+    get_row(triangle, n, b, rows[1])
+    for i in range(n):
+        rows[1, i] = share_a * rows[0, i] + share_b * rows[1, i]
+    set_row(triangle, n, b, rows[1])
+    size[b] += size[a]
+    size[a] = 0
+    _list_nearest(rows[1], size, b, values, indices)
+
+
+@compiled()
+def _compacted(triangle: Any, size: Any) -> Any:
+    """Store only the regions that are left; return which they are.
+
+    A row of tiles is written once its old rows are read, and ends before the first
+    tile of those that are not.
+    """
+    n = size.size
+    left = np.flatnonzero(size)
+    row = np.empty(padded(n), dtype=triangle.dtype)
+    block = np.zeros((SIDE, padded(left.size)), dtype=triangle.dtype)
+    for first in range(0, left.size, SIDE):
+        stop = min(first + SIDE, left.size)
+        for r in range(first, stop):
+            get_tail(triangle, n, left[r], row)
+            for c in range(r + 1, left.size):
+                block[r - first, c] = row[left[c]]
+        for r in range(first, stop):
+            set_tail(triangle, left.size, r, block[r - first])
+    return left
+
+
+@compiled()
+def _first_left(size: Any) -> int:
+    """Return the first region that is not merged into another."""
+    first = 0
+    while size[first] == 0:
+        first += 1
+    return first
+
+
+@compiled()
+def _root(parent: Any, region: int) -> int:
+    while parent[region] != region:
+        region = parent[region]
+    return region
+
+
+@compiled()
+def _nearest_listed(triangle: Any, n: int, tip: int, near: Any, parent: Any) -> Any:
+    """Return the most similar region in a list, the first of equals."""
+    best, nearest = triangle.dtype.type(-np.inf), -1
+    for t in range(near.size):
+        if near[t] >= 0:
+            region = _root(parent, near[t])
+            near[t] = region
+            if region != tip:
+                value = triangle[entry_of(n, tip, region)]
+                if value > best or (value == best and region < nearest):
+                    best, nearest = value, region
+    return best, nearest
+
+
+@compiled()
+def average_linkage(triangle: Any, sizes: Any) -> Any:
+    """Merge by largest mean similarity along nearest-neighbour chains.
+
+    Takes a triangle in tiles, which it overwrites, and the weights of its rows;
+    returns the merged pairs, each named by one of its rows, and their similarities.
+
+    Every region keeps a list of those most similar to it. A mean is no more than the
+    larger of its parts, so a region outside the list stays below its least entry, and
+    the list answers until only its least entries are left. The triangle is stored anew
+    whenever half of its regions are gone.
+    """
+    n = sizes.size
+    size = sizes.astype(np.float64)
+    pairs = np.empty((n - 1, 2), dtype=np.int64)
+    heights = np.empty(n - 1)
+    chain = np.empty(n, dtype=np.int64)
+    length = 0
+    name = np.arange(n)
+    parent = np.arange(n)
+    near = np.empty((n, _LISTED), dtype=np.int32)
+    values = np.empty(_LISTED, dtype=triangle.dtype)
+    rows = np.empty((2, padded(n)), dtype=triangle.dtype)
+    bound = _nearest_of_all(triangle, n, near)
+    for step in range(pairs.shape[0]):
+        if 2 * (pairs.shape[0] + 1 - step) <= n:
+            left = _compacted(triangle, size)
+            place = np.zeros(n, dtype=np.int64)
+            place[left] = np.arange(left.size)
+            for r in range(left.size):
+                for t in range(_LISTED):
+                    old = near[left[r], t]
+                    near[r, t] = place[_root(parent, old)] if old >= 0 else -1
+            for c in range(length):
+                chain[c] = place[chain[c]]
+            n = left.size
+            size, name, bound = size[left], name[left], bound[left]
+            parent = np.arange(n)
+            rows = np.empty((2, padded(n)), dtype=triangle.dtype)
+        if length == 0:
+            chain[0], length = _first_left(size), 1
+        while True:
+            tip = chain[length - 1]
+            best, nearest = _nearest_listed(triangle, n, tip, near[tip], parent)
+            if best <= bound[tip]:
+                get_row(triangle, n, tip, rows[0])
+                _list_nearest(rows[0], size, tip, values, near[tip])
+                best, nearest, bound[tip] = values[0], near[tip, 0], values[-1]
+            # The predecessor wins ties, so that a chain cannot run in circles.
+            if length > 1:
+                before = triangle[entry_of(n, tip, chain[length - 2])]
+                if before >= best:
+                    best, nearest = before, chain[length - 2]
+                    break
+            chain[length] = nearest
+            length += 1
+        length -= 2
+        a, b = min(tip, nearest), max(tip, nearest)
+        pairs[step, 0], pairs[step, 1] = name[a], name[b]
+        heights[step] = best
+        _merge(triangle, size, a, b, values, near[b], rows)
+        bound[b] = values[-1]
+        parent[a] = b
+    return pairs, heights
+
+
+@compiled()
+def _region_totals(
+    indptr: Any, indices: Any, data: Any, head: int, following: Any, totals: Any
+) -> int:
+    """Add up the rows of one region; return how many columns it touches."""
+    n_touched = 0
+    row = head
+    while row >= 0:
+        for e in range(indptr[row], indptr[row + 1]):
+            if totals[indices[e]] == 0:
+                n_touched += 1
+            totals[indices[e]] += data[e]
+        row = following[row]
+    return n_touched
+
+
+@compiled()
+def _gathered(
+    indptr: Any, indices: Any, data: Any, head: Any, following: Any, n_columns: int
+) -> Any:
+    """Return the CSR arrays of the regions, each the sum of its rows."""
+    n = head.size
+    totals = np.zeros(n_columns)
+    counts = np.zeros(n + 1, dtype=np.int64)
+    for r in range(n):
+        counts[r + 1] = counts[r]
+        if head[r] >= 0:
+            counts[r + 1] += _region_totals(
+                indptr, indices, data, head[r], following, totals
+            )
+            _clear_region(indptr, indices, head[r], following, totals)
+    new_indices = np.empty(counts[n], dtype=np.int32)
+    new_data = np.empty(counts[n])
+    for r in range(n):
+        if head[r] < 0:
+            continue
+        _region_totals(indptr, indices, data, head[r], following, totals)
+        position = counts[r]
+        row = head[r]
+        while row >= 0:
+            for e in range(indptr[row], indptr[row + 1]):
+                if totals[indices[e]] != 0:
+                    new_indices[position] = indices[e]
+                    new_data[position] = totals[indices[e]]
+                    totals[indices[e]] = 0
+                    position += 1
+            row = following[row]
+    return counts, new_indices, new_data
+
+
+@compiled()
+def _clear_region(
+    indptr: Any, indices: Any, head: int, following: Any, totals: Any
+) -> None:
+    row = head
+    while row >= 0:
+        for e in range(indptr[row], indptr[row + 1]):
+            totals[indices[e]] = 0
+        row = following[row]
+
+
+@compiled()
+def factored_linkage(
+    indptr: Any, indices: Any, data: Any, n_columns: int, sizes: Any
+) -> Any:
+    """Average linkage of the products of CSR rows, without their N x N products.
+
+    A region is the list of its rows. Its similarity to all others comes from the
+    columns that it touches; regions are gathered into fewer rows whenever their number
+    has halved, so columns shorten as regions merge.
+    """
+    n = sizes.size
+    size = sizes.astype(np.float64)
+    data = data * np.repeat(size, np.diff(indptr))
+    head = np.arange(n)
+    tail = np.arange(n)
+    following = np.full(n, -1)
+    owner = np.arange(n)
+    start, rows, values = _by_column(indptr, indices, data, n_columns)
+    totals = np.zeros(n_columns)
+    similarity = np.zeros(n)
+    pairs = np.empty((n - 1, 2), dtype=np.int64)
+    heights = np.empty(n - 1)
+    chain = np.empty(n, dtype=np.int64)
+    length = 0
+    gather_at = n // 2
+    for step in range(n - 1):
+        n_active = n - step
+        if n_active <= gather_at:
+            indptr, indices, data = _gathered(
+                indptr, indices, data, head, following, n_columns
+            )
+            start, rows, values = _by_column(indptr, indices, data, n_columns)
+            for r in range(n):
+                owner[r] = r
+                following[r] = -1
+                if head[r] >= 0:
+                    head[r] = r
+                    tail[r] = r
+            gather_at = n_active // 2
+        if length == 0:
+            chain[0], length = _first_left(size), 1
+        while True:
+            tip = chain[length - 1]
+            _region_totals(indptr, indices, data, head[tip], following, totals)
+            row = head[tip]
+            similarity[:] = 0
+            while row >= 0:
+                for e in range(indptr[row], indptr[row + 1]):
+                    c = indices[e]
+                    total = totals[c]
+                    if total != 0:
+                        totals[c] = 0
+                        for entry in range(start[c], start[c + 1]):
+                            similarity[owner[rows[entry]]] += total * values[entry]
+                row = following[row]
+            nearest, best = -1, -np.inf
+            # The predecessor wins ties, so that a chain cannot run in circles.
+            if length > 1:
+                nearest = chain[length - 2]
+                best = similarity[nearest] / (size[tip] * size[nearest])
+            for i in range(n):
+                if size[i] > 0 and i != tip:
+                    value = similarity[i] / (size[tip] * size[i])
+                    if value > best:
+                        best, nearest = value, i
+            if length > 1 and nearest == chain[length - 2]:
+                break
+            chain[length] = nearest
+            length += 1
+        length -= 2
+        a, b = min(tip, nearest), max(tip, nearest)
+        pairs[step, 0], pairs[step, 1] = a, b
+        heights[step] = best
+        row = head[a]
+        while row >= 0:
+            owner[row] = b
+            row = following[row]
+        following[tail[b]] = head[a]
+        tail[b] = tail[a]
+        head[a] = -1
+        size[b] += size[a]
+        size[a] = 0
+    return pairs, heights

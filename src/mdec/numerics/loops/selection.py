@@ -1,0 +1,192 @@
+"""The smallest and largest entries of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mdec.numerics.loops.jit import compiled
+
+# How many entries of a row are tested together before looking at any one of them.
+_CHUNK = 16
+
+
+@compiled()
+def _select_smallest(values: Any, index: Any, n: int, k: int) -> Any:
+    """Move the k smallest of values[:n] to the front; return the largest of them."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                index[i], index[j] = index[j], index[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    largest = values[0]
+    for i in range(1, k):
+        largest = max(largest, values[i])
+    return largest
+
+
+@compiled()
+def _push(
+    values: Any, index: Any, count: Any, bound: Any, i: int, value: Any, j: int, k: int
+) -> None:
+    n = count[i]
+    values[i, n] = value
+    index[i, n] = j
+    n += 1
+    if n == values.shape[1]:
+        bound[i] = _select_smallest(values[i], index[i], n, k)
+        n = k
+    count[i] = n
+
+
+@compiled()
+def scan_tile(
+    tile: Any,
+    first_row: int,
+    first_column: int,
+    values: Any,
+    index: Any,
+    count: Any,
+    bound: Any,
+    k: int,
+) -> None:
+    """Offer a tile of a symmetric matrix to the k smallest of its rows and columns.
+
+    `values` and `index` buffer more than k entries per row of the whole matrix;
+    `bound` holds what an entry must stay below to be of interest. Tiles on the
+    diagonal come before all others.
+    """
+    n_rows, n_columns = tile.shape
+    if first_row == first_column:
+        _start_rows(tile, first_row, values, index, count, bound, k)
+        return
+    column_bound = bound[first_column : first_column + n_columns].copy()
+    for r in range(n_rows):
+        i = first_row + r
+        row = tile[r]
+        row_bound = bound[i]
+        for start in range(0, n_columns, _CHUNK):
+            stop = min(start + _CHUNK, n_columns)
+            hits = np.int32(0)
+            if stop - start == _CHUNK:
+                for c in range(_CHUNK):
+                    entry = row[start + c]
+                    hits += np.int32(entry < max(row_bound, column_bound[start + c]))
+            else:
+                hits = np.int32(1)
+            if hits == 0:
+                continue
+            for c in range(start, stop):
+                entry = row[c]
+                j = first_column + c
+                if entry < row_bound:
+                    _push(values, index, count, bound, i, entry, j, k)
+                    row_bound = bound[i]
+                if entry < column_bound[c]:
+                    _push(values, index, count, bound, j, entry, i, k)
+                    column_bound[c] = bound[j]
+
+
+@compiled()
+def _start_rows(
+    tile: Any, first: int, values: Any, index: Any, count: Any, bound: Any, k: int
+) -> None:
+    """Fill the buffers from a tile on the diagonal, leaving the diagonal out."""
+    n = tile.shape[0]
+    kept = min(k, n - 1)
+    others = np.empty(n - 1, dtype=tile.dtype)
+    columns = np.empty(n - 1, dtype=index.dtype)
+    for r in range(n):
+        i = first + r
+        for c in range(n - 1):
+            columns[c] = first + c + (c >= r)
+            others[c] = tile[r, c + (c >= r)]
+        if kept > 0:
+            largest = _select_smallest(others, columns, n - 1, kept)
+            values[i, :kept] = others[:kept]
+            index[i, :kept] = columns[:kept]
+            if kept == k:
+                bound[i] = largest
+        count[i] = kept
+
+
+@compiled()
+def finish_scan(values: Any, index: Any, count: Any, bound: Any, k: int) -> None:
+    """Leave exactly the k smallest of each row in front, and their largest in bound."""
+    for i in range(values.shape[0]):
+        bound[i] = _select_smallest(values[i], index[i], count[i], k)
+
+
+@compiled()
+def insert_ordered(value: Any, ordered: Any) -> None:
+    """Put a value in its place among ascending ones, dropping the last.
+
+    Every place is written, because looking for the right one would be a branch that
+    the processor cannot predict.
+    """
+    for t in range(ordered.size - 1, 0, -1):
+        ordered[t] = min(ordered[t], max(ordered[t - 1], value))
+    ordered[0] = min(ordered[0], value)
+
+
+@compiled()
+def offer_smaller(values: Any, sign: int, ordered: Any) -> None:
+    """Let sign * values take their places among ascending ones, dropping the last."""
+    last = ordered.size - 1
+    for e in range(values.size):
+        value = sign * values[e]
+        if value < ordered[last]:
+            insert_ordered(value, ordered)
+
+
+@compiled()
+def keep_largest(indptr: Any, data: Any, k: int) -> Any:
+    """Mark the k largest entries of each CSR row; equal ones go to the first."""
+    marked = np.zeros(data.size, dtype=np.bool_)
+    ordered = np.empty(k, dtype=data.dtype)
+    for i in range(indptr.size - 1):
+        start, stop = indptr[i], indptr[i + 1]
+        if stop - start <= k:
+            marked[start:stop] = True
+            continue
+        ordered[:] = np.inf
+        offer_smaller(data[start:stop], -1, ordered)
+        threshold = -ordered[k - 1]
+        n_equal = 0
+        for t in range(k):
+            n_equal += -ordered[t] == threshold
+        for e in range(start, stop):
+            if data[e] > threshold:
+                marked[e] = True
+            elif data[e] == threshold and n_equal > 0:
+                marked[e] = True
+                n_equal -= 1
+    return marked
+
+
+@compiled()
+def mean_of_smallest(indptr: Any, data: Any, k: int) -> Any:
+    """Return the mean of the k smallest entries of each CSR row, added in order."""
+    means = np.empty(indptr.size - 1)
+    ordered = np.empty(k, dtype=data.dtype)
+    for i in range(means.size):
+        ordered[:] = np.inf
+        offer_smaller(data[indptr[i] : indptr[i + 1]], 1, ordered)
+        means[i] = np.sum(ordered) / k
+    return means

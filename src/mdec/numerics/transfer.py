@@ -1,0 +1,282 @@
+"""The transfer cut of a bipartite graph: a large side cut through its small side.
+
+Once on a sparse graph in memory, and once in pieces: sums over row blocks, the small
+problem, and rows carried over block by block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from mdec.numerics.affinity import (
+    leading_vectors,
+    shared_components,
+    sparse_leading_vectors,
+    unit_rows,
+)
+
+Array = NDArray[np.floating]
+
+# Rows whose embedding and whose distances to centres are in the cache together.
+TILE = 1024
+
+# The small side is a full matrix, for which LAPACK is fastest up to this order.
+DENSE_COLUMNS = 3000
+
+
+def transfer_cut(
+    graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator
+) -> Array:
+    r"""Return the samples' embedding by the transfer cut of a bipartite graph.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n_samples, n_clusters)
+        Non-negative weights B between samples and clusters.
+    n_vectors : int
+        Dimension of the embedding.
+    rng : Generator
+        Start of the solver.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_vectors)
+        Unit rows.
+
+    Notes
+    -----
+    The normalised cut of the whole graph follows from the cut of its smaller side,
+    :math:`W_Y = B^T D_X^{-1} B` with :math:`D_X = diag(B 1)`. With V the leading
+    eigenvectors of :math:`G^{-1/2} W_Y G^{-1/2}`, where G holds the degrees of
+    :math:`W_Y`, the rows of :math:`D_X^{-1} B G^{-1/2} V` are scaled to unit length.
+
+    References
+    ----------
+    Li, Wu, Chang, "Segmentation using superpixels: a bipartite graph partitioning
+    approach", CVPR 2012.
+    """
+    _require_vectors(graph.shape[1], n_vectors)
+    tiny = np.finfo(np.float64).tiny
+    sample_degrees = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), tiny)
+    degrees = np.asarray(graph.sum(axis=0)).ravel()
+    to_samples = sparse.diags_array(1.0 / sample_degrees) @ graph
+    transposed = graph.T.tocsr()
+    scale = 1.0 / np.sqrt(np.maximum(degrees, tiny))[:, None]
+
+    def apply(block: Array) -> Array:
+        image: Array = scale * (transposed @ (to_samples @ (scale * block)))
+        return image
+
+    _, component = shared_components(graph)
+    vectors = leading_vectors(apply, degrees, component, n_vectors, rng, tol=1e-6)
+    return unit_rows(to_samples @ (scale * vectors))
+
+
+def _require_vectors(n_columns: int, n_vectors: int) -> None:
+    if n_columns < n_vectors:
+        raise ValueError(
+            f"n_clusters={n_vectors} is more than the {n_columns} base clusters; "
+            "make a larger ensemble or ask for fewer clusters."
+        )
+
+
+@dataclass(frozen=True)
+class BipartiteRows:
+    """Some rows of a bipartite graph in which every row has the same number of edges.
+
+    Attributes
+    ----------
+    index : ndarray of shape (n_rows, n_edges)
+        Columns that a row is tied to.
+    weights : ndarray of shape (n_rows, n_edges)
+        Weights of the ties, not negative.
+    """
+
+    index: NDArray[np.integer]
+    weights: Array
+
+
+def reduced_affinity(blocks: list[BipartiteRows], n_columns: int) -> Array:
+    r"""Return the affinity of the small side that some blocks of rows bring about.
+
+    Parameters
+    ----------
+    blocks : list of BipartiteRows
+        Rows of B, in order.
+    n_columns : int
+        Columns of B.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_columns)
+        :math:`\sum_i b_i b_i^T / (b_i 1)`; summed over all rows it is
+        :math:`B^T D_X^{-1} B`.
+
+    Examples
+    --------
+    >>> rows = BipartiteRows(np.array([[0, 1]]), np.array([[1.0, 3.0]]))
+    >>> reduced_affinity([rows], 2)
+    array([[0.25, 0.75],
+           [0.75, 2.25]])
+    """
+    from mdec.numerics import loops
+
+    total = np.zeros((n_columns, n_columns))
+    for block in blocks:
+        loops.reduced_affinity(block.index, block.weights, total)
+    return total
+
+
+def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_array:
+    """Return the affinity of the small side as a sparse graph without self-loops.
+
+    Parameters
+    ----------
+    blocks : list of BipartiteRows
+        Rows of B, in order.
+    n_columns : int
+        Columns of B.
+
+    Returns
+    -------
+    csr_array of shape (n_columns, n_columns)
+        `reduced_affinity` with a diagonal of zeros.
+
+    Notes
+    -----
+    Columns are then vertices as samples are in the similarity graph of a member. Where
+    most rows are tied to one column above all, self-loops would outweigh the rest and
+    leave all leading eigenvalues close to one.
+
+    Examples
+    --------
+    >>> rows = BipartiteRows(np.array([[0, 2]]), np.array([[1.0, 3.0]]))
+    >>> reduced_graph([rows], 3).toarray()
+    array([[0.  , 0.  , 0.75],
+           [0.  , 0.  , 0.  ],
+           [0.75, 0.  , 0.  ]])
+    """
+    from mdec.numerics import loops
+
+    index = np.concatenate([block.index for block in blocks])
+    weights = np.concatenate([block.weights for block in blocks])
+    indptr, indices, data = loops.shared_ties(index, weights, n_columns)
+    return sparse.csr_array((data, indices, indptr), shape=(n_columns, n_columns))
+
+
+def reduced_vectors(
+    affinity: Array | sparse.csr_array, n_vectors: int, rng: np.random.Generator
+) -> Array:
+    r"""Return what rows are multiplied by to be embedded, from the small side alone.
+
+    Parameters
+    ----------
+    affinity : ndarray or csr_array of shape (n_columns, n_columns)
+        :math:`W_Y`, from `reduced_affinity` or `reduced_graph`.
+    n_vectors : int
+        Dimension of the embedding.
+    rng : Generator
+        Start of the solver.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_vectors)
+        :math:`G^{-1/2} V`, up to one factor.
+
+    Notes
+    -----
+    Eigenvectors of a full matrix have residuals of 1e-6; those of a sparse one are
+    computed in float32 as for a graph.
+    """
+    _require_vectors(affinity.shape[0], n_vectors)
+    degrees = np.asarray(affinity.sum(axis=1)).ravel()
+    scale = 1.0 / np.sqrt(np.maximum(degrees, np.finfo(np.float64).tiny))
+    component = connected_components(sparse.csr_array(affinity), directed=False)[1]
+    if isinstance(affinity, np.ndarray):
+        vectors = leading_vectors(
+            scale[:, None] * affinity * scale,
+            degrees,
+            component,
+            n_vectors,
+            rng,
+            tol=1e-6,
+            dense_order=DENSE_COLUMNS,
+        )
+    else:
+        vectors = sparse_leading_vectors(affinity, degrees, component, n_vectors, rng)
+    scaled = np.where(degrees > 0.0, scale, 0.0)[:, None] * vectors
+    return scaled / np.abs(scaled).max()
+
+
+def embedded_rows(rows: BipartiteRows, vectors: Array) -> Array:
+    r"""Return unit rows of :math:`D_X^{-1} B G^{-1/2} V`.
+
+    Parameters
+    ----------
+    rows : BipartiteRows
+        Rows of B.
+    vectors : ndarray of shape (n_columns, n_vectors)
+        From `reduced_vectors`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_vectors)
+        In the precision of the vectors.
+    """
+    from mdec.numerics import loops
+
+    out = np.empty((len(rows.index), vectors.shape[1]), dtype=vectors.dtype)
+    loops.embed_rows(rows.index, rows.weights, vectors, out)
+    return out
+
+
+def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
+    """Return the nearest centre of each point, the first of equals.
+
+    Examples
+    --------
+    >>> points = np.array([[0.1, 0.0], [3.0, 1.0]])
+    >>> nearest_centers(points, np.array([[0.0, 0.0], [2.0, 2.0]]))
+    array([0, 1], dtype=int32)
+    """
+    from mdec.numerics import loops
+
+    half_norms = 0.5 * np.einsum("ij,ij->i", centers, centers)
+    transposed = np.ascontiguousarray(centers.T)
+    labels = np.empty(len(points), dtype=np.int32)
+    for start in range(0, len(points), TILE):
+        scores = half_norms - points[start : start + TILE] @ transposed
+        loops.least_column(scores, labels[start : start + TILE])
+    return labels
+
+
+def assigned_rows(
+    rows: BipartiteRows, vectors: Array, centers: Array
+) -> NDArray[np.int32]:
+    """Return the nearest centre of each row's embedding.
+
+    Parameters
+    ----------
+    rows : BipartiteRows
+        Rows of the graph.
+    vectors : ndarray of shape (n_columns, n_vectors)
+        From `reduced_vectors`.
+    centers : ndarray of shape (n_clusters, n_vectors)
+        Centres in the embedding.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Numbers of centres.
+    """
+    labels = np.empty(len(rows.index), dtype=np.int32)
+    for start in range(0, len(labels), TILE):
+        part = slice(start, start + TILE)
+        tile = BipartiteRows(rows.index[part], rows.weights[part])
+        labels[part] = nearest_centers(embedded_rows(tile, vectors), centers)
+    return labels

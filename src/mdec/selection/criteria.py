@@ -1,0 +1,130 @@
+"""What is measured for each number of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from mdec.consensus.dendrogram import cut, merges
+from mdec.ensemble import Ensemble
+
+Array = NDArray[np.floating]
+Labels = NDArray[np.integer]
+
+# Monti et al. count a pair as ambiguous between these shares of the clusterings.
+AMBIGUOUS_SHARES = 0.1, 0.9
+
+
+def cuts(ensemble: Ensemble, weights: Array, ks: Sequence[int]) -> NDArray[np.int32]:
+    """Return the consensus clusters for each number, from one dendrogram."""
+    tree = merges(ensemble, weights)
+    return np.stack([cut(*tree, ensemble.n_samples, k) for k in ks])
+
+
+def consensus_distribution(partitions: Labels) -> tuple[Array, Array]:
+    r"""Return the distribution of the pairs' consensus over several partitions.
+
+    Parameters
+    ----------
+    partitions : ndarray of shape (n_partitions, n_samples)
+        Clusterings of the same samples.
+
+    Returns
+    -------
+    levels : ndarray of shape (n_partitions + 1,)
+        Shares of the partitions, from 0 to 1.
+    cdf : ndarray of shape (n_partitions + 1,)
+        Share of the pairs that are together in at most that share.
+
+    Notes
+    -----
+    Samples that share every label count as one with a weight, so that few pairs are
+    looked at.
+
+    Examples
+    --------
+    >>> consensus_distribution(np.array([[0, 0, 1], [0, 1, 1]]))
+    (array([0. , 0.5, 1. ]), array([0.33333333, 1.        , 1.        ]))
+    """
+    n_partitions, n_samples = partitions.shape
+    rows, sizes = np.unique(partitions.T, axis=0, return_counts=True)
+    counts = np.zeros(n_partitions + 1)
+    for row, size in zip(rows, sizes, strict=True):
+        together = (rows == row).sum(axis=1)
+        counts += np.bincount(together, size * sizes, minlength=n_partitions + 1)
+    # Every pair was met twice, and every sample with itself once.
+    counts[-1] -= n_samples
+    levels = np.arange(n_partitions + 1) / n_partitions
+    return levels, np.cumsum(counts) / max(counts.sum(), 1.0)
+
+
+def proportion_ambiguous(levels: Array, cdf: Array) -> float:
+    """Return the share of pairs that are together neither seldom nor often (PAC).
+
+    Examples
+    --------
+    >>> proportion_ambiguous(np.array([0.0, 0.5, 1.0]), np.array([0.2, 0.6, 1.0]))
+    0.4
+    """
+    low, high = AMBIGUOUS_SHARES
+    seldom = cdf[np.searchsorted(levels, low, side="right") - 1]
+    not_often = cdf[np.searchsorted(levels, high, side="left") - 1]
+    return round(float(max(not_often - seldom, 0.0)), 12)
+
+
+def cdf_area(levels: Array, cdf: Array) -> float:
+    """Return the area under the distribution of the pairs' consensus."""
+    return float(np.sum(np.diff(levels) * cdf[:-1]))
+
+
+def delta_area(areas: Array) -> Array:
+    """Return the relative growth of the area from each number to the next, Monti.
+
+    Examples
+    --------
+    >>> delta_area(np.array([0.5, 0.6, 0.6])).round(3)
+    array([0.5, 0.2, 0. ])
+    """
+    growth = np.diff(areas) / np.where(areas[:-1] > 0.0, areas[:-1], 1.0)
+    return np.concatenate([areas[:1], np.maximum(growth, 0.0)])
+
+
+def eigengaps(coassociation: Array, ks: Sequence[int]) -> Array:
+    r"""Return the drop after the K-th eigenvalue of the normalised co-association.
+
+    Notes
+    -----
+    :math:`\lambda_K - \lambda_{K+1}` of :math:`D^{-1/2} A D^{-1/2}`; K separate groups
+    have K eigenvalues near one.
+    """
+    scale = 1.0 / np.sqrt(coassociation.sum(axis=1))
+    order = len(coassociation)
+    first = max(order - max(ks) - 1, 0)
+    values = linalg.eigvalsh(
+        coassociation * scale[:, None] * scale, subset_by_index=[first, order - 1]
+    )[::-1]
+    values = np.append(values, 0.0)
+    return np.array([values[k - 1] - values[k] for k in ks])
+
+
+def coassociation_silhouette(coassociation: Array, labels: Labels) -> float:
+    """Return the mean silhouette of a clustering with 1 - A as the distance.
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> round(coassociation_silhouette(A, np.array([0, 0, 1])), 3)
+    0.533
+    """
+    samples, sizes = np.arange(len(labels)), np.bincount(labels)
+    sums = (1.0 - coassociation) @ np.eye(sizes.size)[labels]
+    own = sums[samples, labels] / np.maximum(sizes[labels] - 1, 1)
+    means = sums / sizes
+    means[samples, labels] = np.inf
+    other = means.min(axis=1)
+    greater = np.maximum(np.maximum(own, other), np.finfo(float).tiny)
+    silhouette = np.where(sizes[labels] > 1, (other - own) / greater, 0.0)
+    return float(silhouette.mean())

@@ -1,0 +1,183 @@
+"""Each similarity against its formula written out for one pair."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from mdec.base.kernels import (
+    KERNELS,
+    angular_coordinates,
+    draw_kernel_params,
+    greatest_unseen_similarity,
+    mean_neighbor_distance,
+    scaled_exponential_similarity,
+    scaled_gaussian_similarity,
+    scaling_term,
+)
+
+POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
+
+positive = st.floats(1e-3, 1e3)
+
+
+def neighbor_means(distances: np.ndarray, k: int) -> np.ndarray:
+    """Return the mean of the k smallest entries of each row, without the diagonal."""
+    means = []
+    for i, row in enumerate(distances):
+        others = sorted(value for j, value in enumerate(row) if j != i)
+        means.append(sum(others[:k]) / k)
+    return np.array(means)
+
+
+def test_kernel_names() -> None:
+    assert set(KERNELS) == {
+        "scaled_gaussian",
+        "scaled_exponential",
+        "cosine",
+        "correlation",
+        "spearman",
+    }
+
+
+def test_worked_example_of_the_printed_kernel() -> None:
+    distances = np.linalg.norm(POINTS[:, None] - POINTS[None], axis=2)
+    rho = mean_neighbor_distance(neighbor_means(distances, 2))
+    expected = [1.5, 1.618034, 2.118034, 3.415476, 3.854102]
+    np.testing.assert_allclose(rho, expected, atol=5e-7)
+    for i, j, scale, similarity in [
+        (0, 1, 1.372678, 0.232933),
+        (3, 4, 2.756526, 0.484058),
+    ]:
+        found = scaling_term(distances[i, j], rho[i], rho[j])
+        assert float(found) == pytest.approx(scale, abs=5e-7)
+        value = scaled_exponential_similarity(distances[i, j], found, 0.5)
+        assert float(value) == pytest.approx(similarity, abs=5e-7)
+
+
+def test_worked_example_of_the_released_kernel() -> None:
+    distances = ((POINTS[:, None] - POINTS[None]) ** 2).sum(axis=2)
+    rho = mean_neighbor_distance(neighbor_means(distances, 2))
+    np.testing.assert_allclose(rho, [2.5, 3.0, 4.5, 17.5, 23.0])
+    for i, j, scale, similarity in [
+        (0, 1, 2.166667, 0.240504),
+        (0, 2, 3.666667, 0.020136),
+        (1, 2, 4.166667, 0.010749),
+        (3, 4, 13.833333, 0.057079),
+    ]:
+        found = scaling_term(distances[i, j], rho[i], rho[j])
+        assert float(found) == pytest.approx(scale, abs=5e-7)
+        value = scaled_gaussian_similarity(distances[i, j], found, 0.5)
+        assert float(value) == pytest.approx(similarity, abs=5e-7)
+
+
+@given(distance=st.floats(0.0, 1e3), scale=positive, mu=st.floats(0.05, 5.0))
+def test_scaled_gaussian_is_the_normal_density(
+    distance: float, scale: float, mu: float
+) -> None:
+    value = float(scaled_gaussian_similarity(distance, scale, mu))
+    density = stats.norm.pdf(distance, loc=0.0, scale=mu * scale)
+    assert value == pytest.approx(density, rel=1e-9, abs=1e-300)
+
+
+@given(distance=st.floats(0.0, 1e3), scale=positive, mu=st.floats(0.05, 5.0))
+def test_scaled_exponential_formula(distance: float, scale: float, mu: float) -> None:
+    value = float(scaled_exponential_similarity(distance, scale, mu))
+    assert value == pytest.approx(math.exp(-distance / (mu * scale)), rel=1e-12)
+    assert 0.0 <= value <= 1.0
+
+
+def test_mean_neighbor_distance_is_untouched_without_copies() -> None:
+    means = np.random.default_rng(0).uniform(0.5, 2.0, 50)
+    np.testing.assert_array_equal(mean_neighbor_distance(means), means)
+
+
+def test_mean_neighbor_distance_floor() -> None:
+    means = np.array([0.0, 0.0, 1.0, 2.0, 9.0])
+    np.testing.assert_allclose(
+        mean_neighbor_distance(means, 1e-3), [2e-3, 2e-3, 1.0, 2.0, 9.0]
+    )
+
+
+def test_mean_neighbor_distance_of_copies_only() -> None:
+    with pytest.raises(ValueError, match="copies"):
+        mean_neighbor_distance(np.zeros(4))
+
+
+@given(
+    seen=positive,
+    further=st.floats(0.0, 1e3),
+    rho=positive,
+    far_rho=positive,
+    share=st.floats(0.0, 1.0),
+    mu=st.floats(0.05, 5.0),
+)
+def test_bound_on_unseen_similarities_holds(
+    seen: float, further: float, rho: float, far_rho: float, share: float, mu: float
+) -> None:
+    """No sample at least as far, of at most that neighbour distance, is above it."""
+    distance, other = seen + further, share * far_rho
+    scale = (rho + other + distance) / 3.0
+    value = stats.norm.pdf(distance, scale=mu * scale)
+    bound = greatest_unseen_similarity(
+        np.array([seen]), np.array([rho]), np.array([far_rho]), mu
+    )
+    assert value <= bound[0] * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["cosine", "correlation", "spearman"])
+def test_angular_products_are_the_named_similarity(kernel: str) -> None:
+    X = np.random.default_rng(3).normal(size=(12, 9))
+    X[4, :5] = 1.0  # ties within a row
+    unit = angular_coordinates(X, kernel)
+    for i in range(12):
+        for j in range(12):
+            a, b = X[i], X[j]
+            expected = {
+                "cosine": lambda a=a, b=b: (
+                    a @ b / math.sqrt(float(a @ a) * float(b @ b))
+                ),
+                "correlation": lambda a=a, b=b: stats.pearsonr(a, b).statistic,
+                "spearman": lambda a=a, b=b: stats.spearmanr(a, b).statistic,
+            }[kernel]()
+            assert unit[i] @ unit[j] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["cosine", "correlation", "spearman"])
+def test_rows_without_direction(kernel: str) -> None:
+    X = np.random.default_rng(3).normal(size=(6, 4))
+    X[[1, 4]] = 0.0
+    unit = angular_coordinates(X, kernel)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1.0)
+    similarity = unit @ unit.T
+    assert similarity[1, 4] == pytest.approx(1.0)
+    assert np.abs(similarity[1, [0, 2, 3, 5]]).max() == 0.0
+
+
+def test_kernel_parameters_cover_their_ranges() -> None:
+    rng = np.random.default_rng(0)
+    draws = [draw_kernel_params(1000, (5, 20), (0.2, 0.8), rng) for _ in range(2000)]
+    ks, mus = np.array(draws).T
+    counts = np.bincount(ks.astype(int))
+    assert set(np.flatnonzero(counts)) == set(range(5, 21))
+    # Each k has 125 draws in expectation; 5 standard deviations are 54.
+    assert np.abs(counts[5:] - 125).max() < 54
+    assert mus.min() >= 0.2
+    assert mus.max() <= 0.8
+    assert abs(mus.mean() - 0.5) < 5 * 0.6 / math.sqrt(12 * 2000)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "expected"), [(3, {2}), (5, {4}), (8, {5, 6, 7})]
+)
+def test_neighbors_are_fewer_than_samples(n_samples: int, expected: set[int]) -> None:
+    rng = np.random.default_rng(0)
+    found = {
+        draw_kernel_params(n_samples, (5, 20), (0.2, 0.8), rng)[0] for _ in range(500)
+    }
+    assert found == expected

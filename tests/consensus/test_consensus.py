@@ -1,0 +1,474 @@
+"""The three consensus functions given an ensemble, against naive versions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import linalg
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from mdec import Ensemble
+from mdec.coassociation import locally_weighted_coassociation
+from mdec.consensus import (
+    CONSENSUS,
+    _bipartite,
+    _hierarchical,
+    bipartite,
+    hierarchical,
+    spectral,
+)
+from mdec.consensus._bipartite import bipartite_graph, transfer_cut
+from mdec.consensus._spectral import coassociation_embedding
+from mdec.consensus.dendrogram import cut, merges
+from mdec.numerics.eigen import DENSE_ORDER
+from mdec.weights import ensemble_driven_cluster_index
+
+EXAMPLE = np.array(
+    [
+        [0, 0, 0, 0, 1, 1, 1, 1],
+        [0, 0, 0, 1, 1, 1, 2, 2],
+        [0, 0, 1, 1, 1, 2, 2, 2],
+    ]
+).T
+
+
+def planted(
+    n_samples: int, n_groups: int, n_members: int, noise: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return groups and noisy, over-split base clusterings of them."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_samples) % n_groups)
+    columns = []
+    for _ in range(n_members):
+        column = y * 2 + rng.integers(0, 2, n_samples)
+        moved = rng.random(n_samples) < noise
+        column[moved] = rng.integers(0, 2 * n_groups, moved.sum())
+        columns.append(column)
+    return y, np.stack(columns, axis=1)
+
+
+def random_labels(n_samples: int, n_members: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.stack(
+        [rng.integers(0, rng.integers(2, 7), n_samples) for _ in range(n_members)],
+        axis=1,
+    )
+
+
+def same_partition(a: np.ndarray, b: np.ndarray) -> bool:
+    pairs = len(set(zip(a.tolist(), b.tolist(), strict=True)))
+    return pairs == len(set(a.tolist())) == len(set(b.tolist()))
+
+
+def naive_average_linkage(A: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Merge the two regions of largest mean co-association, again and again."""
+    regions = [[i] for i in range(len(A))]
+    while len(regions) > n_clusters:
+        best, pair = -math.inf, (0, 1)
+        for r, s in itertools.combinations(range(len(regions)), 2):
+            mean = np.mean([A[i, j] for i in regions[r] for j in regions[s]])
+            if mean > best:
+                best, pair = mean, (r, s)
+        regions[pair[0]] += regions.pop(pair[1])
+    labels = np.empty(len(A), dtype=int)
+    for number, region in enumerate(regions):
+        labels[region] = number
+    return labels
+
+
+# ------------------------------------------------------------------ hierarchical
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hierarchical_by_definition(seed: int) -> None:
+    labels = random_labels(18, 40, seed)
+    ensemble = Ensemble.from_labels(labels)
+    A = locally_weighted_coassociation(ensemble)
+    for n_clusters in (2, 3, 5, 9, 17):
+        assert same_partition(
+            hierarchical(ensemble, n_clusters), naive_average_linkage(A, n_clusters)
+        )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_samples", [40, 250, 601])
+def test_hierarchical_is_average_linkage(n_samples: int, seed: int) -> None:
+    """Random weights of many members leave no two merges at one height."""
+    ensemble = Ensemble.from_labels(random_labels(n_samples, 30, seed))
+    weights = np.random.default_rng(seed).random(ensemble.n_base_clusters)
+    distance = 1.0 - locally_weighted_coassociation(ensemble, weights)
+    Z = hierarchy.linkage(squareform(distance, checks=False), "average")
+    _, similarities = merges(ensemble, weights)
+    np.testing.assert_allclose(np.sort(1.0 - similarities), Z[:, 2], atol=1e-12)
+    gaps = np.diff(Z[:, 2])
+    for n_clusters in (2, 3, 7, 20):
+        assert gaps[n_samples - n_clusters - 1] > 1e-12
+        expected = hierarchy.fcluster(Z, n_clusters, "maxclust")
+        assert same_partition(hierarchical(ensemble, n_clusters, weights), expected)
+
+
+def test_samples_alike_in_every_member_merge_first() -> None:
+    labels = np.repeat(random_labels(20, 25, 5), 4, axis=0)
+    ensemble = Ensemble.from_labels(labels)
+    A = locally_weighted_coassociation(ensemble)
+    Z = hierarchy.linkage(squareform(1.0 - A, checks=False), "average")
+    for n_clusters in (2, 4, 8):
+        expected = hierarchy.fcluster(Z, n_clusters, "maxclust")
+        assert same_partition(hierarchical(ensemble, n_clusters), expected)
+    by_copies = hierarchical(ensemble, 20)
+    assert same_partition(by_copies, np.repeat(np.arange(20), 4))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n_samples=st.integers(3, 30),
+    n_members=st.integers(1, 3),
+    seed=st.integers(0, 10**6),
+    share=st.floats(0.0, 1.0),
+)
+def test_hierarchical_gives_exactly_k_under_ties(
+    n_samples: int, n_members: int, seed: int, share: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    ensemble = Ensemble.from_labels(rng.integers(0, 3, (n_samples, n_members)))
+    n_clusters = 1 + int(share * (n_samples - 1))
+    weights = np.ones(ensemble.n_base_clusters)
+    labels = hierarchical(ensemble, n_clusters, weights)
+    assert len(np.unique(labels)) == n_clusters
+
+
+def test_cut_undoes_the_last_merges() -> None:
+    pairs = np.array([[0, 1], [2, 3], [1, 2]])
+    similarities = np.array([0.9, 0.5, 0.1])
+    assert same_partition(cut(pairs, similarities, 4, 2), np.array([0, 0, 1, 1]))
+    assert same_partition(cut(pairs, similarities, 4, 3), np.array([0, 0, 1, 2]))
+
+
+def test_single_precision_linkage_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    y, labels = planted(300, 5, 40, 0.3, 0)
+    ensemble = Ensemble.from_labels(labels)
+    double = hierarchical(ensemble, 5)
+    monkeypatch.setattr("mdec.consensus._hierarchical.DOUBLE_PRECISION_SAMPLES", 10)
+    single = hierarchical(ensemble, 5)
+    assert adjusted_rand_score(double, single) == 1.0
+    assert adjusted_rand_score(y, single) > 0.95
+
+
+def test_hierarchical_takes_no_triangle_that_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ensemble = Ensemble.from_labels(EXAMPLE)
+    expected = hierarchical(ensemble, 2)
+    monkeypatch.setattr(_hierarchical, "available_memory", lambda: 10)
+    monkeypatch.setattr("mdec.numerics.loops.triangle_of_products", None)
+    np.testing.assert_array_equal(hierarchical(ensemble, 2), expected)
+
+
+# ------------------------------------------------------------------ spectral
+
+
+def spectral_oracle(A: np.ndarray, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:
+    scale = 1.0 / np.sqrt(A.sum(axis=1))
+    values, vectors = linalg.eigh(scale[:, None] * A * scale)
+    leading = vectors[:, ::-1][:, :n_vectors]
+    return values[::-1], leading / np.linalg.norm(leading, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("n_samples", [50, 280, 500])
+def test_spectral_embedding_is_that_of_the_full_matrix(n_samples: int) -> None:
+    _, labels = planted(n_samples, 4, 25, 0.2, 1)
+    ensemble = Ensemble.from_labels(labels)
+    weights = ensemble_driven_cluster_index(ensemble)
+    A = locally_weighted_coassociation(ensemble)
+    values, expected = spectral_oracle(A, 4)
+    assert values[3] - values[4] > 0.01
+    E = coassociation_embedding(ensemble, 4, weights, np.random.default_rng(0))
+    np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-4)
+
+
+def test_spectral_of_the_worked_example() -> None:
+    ensemble = Ensemble.from_labels(EXAMPLE)
+    A = locally_weighted_coassociation(ensemble)
+    values, _ = spectral_oracle(A, 2)
+    np.testing.assert_allclose(
+        1.0 - values[:4], [0.0, 0.089788, 0.448862, 0.714850], atol=5e-7
+    )
+    labels = spectral(ensemble, 2, random_state=0)
+    np.testing.assert_array_equal(labels, [0, 0, 0, 0, 1, 1, 1, 1])
+
+
+# ------------------------------------------------------------------ bipartite
+
+
+def transfer_cut_oracle(B: np.ndarray, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cluster graph's eigenvalues and the unit rows of the samples."""
+    n, n_clusters = B.shape
+    d = [sum(B[i]) for i in range(n)]
+    W = np.zeros((n_clusters, n_clusters))
+    for a in range(n_clusters):
+        for b in range(n_clusters):
+            W[a, b] = np.sum(B[:, a] * B[:, b] / d)
+    g = W.sum(axis=1)
+    values, V = linalg.eigh(W / np.sqrt(np.outer(g, g)))
+    V = V[:, ::-1][:, :n_vectors] / np.sqrt(g)[:, None]
+    E = (B / np.array(d)[:, None]) @ V
+    return values[::-1], E / np.linalg.norm(E, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("theta", [1.0, 0.4])
+def test_bipartite_of_the_worked_example(theta: float) -> None:
+    ensemble = Ensemble.from_labels(EXAMPLE)
+    weights = ensemble_driven_cluster_index(ensemble, theta)
+    labels = bipartite(ensemble, 2, weights, random_state=0)
+    np.testing.assert_array_equal(labels, [0, 0, 0, 0, 1, 1, 1, 1])
+    if theta == 1.0:
+        values, _ = transfer_cut_oracle(bipartite_graph(ensemble, weights).toarray(), 2)
+        np.testing.assert_allclose(
+            values[:4], [1.0, 0.911286, 0.540694, 0.195534], atol=5e-7
+        )
+
+
+@pytest.mark.parametrize(("n_samples", "n_members"), [(40, 5), (120, 12), (150, 45)])
+def test_transfer_cut_by_loops(n_samples: int, n_members: int) -> None:
+    _, labels = planted(n_samples, 4, n_members, 0.2, 2)
+    ensemble = Ensemble.from_labels(labels)
+    graph = bipartite_graph(ensemble, ensemble_driven_cluster_index(ensemble))
+    values, expected = transfer_cut_oracle(graph.toarray(), 4)
+    assert values[3] - values[4] > 0.01
+    E = transfer_cut(graph, 4, np.random.default_rng(0))
+    tolerance = 1e-9 if graph.shape[1] <= DENSE_ORDER else 1e-4
+    np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=tolerance)
+
+
+def test_bipartite_graph_by_double_loop() -> None:
+    ensemble = Ensemble.from_labels(EXAMPLE)
+    weights = np.random.default_rng(0).random(8)
+    B = bipartite_graph(ensemble, weights).toarray()
+    for i in range(8):
+        column = 0
+        for m in range(3):
+            for name in sorted(set(EXAMPLE[:, m])):
+                assert B[i, column] == weights[column] * (EXAMPLE[i, m] == name)
+                column += 1
+
+
+def test_more_clusters_than_base_clusters() -> None:
+    ensemble = Ensemble.from_labels([[0], [0], [1], [1], [1]])
+    with pytest.raises(ValueError, match="more than the 2 base clusters"):
+        bipartite(ensemble, 3, random_state=0)
+
+
+# ------------------------------------------------------------------ all three
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_recovers_a_planted_partition(name: str) -> None:
+    for seed in range(3):
+        y, labels = planted(400, 6, 30, 0.25, seed)
+        found = CONSENSUS[name](Ensemble.from_labels(labels), 6, random_state=seed)
+        assert adjusted_rand_score(y, found) > 0.97
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_labels_are_numbered_by_first_samples(name: str) -> None:
+    _, labels = planted(100, 5, 20, 0.2, 0)
+    found = CONSENSUS[name](Ensemble.from_labels(labels), 5, random_state=0)
+    assert found.dtype == np.int32
+    _, first = np.unique(found, return_index=True)
+    assert np.all(np.diff(first) > 0)
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_extreme_numbers_of_clusters(name: str) -> None:
+    ensemble = Ensemble.from_labels(EXAMPLE)
+    np.testing.assert_array_equal(
+        CONSENSUS[name](ensemble, 1, random_state=0), np.zeros(8)
+    )
+    np.testing.assert_array_equal(
+        CONSENSUS[name](ensemble, 8, random_state=0), np.arange(8)
+    )
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+@pytest.mark.parametrize("n_clusters", [0, -1, 9, 2.5, "two", None])
+def test_impossible_numbers_of_clusters(name: str, n_clusters: object) -> None:
+    with pytest.raises(ValueError, match=r"n_clusters=.*whole number from 1 to"):
+        CONSENSUS[name](Ensemble.from_labels(EXAMPLE), n_clusters, random_state=0)
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+@pytest.mark.parametrize(
+    "weights", [np.ones(3), -np.ones(8), np.full(8, np.nan), np.zeros(8)]
+)
+def test_impossible_weights(name: str, weights: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="weights must"):
+        CONSENSUS[name](Ensemble.from_labels(EXAMPLE), 2, weights, random_state=0)
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_one_member_is_returned_as_it_is(name: str) -> None:
+    column = np.array([2, 2, 0, 1, 1, 0, 2])
+    found = CONSENSUS[name](Ensemble.from_labels(column[:, None]), 3, random_state=0)
+    assert same_partition(found, column)
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_weights_none_is_the_eci(name: str) -> None:
+    _, labels = planted(80, 4, 15, 0.3, 4)
+    ensemble = Ensemble.from_labels(labels)
+    weights = ensemble_driven_cluster_index(ensemble)
+    np.testing.assert_array_equal(
+        CONSENSUS[name](ensemble, 4, random_state=0),
+        CONSENSUS[name](ensemble, 4, weights, random_state=0),
+    )
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_a_cluster_of_weight_zero_has_no_say(name: str) -> None:
+    y, labels = planted(60, 3, 8, 0.0, 4)
+    rng = np.random.default_rng(0)
+    spoiled = np.column_stack([labels, rng.integers(0, 3, 60)])
+    ensemble = Ensemble.from_labels(spoiled)
+    weights = np.ones(ensemble.n_base_clusters)
+    weights[ensemble.offsets[-2] :] = 0.0
+    found = CONSENSUS[name](ensemble, 3, weights, random_state=0)
+    assert adjusted_rand_score(y, found) == 1.0
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_missing_labels(name: str) -> None:
+    y, labels = planted(300, 4, 40, 0.1, 3)
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(labels.shape) < 0.3, -1, labels)
+    found = CONSENSUS[name](Ensemble.from_labels(labels), 4, random_state=0)
+    assert adjusted_rand_score(y, found) > 0.97
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_a_sample_that_no_member_clusters(name: str) -> None:
+    y, labels = planted(60, 3, 12, 0.0, 3)
+    labels[7] = -1
+    found = CONSENSUS[name](Ensemble.from_labels(labels), 3, random_state=0)
+    assert found.shape == (60,)
+    assert found.min() >= 0
+    if name != "hierarchical":  # a lone sample may be a cluster of its own there
+        others = np.delete(np.arange(60), 7)
+        assert adjusted_rand_score(y[others], found[others]) > 0.5
+
+
+@pytest.mark.parametrize("name", ["spectral", "bipartite"])
+def test_groups_that_never_meet(name: str) -> None:
+    """The co-association falls into ten blocks: ten unit eigenvalues."""
+    y = np.arange(200) % 10
+    labels = np.repeat(y[:, None], 9, axis=1)
+    found = CONSENSUS[name](Ensemble.from_labels(labels), 10, random_state=0)
+    assert same_partition(found, y)
+
+
+def test_fewer_groups_than_clusters_is_said() -> None:
+    """Samples alike in every member have one embedding, so no cut can part them."""
+    labels = np.repeat((np.arange(30) % 3)[:, None], 4, axis=1)
+    with pytest.warns(ConvergenceWarning, match="3 clusters are returned instead of 5"):
+        found = bipartite(Ensemble.from_labels(labels), 5, random_state=0)
+    assert same_partition(found, labels[:, 0])
+
+
+def test_more_clusters_than_groups_split_groups() -> None:
+    labels = np.repeat((np.arange(30) % 3)[:, None], 4, axis=1)
+    found = hierarchical(Ensemble.from_labels(labels), 5)
+    assert len(np.unique(found)) == 5
+    for cluster in range(5):
+        assert len(np.unique(labels[found == cluster])) == 1
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+def test_same_seed_same_labels(name: str) -> None:
+    ensemble = Ensemble.from_labels(random_labels(90, 12, 1))
+    first = CONSENSUS[name](ensemble, 6, random_state=5)
+    second = CONSENSUS[name](ensemble, 6, random_state=5)
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", CONSENSUS)
+@settings(deadline=None, max_examples=15)
+@given(
+    seed=st.integers(0, 10**6),
+    n_samples=st.integers(20, 60),
+    n_groups=st.integers(2, 4),
+)
+def test_names_and_orders_do_not_matter(
+    name: str, seed: int, n_samples: int, n_groups: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    _, labels = planted(n_samples, n_groups, 25, 0.15, seed)
+    consensus = CONSENSUS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = consensus(Ensemble.from_labels(labels), n_groups, random_state=0)
+        names = np.array([rng.permutation(2 * n_groups) for _ in range(25)])
+        renamed = Ensemble.from_labels(names[np.arange(25), labels])
+        assert same_partition(consensus(renamed, n_groups, random_state=0), found)
+        order = rng.permutation(n_samples)
+        permuted = Ensemble.from_labels(labels[order])
+        assert same_partition(
+            consensus(permuted, n_groups, random_state=0), found[order]
+        )
+        shuffled = Ensemble.from_labels(labels[:, rng.permutation(25)])
+        assert same_partition(consensus(shuffled, n_groups, random_state=0), found)
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 10**6), n_samples=st.integers(5, 40))
+def test_hierarchical_order_invariance_without_structure(
+    seed: int, n_samples: int
+) -> None:
+    """Random weights of many members keep ties away."""
+    rng = np.random.default_rng(seed)
+    ensemble = Ensemble.from_labels(random_labels(n_samples, 30, seed))
+    weights = 0.5 + rng.random(ensemble.n_base_clusters)
+    found = hierarchical(ensemble, 3, weights)
+    order = rng.permutation(n_samples)
+    permuted = Ensemble(ensemble.labels[order])
+    assert same_partition(hierarchical(permuted, 3, weights), found[order])
+
+
+@pytest.mark.parametrize("n_samples", [2, 3, 40, 700])
+def test_factored_linkage_is_the_same(
+    n_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the memory budget, means come from the factor and not from a triangle."""
+    rng = np.random.default_rng(n_samples)
+    groups = rng.integers(5, size=(n_samples, 1))
+    labels = np.where(rng.random((n_samples, 12)) < 0.4, rng.integers(7), groups)
+    labels += rng.integers(3, size=labels.shape)
+    ensemble = Ensemble.from_labels(labels)
+    weights = rng.uniform(0.2, 1.0, ensemble.n_base_clusters)
+    pairs, similarities = _hierarchical.merges(ensemble, weights)
+    monkeypatch.setattr(_hierarchical, "triangle_budget", lambda: 0)
+    factored = _hierarchical.merges(ensemble, weights)
+    np.testing.assert_allclose(
+        np.sort(factored[1]), np.sort(similarities), rtol=0, atol=1e-12
+    )
+    for n_clusters in {1, 2, n_samples // 3 + 1, n_samples // 2 + 1}:
+        expected = _hierarchical.cut(pairs, similarities, n_samples, n_clusters)
+        found = _hierarchical.cut(*factored, n_samples, n_clusters)
+        assert adjusted_rand_score(expected, found) == 1.0
+
+
+def test_sorting_samples_changes_no_bipartite_label(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, labels = planted(300, 5, 15, 0.2, 3)
+    ensemble = Ensemble.from_labels(labels)
+    plain = bipartite(ensemble, 5, random_state=0)
+    monkeypatch.setattr(_bipartite, "SORTED_SAMPLES", 10)
+    np.testing.assert_array_equal(bipartite(ensemble, 5, random_state=0), plain)

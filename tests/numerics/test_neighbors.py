@@ -1,0 +1,81 @@
+"""Blocked nearest neighbours against looking at every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from mdec.numerics import neighbors
+from mdec.numerics.neighbors import BlockedDistances, nearest_pairs, squared_distances
+
+
+def test_squared_distances_by_double_loop() -> None:
+    X = np.random.default_rng(0).normal(size=(15, 4))
+    D = squared_distances(X)
+    for i in range(15):
+        for j in range(15):
+            expected = sum((a - b) ** 2 for a, b in zip(X[i], X[j], strict=True))
+            assert D[i, j] == pytest.approx(expected, rel=1e-10, abs=1e-13)
+    np.testing.assert_array_equal(D, D.T)
+    assert not np.diag(D).any()
+
+
+def test_copies_are_never_at_negative_distance() -> None:
+    X = np.repeat(np.random.default_rng(0).normal(5.0, 1.0, (10, 30)), 3, axis=0)
+    assert squared_distances(X).min() >= 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_samples", "k"), [(3, 2), (40, 39), (700, 7), (1100, 1)])
+def test_nearest_pairs_hold_the_nearest(
+    dtype: type[np.floating], n_samples: int, k: int
+) -> None:
+    X = np.random.default_rng(n_samples).normal(size=(n_samples, 6)).astype(dtype)
+    found = nearest_pairs(BlockedDistances(X), k)
+    D = cdist(X.astype(np.float64), X.astype(np.float64), "sqeuclidean")
+    np.fill_diagonal(D, np.inf)
+    tolerance = 1e-5 if dtype is np.float32 else 1e-12
+    graph = found.graph
+    assert graph.shape == (n_samples, n_samples)
+    stored = graph.toarray() > 0.0
+    np.testing.assert_array_equal(stored, stored.T)
+    np.testing.assert_allclose(graph.toarray()[stored], D[stored], rtol=tolerance)
+    for i in range(n_samples):
+        row = np.sort(graph.data[graph.indptr[i] : graph.indptr[i + 1]])
+        np.testing.assert_allclose(row[:k], np.sort(D[i])[:k], rtol=tolerance)
+
+
+def test_radius_separates_known_from_unknown_pairs() -> None:
+    rng = np.random.default_rng(1)
+    X = (rng.normal(size=(900, 5)) * rng.exponential(5.0, (900, 1))).astype(np.float32)
+    found = nearest_pairs(BlockedDistances(X), 9)
+    D = cdist(X.astype(np.float64), X.astype(np.float64), "sqeuclidean")
+    unknown = found.graph.toarray() == 0.0
+    np.fill_diagonal(unknown, False)
+    larger = np.maximum(found.radius[:, None], found.radius[None, :])
+    assert np.all(D[unknown] >= larger[unknown] * (1.0 - 1e-6))
+    # A bound that is always zero would hold too, and be of no use.
+    assert np.median(found.radius / np.sort(D, axis=1)[:, 9]) > 0.9
+
+
+@pytest.mark.parametrize("tile", [64, 100, 5000])
+def test_tiles_do_not_change_the_pairs(
+    monkeypatch: pytest.MonkeyPatch, tile: int
+) -> None:
+    X = np.random.default_rng(2).normal(size=(600, 5)).astype(np.float32)
+    expected = nearest_pairs(BlockedDistances(X), 6).graph
+    monkeypatch.setattr(neighbors, "TILE", tile)
+    found = nearest_pairs(BlockedDistances(X), 6).graph
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+
+
+def test_copies_are_found_at_distance_zero() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 8)).astype(np.float32)
+    X[200:400] = X[0]
+    graph = nearest_pairs(BlockedDistances(X), 5).graph
+    copies = np.r_[0, 200:400]
+    for i in copies:
+        row = np.sort(graph.data[graph.indptr[i] : graph.indptr[i + 1]])
+        assert not row[:5].any()

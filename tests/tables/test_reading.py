@@ -1,0 +1,319 @@
+"""Readers: what they detect, what they refuse, and that nothing else comes out."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.io import savemat
+
+from mdec.tables.reading import Table, read_base_clusterings, read_table, transformed
+
+VALUES = np.arange(24.0).reshape(6, 4)
+SAMPLES = [f"s{i}" for i in range(6)]
+FEATURES = ["TP53", "EGFR", "MYC", "KRAS"]
+
+
+def write(path, header, rows, separator=","):
+    lines = [separator.join(map(str, line)) for line in ([header] if header else [])]
+    lines += [separator.join(map(str, row)) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def rows_of(values, names=None):
+    return [
+        ([names[i]] if names else []) + row for i, row in enumerate(values.tolist())
+    ]
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+@pytest.mark.parametrize("corner", ["", "gene", None])
+def test_header_and_index_are_found(tmp_path, separator, corner):
+    header = FEATURES if corner is None else [corner, *FEATURES]
+    path = write(tmp_path / "a.csv", header, rows_of(VALUES, SAMPLES), separator)
+    table = read_table(path)
+    np.testing.assert_array_equal(table.values, VALUES)
+    assert table.sample_names == SAMPLES
+    assert table.feature_names == FEATURES
+    assert table.labels is None
+
+
+def test_bare_numbers_have_neither(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", None, rows_of(VALUES)))
+    np.testing.assert_array_equal(table.values, VALUES)
+    assert table.sample_names == ["1", "2", "3", "4", "5", "6"]
+    assert table.feature_names[0] == "feature 1"
+
+
+def test_an_unnamed_column_of_numbers_is_an_index(tmp_path):
+    path = write(tmp_path / "a.csv", ["", *FEATURES], rows_of(VALUES, list(range(6))))
+    assert read_table(path).sample_names == ["0", "1", "2", "3", "4", "5"]
+    assert read_table(path, index=False).values.shape == (6, 5)
+
+
+def test_transpose_turns_genes_in_rows(tmp_path):
+    path = write(tmp_path / "a.tsv", ["", *SAMPLES], rows_of(VALUES.T, FEATURES), "\t")
+    table = read_table(path, transpose=True)
+    np.testing.assert_array_equal(table.values, VALUES)
+    assert table.sample_names == SAMPLES
+    assert table.feature_names == FEATURES
+
+
+def test_label_column_and_label_row(tmp_path):
+    classes = list("aabbcc")
+    rows = [[*row, classes[i]] for i, row in enumerate(rows_of(VALUES, SAMPLES))]
+    path = write(tmp_path / "a.csv", ["id", *FEATURES, "class"], rows)
+    table = read_table(path, label_column="class")
+    assert table.labels.tolist() == classes
+    assert table.feature_names == FEATURES
+    rows = [["class", *classes], *rows_of(VALUES.T, FEATURES)]
+    path = write(tmp_path / "b.csv", ["gene", *SAMPLES], rows)
+    table = read_table(path, transpose=True, label_column="class")
+    assert table.labels.tolist() == classes
+    np.testing.assert_array_equal(table.values, VALUES)
+
+
+def test_binary_formats(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    np.savez(tmp_path / "a.npz", X=VALUES, y=np.arange(6) % 2, sample_names=SAMPLES)
+    savemat(tmp_path / "a.mat", {"fea": VALUES, "gnd": np.arange(6)[:, None] % 2})
+    for ending in ("npy", "npz", "mat"):
+        table = read_table(tmp_path / f"a.{ending}")
+        np.testing.assert_array_equal(table.values, VALUES)
+        assert (table.labels is None) == (ending == "npy")
+    assert read_table(tmp_path / "a.npz").sample_names == SAMPLES
+    turned = read_table(tmp_path / "a.npy", transpose=True)
+    assert turned.values.shape == (4, 6)
+
+
+def test_parquet(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(VALUES, index=SAMPLES, columns=FEATURES)
+    frame["class"] = list("aabbcc")
+    frame.to_parquet(tmp_path / "a.parquet")
+    table = read_table(tmp_path / "a.parquet", label_column="class")
+    np.testing.assert_array_equal(table.values, VALUES)
+    assert table.sample_names == SAMPLES
+    assert table.labels.tolist() == list("aabbcc")
+    with pytest.raises(ValueError, match="'class' holds no numbers"):
+        read_table(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr", "csc"])
+def test_h5ad(tmp_path, layout):
+    h5py = pytest.importorskip("h5py")
+    from scipy import sparse
+
+    with h5py.File(tmp_path / "a.h5ad", "w") as file:
+        if layout == "dense":
+            file["X"] = VALUES
+        else:
+            matrix = sparse.csr_array(VALUES).asformat(layout)
+            group = file.create_group("X")
+            group.attrs["shape"] = VALUES.shape
+            group.attrs["encoding-type"] = f"{layout}_matrix"
+            for name in ("data", "indices", "indptr"):
+                group[name] = getattr(matrix, name)
+        for name, index in (("obs", SAMPLES), ("var", FEATURES)):
+            group = file.create_group(name)
+            group.attrs["_index"] = "_index"
+            group["_index"] = index
+        cells = file["obs"].create_group("cell")
+        cells["categories"] = ["B", "T"]
+        cells["codes"] = np.array([0, 0, 1, 1, 0, 1], dtype=np.int8)
+    table = read_table(tmp_path / "a.h5ad", label_column="cell")
+    np.testing.assert_array_equal(table.values, VALUES)
+    assert table.sample_names == SAMPLES
+    assert table.labels.tolist() == list("BBTTBT")
+
+
+BAD_TEXT = {
+    "empty": ("", "is empty"),
+    "blank": ("\n \n", "is empty"),
+    "one column": ("a\n1\n2\n3\n", "one column"),
+    "all text": ("a,b,c\nx,y,z\nu,v,w\np,q,r\n", "no numbers"),
+    "ragged": ("a,b,c\n1,2,3\n1,2\n4,5,6\n", "2 in row 3"),
+    "mixed": ("id,a,b\ns,1,2\nt,1,foo\nu,4,5\n", "'foo' is not a number"),
+    "missing": ("id,a,b\ns,1,2\nt,1,\nu,4,5\n", "missing"),
+    "NA": ("id,a,b\ns,1,2\nt,1,NA\nu,4,5\n", "missing"),
+    "infinite": ("id,a,b\ns,1,2\nt,1,-inf\nu,4,5\n", "infinite"),
+    "duplicates": ("id,a,b\ns,1,2\ns,1,3\nu,4,5\n", "'s' more than once"),
+    "two samples": ("id,a,b,c\ns,1,2,3\nt,1,3,4\n", "transpose it"),
+    "names only": ("id,a,b\n", "no numbers below"),
+    "underscores": ("id,a,b\ns,1_0,2\nt,1,3\nu,4,5\n", "not a number|holds"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TEXT)
+def test_bad_text_gets_one_sentence(tmp_path, name):
+    content, message = BAD_TEXT[name]
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_table(tmp_path / "a.csv")
+    assert "\n" not in str(caught.value)
+
+
+def npy_header(shape, dtype="<f8"):
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
+    return buffer.getvalue()
+
+
+def test_forged_sizes_are_refused_before_allocating(tmp_path):
+    content = npy_header((125_000, 10_000)) + bytes(800)
+    (tmp_path / "a.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", content)
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(ValueError, match="claims 10 GB"):
+            read_table(tmp_path / name)
+
+
+def test_a_zip_bomb_is_refused_before_unpacking(tmp_path):
+    shape = (10_000, 2_000)
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("X.npy", "w", force_zip64=True) as file,
+    ):
+        file.write(npy_header(shape))
+        for _ in range(160):
+            file.write(bytes(1_000_000))
+    assert (tmp_path / "a.npz").stat().st_size < 1_000_000
+    with pytest.raises(ValueError, match=r"unpacks to 0\.2 GB and the limit is 0\.1"):
+        read_table(tmp_path / "a.npz", max_bytes=100_000_000)
+
+
+def test_pickles_are_refused(tmp_path):
+    bomb = np.array([{"a": 1}, None], dtype=object)
+    np.save(tmp_path / "a.npy", bomb, allow_pickle=True)
+    np.savez(tmp_path / "a.npz", X=bomb)
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(ValueError, match="Python objects"):
+            read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (2, 5), (5, 1)])
+def test_arrays_that_are_no_tables(tmp_path, shape):
+    np.save(tmp_path / "a.npy", np.zeros(shape))
+    with pytest.raises(ValueError, match=r"dimensions|samples in rows|columns of num"):
+        read_table(tmp_path / "a.npy")
+
+
+def check_reads_or_refuses(path):
+    try:
+        table = read_table(path, max_bytes=10_000_000)
+    except ValueError as error:
+        sentence = str(error)
+    else:
+        sentence = ""
+        assert isinstance(table, Table)
+        assert np.isfinite(table.values).all()
+        assert table.values.shape == (len(table.sample_names), len(table.feature_names))
+    assert "\n" not in sentence
+
+
+fuzz = settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@fuzz
+@given(st.binary(max_size=300))
+@pytest.mark.parametrize("ending", ["csv", "npy", "npz", "mat"])
+def test_arbitrary_bytes_are_read_or_refused(tmp_path, ending, content):
+    path = tmp_path / f"a.{ending}"
+    path.write_bytes(content)
+    check_reads_or_refuses(path)
+
+
+@fuzz
+@given(st.text(alphabet='ab01.,;\t"\n-eNA \x00é', max_size=200))
+def test_arbitrary_text_is_read_or_refused(tmp_path, content):
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+    check_reads_or_refuses(tmp_path / "a.csv")
+
+
+@fuzz
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=6),
+    st.integers(0, 400),
+)
+@pytest.mark.parametrize("ending", ["npy", "npz", "mat", "parquet", "h5ad"])
+def test_damaged_files_are_read_or_refused(tmp_path, ending, changes, cut):
+    path = tmp_path / f"a.{ending}"
+    whole = whole_file(tmp_path, ending)
+    damaged = bytearray(whole[: len(whole) - cut] if cut % 3 == 0 else whole)
+    for place, value in changes:
+        if damaged:
+            damaged[place % len(damaged)] = value
+    path.write_bytes(bytes(damaged))
+    check_reads_or_refuses(path)
+
+
+def test_an_archive_that_claims_to_be_encrypted_is_refused(tmp_path):
+    content = bytearray(whole_file(tmp_path, "npz"))
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    (tmp_path / "a.npz").write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=r"damaged or not an \.npz archive"):
+        read_table(tmp_path / "a.npz")
+
+
+def whole_file(folder, ending):
+    path = folder / f"whole.{ending}"
+    if not path.exists():
+        if ending == "npy":
+            np.save(path, VALUES)
+        elif ending == "npz":
+            np.savez_compressed(path, X=VALUES, y=np.arange(6))
+        elif ending == "mat":
+            savemat(path, {"X": VALUES, "y": np.arange(6)}, do_compression=True)
+        elif ending == "parquet":
+            pytest.importorskip("pyarrow")
+            pandas = pytest.importorskip("pandas")
+            pandas.DataFrame(VALUES, SAMPLES, FEATURES).to_parquet(path)
+        else:
+            h5py = pytest.importorskip("h5py")
+            with h5py.File(path, "w") as file:
+                file["X"] = VALUES
+                for name, index in (("obs", SAMPLES), ("var", FEATURES)):
+                    group = file.create_group(name)
+                    group.attrs["_index"] = "_index"
+                    group["_index"] = index
+    return path.read_bytes()
+
+
+def test_base_clusterings_with_names_words_and_gaps(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("sample,km,ward\na,x,1\nb,x,\nc,y,2\nd,NA,-1\n")
+    labels, samples, members = read_base_clusterings(path)
+    assert labels.tolist() == [["x", "1"], ["x", None], ["y", "2"], [None, None]]
+    assert samples == ["a", "b", "c", "d"]
+    assert members == ["km", "ward"]
+
+
+def test_bare_base_clusterings(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("0,1\n0,1\n1,0\n1,0\n")
+    labels, samples, members = read_base_clusterings(path)
+    assert labels.shape == (4, 2)
+    assert samples == ["1", "2", "3", "4"]
+    assert members == ["clustering 1", "clustering 2"]
+
+
+def test_transforms():
+    np.testing.assert_allclose(transformed(VALUES, "log"), np.log2(VALUES + 1))
+    scaled = transformed(np.column_stack([VALUES, np.ones(6)]), "standardise")
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(scaled.std(axis=0), [1, 1, 1, 1, 0])
+    with pytest.raises(ValueError, match="negative"):
+        transformed(-VALUES, "log")
