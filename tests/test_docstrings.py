@@ -15,13 +15,13 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Functions that are an equation of the paper, and one of its numbers.
 EQUATIONS = {
-    "base.kernels.draw_kernel_params": (4, 5),
+    "plan.draw_kernel_params": (4, 5),
     "base.kernels.mean_neighbor_distance": (2,),
     "base.kernels.scaling_term": (3,),
     "base.kernels.scaled_exponential_similarity": (1,),
-    "plan.draw_member": (),
-    "generation.member_similarity": (),
-    "generation.base_clustering": (11, 13),
+    "plan.Plan.member": (4, 7),
+    "base.members.member_similarity": (),
+    "base.members.base_clustering": (11, 13),
     "generation.generate_ensemble": (14,),
     "numerics.affinity.normalized_affinity": (12,),
     "weights.cluster_entropy": (16, 17),

@@ -11,15 +11,16 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, generate_ensemble, generation
+from mdec import MDEC, Ensemble, generate_ensemble
+from mdec.base import members
 from mdec.base.kernels import KERNELS
-from mdec.ensemble import Member
-from mdec.generation import base_clustering, member_similarity
+from mdec.base.members import base_clustering, member_similarity
+from mdec.engines import here
 from mdec.plan import (
+    Member,
+    Plan,
     base_n_clusters_bounds,
-    draw_member,
     draw_subspace,
-    member_features,
 )
 
 
@@ -33,6 +34,10 @@ def blobs(n_samples: int = 90, n_features: int = 12, n_groups: int = 3) -> Any:
 @pytest.fixture(scope="module")
 def X() -> np.ndarray:
     return blobs()[0]
+
+
+def numbered(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1]
 
 
 # ------------------------------------------------------------------ draws
@@ -71,19 +76,15 @@ def test_features_are_drawn_alike() -> None:
     [(3, 2), (4, 2), (5, 3), (9, 3), (10, 4), (248, 16), (11000, 105)],
 )
 def test_default_bounds_of_the_number_of_clusters(n_samples: int, high: int) -> None:
-    assert base_n_clusters_bounds(n_samples, None) == (2, high)
-    assert base_n_clusters_bounds(n_samples, (3, 5)) == (3, 5)
+    assert base_n_clusters_bounds(n_samples, "graph") == (2, high)
+    assert Plan.checked(n_samples, 2, entropy=0).base_n_clusters_range == (2, high)
+    given = Plan.checked(10, 2, entropy=0, base_n_clusters_range=(3, 5))
+    assert given.base_n_clusters_range == (3, 5)
 
 
 def test_members_cover_their_ranges() -> None:
-    spec = {
-        "entropy": 0,
-        "n_samples": 100,
-        "n_neighbors_range": (5, 20),
-        "mu_range": (0.2, 0.8),
-        "base_n_clusters_range": (2, 10),
-    }
-    members = [draw_member(0, index, 0, spec) for index in range(3000)]
+    plan = Plan.checked(100, 4, entropy=0, base_n_clusters_range=(2, 10))
+    members = [plan.member(index) for index in range(3000)]
     for name, values in [("n_neighbors", range(5, 21)), ("n_clusters", range(2, 11))]:
         drawn = np.array([getattr(member, name) for member in members])
         counts = np.bincount(drawn)
@@ -114,16 +115,13 @@ def test_generated_members_respect_given_ranges(X: np.ndarray) -> None:
         assert 7 <= member.n_neighbors <= 9
         assert 0.5 <= member.mu <= 0.6
         assert 4 <= member.n_clusters <= 6
-        assert member_features(member, ensemble.parameters).size == 4
+        assert ensemble.plan.features(member).size == 4
     assert np.all(ensemble.cluster_counts <= 6)
 
 
 def test_members_differ(X: np.ndarray) -> None:
     ensemble = generate_ensemble(X, ensemble_size=10, random_state=0)
-    features = {
-        tuple(member_features(member, ensemble.parameters))
-        for member in ensemble.members
-    }
+    features = {tuple(ensemble.plan.features(member)) for member in ensemble.members}
     assert len(features) == 10
     assert len({member.mu for member in ensemble.members}) == 10
 
@@ -141,12 +139,12 @@ def test_prefix_property(X: np.ndarray) -> None:
 
 def test_a_member_can_be_recomputed_alone(X: np.ndarray) -> None:
     ensemble = generate_ensemble(X, ensemble_size=8, random_state=4)
-    member, spec = ensemble.members[6], ensemble.parameters
-    assert draw_member(spec["entropy"], 6, 0, spec) == member
+    member, plan = ensemble.members[6], ensemble.plan
+    assert plan.member(6) == member
     np.testing.assert_array_equal(
-        base_clustering(X, member, spec), ensemble.labels[:, 6]
+        numbered(base_clustering(X, member, plan)), ensemble.labels[:, 6]
     )
-    W = member_similarity(X, member, spec).toarray()
+    W = member_similarity(X, member, plan).toarray()
     np.testing.assert_array_equal(W, W.T)
     assert (W > 0.0).sum(axis=1).min() >= member.n_neighbors
 
@@ -209,11 +207,11 @@ class Failing:
         self.error = error
         self.calls: list[tuple[int, int]] = []
 
-    def __call__(self, X: np.ndarray, member: Member, spec: Any) -> np.ndarray:
+    def __call__(self, X: np.ndarray, member: Member, plan: Plan) -> np.ndarray:
         self.calls.append((member.index, member.attempt))
         if (member.index, member.attempt) in self.fails:
             raise self.error
-        return base_clustering(X, member, spec)
+        return base_clustering(X, member, plan)
 
 
 def test_a_failed_attempt_is_made_again(
@@ -221,9 +219,9 @@ def test_a_failed_attempt_is_made_again(
 ) -> None:
     plain = generate_ensemble(X, ensemble_size=4, random_state=0)
     failing = Failing({(2, 0)}, ValueError("no"))
-    monkeypatch.setattr(generation, "base_clustering", failing)
+    monkeypatch.setattr(here, "base_clustering", failing)
     ensemble = generate_ensemble(X, ensemble_size=4, random_state=0)
-    assert failing.calls == [(0, 0), (1, 0), (2, 0), (2, 1), (3, 0)]
+    assert failing.calls == [(0, 0), (1, 0), (2, 0), (3, 0), (2, 1)]
     assert ensemble.failures == ()
     assert [member.attempt for member in ensemble.members] == [0, 0, 1, 0]
     others = [0, 1, 3]
@@ -231,8 +229,8 @@ def test_a_failed_attempt_is_made_again(
     # A fresh stream: other parameters than at the first attempt.
     assert ensemble.members[2].mu != plain.members[2].mu
     assert not np.array_equal(
-        member_features(ensemble.members[2], ensemble.parameters),
-        member_features(plain.members[2], plain.parameters),
+        ensemble.plan.features(ensemble.members[2]),
+        plain.plan.features(plain.members[2]),
     )
 
 
@@ -244,7 +242,7 @@ def test_a_member_that_fails_twice_is_dropped_and_recorded(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     failing = Failing({(3, 0), (3, 1)}, error)
-    monkeypatch.setattr(generation, "base_clustering", failing)
+    monkeypatch.setattr(here, "base_clustering", failing)
     with pytest.warns(RuntimeWarning, match="1 of 10 .*member 3: broken graph"):
         ensemble = generate_ensemble(X, ensemble_size=10, random_state=0)
     assert len(ensemble) == 9
@@ -259,7 +257,7 @@ def test_more_than_a_tenth_failing_is_an_error(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fails = {(m, attempt) for m in (3, 7) for attempt in (0, 1)}
-    monkeypatch.setattr(generation, "base_clustering", Failing(fails, ValueError("no")))
+    monkeypatch.setattr(here, "base_clustering", Failing(fails, ValueError("no")))
     with pytest.raises(ValueError, match="2 of 10 base clusterings failed"):
         generate_ensemble(X, ensemble_size=10, random_state=0)
 
@@ -268,7 +266,7 @@ def test_all_failing_is_an_error(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        generation, "base_clustering", Failing({(0, 0), (0, 1)}, ValueError("no"))
+        here, "base_clustering", Failing({(0, 0), (0, 1)}, ValueError("no"))
     )
     with pytest.raises(ValueError, match="1 of 1 base clusterings failed"):
         generate_ensemble(X, ensemble_size=1, random_state=0)
@@ -278,7 +276,7 @@ def test_a_fault_of_the_program_is_not_swallowed(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = Failing({(0, 0)}, TypeError("bug"))
-    monkeypatch.setattr(generation, "base_clustering", failing)
+    monkeypatch.setattr(here, "base_clustering", failing)
     with pytest.raises(TypeError, match="bug"):
         generate_ensemble(X, ensemble_size=2, random_state=0)
 
@@ -287,7 +285,7 @@ def test_one_cluster_with_everything_is_a_failure(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        generation, "spectral_partition", lambda W, *_, **__: np.zeros(W.shape[0], int)
+        members, "spectral_partition", lambda W, *_, **__: np.zeros(W.shape[0], int)
     )
     with pytest.raises(ValueError, match="one cluster"):
         generate_ensemble(X, ensemble_size=3, random_state=0)
@@ -498,13 +496,11 @@ def test_memory_estimate_covers_a_member() -> None:
     """The estimate is neither below what a member takes nor far above it."""
     import tracemalloc
 
-    from mdec import generation
-
     X = np.random.default_rng(0).normal(size=(3000, 60))
     ensemble = generate_ensemble(X, ensemble_size=1, random_state=0)
     tracemalloc.start()
-    generation.base_clustering(X, ensemble.members[0], ensemble.parameters)
+    base_clustering(X, ensemble.members[0], ensemble.plan)
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    estimate = generation.member_memory(ensemble.parameters)
+    estimate = members.member_memory(ensemble.plan)
     assert taken < estimate < 10 * taken

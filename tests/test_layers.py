@@ -14,7 +14,7 @@ SOURCE = Path(mdec.__file__).parent
 
 # The story from the ground up: each a folder or a file of the package.
 ROOMS = [
-    *("_support", "numerics", "rows", "ensemble", "plan", "base", "engines"),
+    *("_support", "numerics", "rows", "plan", "ensemble", "base", "engines"),
     *("generation", "weights", "coassociation", "confidence", "consensus"),
     *("prediction", "selection", "estimator"),
     *("baselines", "evaluation", "tables", "datasets", "experiments"),

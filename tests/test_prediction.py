@@ -8,9 +8,16 @@ from sklearn.datasets import load_digits, make_blobs
 
 from mdec import MDEC, Ensemble
 from mdec.base.kernels import KERNELS
+from mdec.confidence import mean_profiles, summed_profiles
 from mdec.consensus import CONSENSUS
-from mdec.plan import member_features
-from mdec.prediction import assign_to_clusters, predict_base_clusters
+from mdec.prediction import nearest_profiles, predict_base_clusters
+
+
+def assign_to_clusters(base, ensemble, labels, weights, *, by_degree):
+    over = ensemble, ensemble.split(labels), weights
+    profiles = summed_profiles(*over, labels.max() + 1)
+    means = mean_profiles(*over, profiles, by_degree=by_degree)
+    return nearest_profiles(base, ensemble.offsets, means, weights)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -56,7 +63,7 @@ def test_the_consensus_decides_how_associations_are_scaled():
     X, new = rng.normal(size=(150, 8)), rng.normal(size=(300, 8))
     for consensus in CONSENSUS:
         model = MDEC(6, consensus=consensus, ensemble_size=12, random_state=0).fit(X)
-        base = predict_base_clusters(X, new, model.ensemble_)
+        base = predict_base_clusters(new, model._placement)
         means, scaled = (
             assign_to_clusters(
                 base,
@@ -72,9 +79,9 @@ def test_the_consensus_decides_how_associations_are_scaled():
         assert (model.predict(new) == expected).all()
 
 
-def naive_vote(X, row, member, spec, labels):
+def naive_vote(X, row, member, plan, labels):
     """The rule of one scaled Gaussian member, pair by pair."""
-    features = member_features(member, spec)
+    features = plan.features(member)
     k, old, new = member.n_neighbors, X[:, features], row[features]
     squared = ((old - new) ** 2).sum(axis=1)
     nearest = np.argsort(squared, kind="stable")[:k]
@@ -92,10 +99,10 @@ def test_base_clusters_follow_the_rule():
     X, new = rng.normal(size=(60, 10)), rng.normal(size=(15, 10))
     model = MDEC(3, ensemble_size=6, random_state=1).fit(X)
     ensemble = model.ensemble_
-    base = predict_base_clusters(X, new, ensemble)
+    base = predict_base_clusters(new, model._placement)
     for m, member in enumerate(ensemble.members):
         expected = [
-            naive_vote(X, row, member, ensemble.parameters, ensemble.labels[:, m])
+            naive_vote(X, row, member, ensemble.plan, ensemble.labels[:, m])
             for row in new
         ]
         assert base[:, m].tolist() == expected

@@ -35,23 +35,24 @@ def test_the_cluster_files_parse() -> None:
 
 
 def test_the_stated_rules_are_the_code() -> None:
+    from mdec import generation, plan
     from mdec.base import landmarks
-    from mdec.consensus import _blocks, _regions
+    from mdec.consensus import _bipartite, _regions
     from mdec.numerics import landmark_search
     from mdec.rows import blocks
 
-    assert landmarks.AUTO_SAMPLES == 20_000
-    assert landmarks.POOL_ROWS == _blocks.CENTER_ROWS == 50_000
-    assert landmarks.landmark_count(10**6) == 10_000
-    assert landmarks.landmark_count(1000) == 1000
-    assert landmarks.MAX_BASE_CLUSTERS == 100
+    assert generation.AUTO_SAMPLES == 20_000
+    assert landmarks.POOL_ROWS == _bipartite.CENTER_ROWS == 50_000
+    assert plan.landmark_count(10**6) == 10_000
+    assert plan.landmark_count(1000) == 1000
+    assert plan.MAX_LANDMARK_CLUSTERS == 100
     assert landmarks.CANDIDATES == 2
     assert landmark_search.REFINEMENTS == 2
     assert landmark_search.SEARCHED_WHOLE == 2000
     assert landmark_search.N_CELLS == 200
     assert landmark_search.AROUND_CELL == 1000
     assert blocks.BLOCK_ROWS == 65_536
-    assert _blocks.BLOCKED_SAMPLES == 100_000
-    assert _blocks.BLOCKED_CLUSTERS == 10_000
+    assert _bipartite.BLOCKED_SAMPLES == 100_000
+    assert _bipartite.BLOCKED_CLUSTERS == 10_000
     assert _regions.LINKED_SAMPLES == 60_000
     assert _regions.REGIONS == 4000

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec.coassociation import coassociation_factor
-from mdec.ensemble import Ensemble
+from mdec.coassociation import degree_scaled, factor_rows
+from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.rows.work import ordered_sum
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -45,6 +50,177 @@ def cluster_profiles(
     return profiles
 
 
+@dataclass(frozen=True)
+class Profiles:
+    """Sums over consensus clusters, as a worker's handles.
+
+    Attributes
+    ----------
+    sums : object
+        Handle of an array of shape (n_clusters, n_base_clusters), the factor's rows
+        summed over each cluster.
+    sizes : object
+        Handle of an array of shape (n_clusters,), the samples of each cluster.
+    """
+
+    sums: Any
+    sizes: Any
+
+
+def summed_profiles(
+    ensemble: LabelBlocks,
+    clusters: list[Any],
+    weights: Array,
+    n_clusters: int,
+    totals: Array | None = None,
+) -> Profiles:
+    """Sum the co-association's factor over each consensus cluster.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings.
+    clusters : list
+        Handles of the consensus clusters of each row block.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    n_clusters : int
+        Number of clusters.
+    totals : ndarray of shape (n_base_clusters,), optional
+        Sums of the factor over all samples; with them every row of it is first
+        divided by the root of its degree.
+
+    Returns
+    -------
+    Profiles
+        Computed block by block, where the labels are.
+    """
+    worker = ensemble.worker
+    pairs = zip(ensemble.parts, clusters, strict=True)
+    both = [worker.call(_pair, *each) for each in pairs]
+    settings = n_clusters, ensemble.offsets, weights, totals
+    return Profiles(
+        ordered_sum(worker, _profiles, both, *settings),
+        ordered_sum(worker, _sizes, clusters, n_clusters),
+    )
+
+
+def _pair(labels: Labels, clusters: Labels) -> tuple[Labels, Labels]:
+    return labels, clusters
+
+
+def _profiles(
+    parts: list[tuple[NDArray[np.int32], Labels]],
+    n_clusters: int,
+    offsets: NDArray[np.int64],
+    weights: Array,
+    totals: Array | None,
+) -> Array:
+    total = np.zeros((n_clusters, int(offsets[-1])))
+    for labels, clusters in parts:
+        factor = factor_rows(labels, offsets, weights)
+        if totals is not None:
+            factor = degree_scaled(factor, totals)
+        total += cluster_profiles(factor, clusters, n_clusters)
+    return total
+
+
+def _sizes(parts: list[Labels], n_clusters: int) -> Array:
+    counts = [np.bincount(part, minlength=n_clusters) for part in parts]
+    return np.sum(counts, axis=0).astype(np.float64)
+
+
+def mean_profiles(
+    ensemble: LabelBlocks,
+    clusters: list[Any],
+    weights: Array,
+    profiles: Profiles,
+    *,
+    by_degree: bool,
+) -> Array:
+    r"""Return the mean of the factor over each cluster, to compare new rows with.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings.
+    clusters : list
+        Handles of the consensus clusters of each row block.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    profiles : Profiles
+        Sums over the clusters.
+    by_degree : bool
+        Divide the co-association with a sample by the root of that sample's degree,
+        as the spectral and the bipartite consensus do.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_base_clusters)
+        :math:`\frac{1}{|k|} \sum_{j \in k} F_j`, with :math:`F_j / \sqrt{D_{jj}}` by
+        degree.
+    """
+    worker = ensemble.worker
+    sums, sizes = worker.value(profiles.sums), worker.value(profiles.sizes)
+    if by_degree:
+        totals, n_clusters = sums.sum(axis=0), len(sums)
+        scaled = summed_profiles(ensemble, clusters, weights, n_clusters, totals)
+        sums = worker.value(scaled.sums)
+    means: Array = sums / sizes[:, None]
+    return means
+
+
+def held_samples(
+    ensemble: LabelBlocks, clusters: list[Any], weights: Array, profiles: Profiles
+) -> list[Any]:
+    """Return how firmly each sample is held by its cluster, block by block.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings.
+    clusters : list
+        Handles of the consensus clusters of each row block.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    profiles : Profiles
+        Sums over the clusters.
+
+    Returns
+    -------
+    list
+        Handles of the confidences of each block, as `confidence` defines them.
+    """
+    return _over_blocks(_confidence, ensemble, clusters, weights, profiles)
+
+
+def _over_blocks(
+    func: Callable[..., Array],
+    ensemble: LabelBlocks,
+    clusters: list[Any],
+    weights: Array,
+    profiles: Profiles,
+) -> list[Any]:
+    settings = profiles.sums, profiles.sizes, ensemble.offsets, weights
+    pairs = zip(ensemble.parts, clusters, strict=True)
+    return [ensemble.worker.call(func, *each, *settings) for each in pairs]
+
+
+def _item_consensus(
+    labels: NDArray[np.int32],
+    clusters: Labels,
+    sums: Array,
+    sizes: Array,
+    offsets: NDArray[np.int64],
+    weights: Array,
+) -> Array:
+    return associations(factor_rows(labels, offsets, weights), clusters, sums, sizes)
+
+
+def _confidence(labels: NDArray[np.int32], clusters: Labels, *settings: Any) -> Array:
+    return confidence(_item_consensus(labels, clusters, *settings), clusters)
+
+
 def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
     r"""Return the mean co-association of every sample with every cluster.
 
@@ -78,9 +254,10 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
            [0.5 , 0.5 ],
            [0.  , 0.5 ]])
     """
-    factor = coassociation_factor(ensemble, weights)
-    sizes = np.bincount(labels).astype(np.float64)
-    return associations(factor, labels, cluster_profiles(factor, labels), sizes)
+    clusters = ensemble.split(labels)
+    profiles = summed_profiles(ensemble, clusters, weights, int(labels.max()) + 1)
+    parts = _over_blocks(_item_consensus, ensemble, clusters, weights, profiles)
+    return ensemble.joined(parts)
 
 
 def associations(

@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from mdec._support.files import atomic_file
+from mdec._support.memory import MAX_BYTES
+from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
+from mdec.plan import Member, Plan
+from mdec.rows.blocks import block_bounds, block_height
+from mdec.rows.work import Here, Worker
 
-_FORMAT = 1
+# Files of format 1 have no digests; they are read, but no longer written.
+_FORMAT = 2
 
 # Rows that are looked at together where all at once would take much memory.
 _ROWS = 2**16
-
-
-@dataclass(frozen=True)
-class Member:
-    """What one base clustering was made with; its features follow from the seed.
-
-    Attributes
-    ----------
-    index : int
-        Position in the drawn ensemble, part of the member's seed.
-    attempt : int
-        0, or 1 if the first attempt failed.
-    n_neighbors : int
-        k of its similarity graph.
-    mu : float
-        Width of its kernel.
-    n_clusters : int
-        Number of clusters asked for.
-    """
-
-    index: int
-    attempt: int
-    n_neighbors: int
-    mu: float
-    n_clusters: int
 
 
 @dataclass(frozen=True)
@@ -64,6 +42,45 @@ class Failure:
     reason: str
 
 
+class LabelBlocks(Protocol):
+    """What every ensemble offers, whether its labels are here or on a cluster."""
+
+    @property
+    def worker(self) -> Worker:
+        """Who works on the parts."""
+
+    @property
+    def parts(self) -> list[Any]:
+        """The worker's handles of the labels of each row block."""
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """First row of each part and the one after its last."""
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """First base cluster of each member, and the number of all at the end."""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+
+    @property
+    def n_base_clusters(self) -> int:
+        """Number of clusters in all members together."""
+
+    def __len__(self) -> int: ...
+
+    def split(self, rows: NDArray[Any]) -> list[Any]:
+        """Cut an array with one row for each sample into the parts' blocks."""
+
+    def joined(self, parts: list[Any]) -> Any:
+        """Put blocks with one row for each sample together again."""
+
+    def gather(self) -> Ensemble:
+        """Bring the labels here."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """Base clusterings of the same samples.
@@ -79,8 +96,9 @@ class Ensemble:
         How each column was made; empty for a user's own labels.
     failures : tuple of Failure
         Members that were drawn and dropped.
-    parameters : dict
-        What all members share: the seed, the kernel, the shape of the data.
+    parameters : mapping
+        What all members share: the seed, the kernel, the shape of the data. It cannot
+        be changed; empty for a user's own labels.
 
     Examples
     --------
@@ -94,7 +112,16 @@ class Ensemble:
     labels: NDArray[np.int32]
     members: tuple[Member, ...] = ()
     failures: tuple[Failure, ...] = ()
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        plain = {name: _plain(value) for name, value in self.parameters.items()}
+        object.__setattr__(self, "parameters", MappingProxyType(plain))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view cannot be pickled.
+        content = self.labels, self.members, self.failures, dict(self.parameters)
+        return type(self), content
 
     @classmethod
     def from_labels(cls, labels: ArrayLike) -> Ensemble:
@@ -137,6 +164,39 @@ class Ensemble:
     def n_samples(self) -> int:
         """Number of samples."""
         return self.labels.shape[0]
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan that `generate_ensemble` made the members by."""
+        return Plan.from_json(self.parameters)
+
+    @property
+    def worker(self) -> Here:
+        """Who works on the parts: this process."""
+        return Here()
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """First row of each part and the one after its last, as in the data."""
+        height = block_height(self.parameters.get("n_features", 1))
+        return block_bounds(self.n_samples, height)
+
+    @property
+    def parts(self) -> list[NDArray[np.int32]]:
+        """The labels in row blocks, not copied."""
+        return self.split(self.labels)
+
+    def split(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
+        """Cut an array with one row for each sample into the parts' blocks."""
+        return [rows[start:stop] for start, stop in self.bounds]
+
+    def joined(self, parts: list[NDArray[Any]]) -> NDArray[Any]:
+        """Put blocks with one row for each sample together again."""
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def gather(self) -> Ensemble:
+        """Return the ensemble itself: its labels are here."""
+        return self
 
     @cached_property
     def cluster_counts(self) -> NDArray[np.int64]:
@@ -226,50 +286,68 @@ class Ensemble:
             "format": _FORMAT,
             "members": [asdict(member) for member in self.members],
             "failures": [asdict(failure) for failure in self.failures],
-            "parameters": self.parameters,
+            "parameters": dict(self.parameters),
         }
-        with atomic_file(path) as file:
-            np.savez_compressed(
-                file, labels=self.labels, provenance=np.array(json.dumps(provenance))
-            )
+        write_sealed(path, provenance, {"labels": self.labels})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Ensemble:
+    def load(
+        cls, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES
+    ) -> Ensemble:
         """Read an ensemble that `save` wrote; nothing in the file is executed.
 
         Parameters
         ----------
         path : path-like
             The file.
+        max_bytes : int, default=4 GiB
+            A file that claims to unpack to more is refused before it is.
 
         Returns
         -------
         Ensemble
             Equal to the saved one.
         """
-        try:
-            with (
-                Path(path).open("rb") as file,
-                np.load(file, allow_pickle=False) as archive,
-            ):
-                labels = archive["labels"]
-                provenance = json.loads(str(archive["provenance"]))
-        except (KeyError, TypeError, ValueError, EOFError, BadZipFile) as error:
-            raise ValueError(
-                f"{os.fspath(path)!r} is not an ensemble saved by mdec; write it with "
-                "Ensemble.save."
-            ) from error
-        if provenance.get("format") != _FORMAT:
+        provenance, arrays = read_sealed(path, max_bytes)
+        if provenance.get("format") not in (1, _FORMAT):
             raise ValueError(
                 f"{os.fspath(path)!r} has ensemble format {provenance.get('format')}, "
                 f"this version reads {_FORMAT}; save it again with this version."
             )
-        return cls(
-            labels.astype(np.int32),
-            tuple(Member(**member) for member in provenance["members"]),
-            tuple(Failure(**failure) for failure in provenance["failures"]),
-            provenance["parameters"],
-        )
+        try:
+            ensemble = cls(
+                arrays["labels"].astype(np.int32, casting="same_kind"),
+                tuple(Member(**member) for member in provenance["members"]),
+                tuple(Failure(**failure) for failure in provenance["failures"]),
+                provenance["parameters"],
+            )
+            _check_numbered(ensemble.labels)
+            if len(ensemble.members) not in (0, len(ensemble)):
+                raise ValueError("members and labels do not fit each other")
+        except DAMAGED as error:
+            raise DamagedFileError(
+                f"{os.fspath(path)!r} is not an ensemble saved by mdec; write it with "
+                "Ensemble.save."
+            ) from error
+        return ensemble
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter in Python's own numbers, and lists as tuples."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return tuple(_plain(each) for each in value)
+    return value
+
+
+def _check_numbered(labels: NDArray[np.int32]) -> None:
+    """Raise unless every column numbers its clusters as samples can fill them."""
+    if labels.ndim != 2 or 0 in labels.shape:
+        raise ValueError("labels are no table")
+    greatest = labels.max(axis=0)
+    if labels.min() < -1 or greatest.min() < 0 or greatest.max() >= len(labels):
+        raise ValueError("labels are no cluster numbers")
 
 
 def membership(

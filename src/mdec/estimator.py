@@ -20,29 +20,18 @@ from mdec._support.callbacks import (
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState
 from mdec.base.kernels import KERNELS
-from mdec.base.landmarks import pool_rows
-from mdec.confidence import confidence, item_consensus
-from mdec.consensus import CONSENSUS, ON_DEVICE
-from mdec.consensus._blocks import blocked_confidence, blocked_profiles
+from mdec.confidence import held_samples, summed_profiles
+from mdec.consensus import CONSENSUS, agreed
+from mdec.consensus.partitions import count_clusters
 from mdec.engines.card import DEVICES
-from mdec.engines.cluster import (
-    distributed_ensemble,
-    distributed_labels,
-    distributed_weights,
-)
-from mdec.generation import generate_ensemble, training_rows
-from mdec.plan import BASES, row_bounds
-from mdec.prediction import (
-    assign_to_clusters,
-    nearest_profiles,
-    predict_base_clusters,
-    predict_landmark_clusters,
-)
-from mdec.rows.blocks import Here, Worker, gathered_rows
-from mdec.rows.dask import DistributedEnsemble, as_dask_array, check_dask_array
-from mdec.rows.sources import RowSource, is_dask_array
-from mdec.selection.rule import select_n_clusters
+from mdec.generation import BASES, FLOATS, generate_ensemble, training_rows
+from mdec.prediction import Placement, placed
+from mdec.rows import Rows, RowSource, opened
+from mdec.rows.sources import is_dask_array
+from mdec.selection import select_n_clusters
 from mdec.weights import WEIGHTINGS
+
+_COUNT = Interval(Integral, 1, None, closed="left")
 
 
 class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
@@ -138,12 +127,9 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
     n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_clusters": [_COUNT, StrOptions({"auto"})],
         "consensus": [StrOptions(set(CONSENSUS))],
-        "ensemble_size": [Interval(Integral, 1, None, closed="left")],
+        "ensemble_size": [_COUNT],
         "sampling_ratio": [Interval(Real, 0, 1, closed="right")],
         "kernel": [StrOptions(set(KERNELS))],
         "mu_range": [tuple, list],
@@ -202,8 +188,8 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         ----------
         X : array-like, RowSource or Dask array of shape (n_samples, n_features)
             At least three samples, not all equal; no missing values. Files larger than
-            memory are opened with `mdec.rows.open_rows`. Of a Dask array the
-            rows stay on the workers, and `labels_` and `confidence_` are Dask arrays.
+            memory are opened with `mdec.rows.open_rows`. Of a Dask array the rows stay
+            on the workers, and `labels_` and `confidence_` are Dask arrays.
         y : object, default=None
             Not used.
 
@@ -212,114 +198,49 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self : MDEC
             The fitted estimator.
         """
-        if is_dask_array(X):
-            return self._fit_on_cluster(X)
-        data: Any = X
-        if isinstance(X, RowSource):
+        rows = self._validated(X)
+        own = ("n_clusters", "consensus", "weighting")
+        drawn = {k: v for k, v in self.get_params().items() if k not in own}
+        progress = member_progress(self, self.ensemble_size)
+        ensemble = generate_ensemble(rows, progress=progress, **drawn)
+        plan, self.ensemble_, self.base_ = ensemble.plan, ensemble, ensemble.plan.base
+        with single_threaded_blas():
+            weigh = WEIGHTINGS[self.weighting]
+            self.cluster_weights_ = weigh(ensemble, device=plan.device)
+            if self.n_clusters == "auto":
+                known = training_rows(rows, plan)
+                self.k_selection_ = select_n_clusters(
+                    ensemble, X=known, weighting=self.weighting, n_jobs=self.n_jobs
+                )
+            clusters = self._clusters(self.consensus, None)
+            self.labels_ = ensemble.joined(clusters)
+            self.n_clusters_ = count_clusters(ensemble.worker, clusters)
+            over = ensemble, clusters, self.cluster_weights_
+            profiles = summed_profiles(*over, self.n_clusters_)
+            self.confidence_ = ensemble.joined(held_samples(*over, profiles))
+            self._placement = Placement.of(
+                rows, *over, profiles, by_degree=self.consensus != "hierarchical"
+            )
+        return self
+
+    def _validated(self, X: Any) -> Rows:
+        """Return the rows in blocks, or raise one sentence for what cannot be done."""
+        if isinstance(X, RowSource) or is_dask_array(X):
             self.n_features_in_ = X.shape[1]
         else:
-            data = validate_data(
-                self, X, dtype=(np.float64, np.float32), ensure_min_samples=3
-            )
-        self._check_n_clusters(data.shape[0])
-        self.ensemble_ = generate_ensemble(
-            data,
-            n_jobs=self.n_jobs,
-            progress=member_progress(self, self.ensemble_size),
-            **self._generation_settings(),
-        )
-        self.base_ = self.ensemble_.parameters["base"]
-        self.cluster_weights_ = WEIGHTINGS[self.weighting](
-            self.ensemble_, device=self.ensemble_.parameters["device"]
-        )
-        self._fit_X = training_rows(data, self.ensemble_.parameters)
-        if self.n_clusters == "auto":
-            self.k_selection_ = select_n_clusters(
-                self.ensemble_,
-                X=self._fit_X,
-                weighting=self.weighting,
-                n_jobs=self.n_jobs,
-            )
-        self.labels_ = self.recluster()
-        self.n_clusters_ = int(self.labels_.max()) + 1
-        if self.base_ == "landmark":
-            bounds = row_bounds(self.ensemble_.parameters)
-            parts = [self.ensemble_.labels[start:stop] for start, stop in bounds]
-            clusters = [self.labels_[start:stop] for start, stop in bounds]
-            self.confidence_ = np.concatenate(self._held(Here(), parts, clusters))
-        else:
-            association = item_consensus(
-                self.ensemble_, self.labels_, self.cluster_weights_
-            )
-            self.confidence_ = confidence(association, self.labels_)
-        return self
-
-    def _held(self, worker: Worker, parts: list[Any], clusters: list[Any]) -> list[Any]:
-        """Return the confidences block by block; keep what `predict` will need."""
-        ensemble, weights = self.ensemble_, self.cluster_weights_
-        rows = pool_rows(ensemble.n_samples, ensemble.parameters["entropy"])
-        bounds = row_bounds(ensemble.parameters)
-        over = worker, parts, clusters, self.n_clusters_, ensemble.offsets, weights
-        with single_threaded_blas():
-            profiles, sizes = blocked_profiles(*over)
-            held = blocked_confidence(
-                worker, parts, clusters, profiles, sizes, ensemble.offsets, weights
-            )
-            if self.consensus != "hierarchical":
-                totals = worker.value(profiles).sum(axis=0)
-                profiles, _ = blocked_profiles(*over, totals)
-            self._means = worker.value(profiles) / worker.value(sizes)[:, None]
-        self._pool_labels = worker.value(gathered_rows(worker, parts, bounds, rows))
-        return held
-
-    def _generation_settings(self) -> dict[str, Any]:
-        return {
-            "ensemble_size": self.ensemble_size,
-            "sampling_ratio": self.sampling_ratio,
-            "kernel": self.kernel,
-            "mu_range": self.mu_range,
-            "n_neighbors_range": self.n_neighbors_range,
-            "base_n_clusters_range": self.base_n_clusters_range,
-            "base": self.base,
-            "device": self.device,
-            "checkpoint": self.checkpoint,
-            "random_state": self.random_state,
-            "verbose": self.verbose,
-        }
-
-    def _check_n_clusters(self, n_samples: int) -> None:
-        if isinstance(self.n_clusters, Integral) and self.n_clusters > n_samples:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than n_samples={n_samples}; ask "
-                "for at most one cluster per sample."
-            )
-
-    def _fit_on_cluster(self, X: Any) -> Self:
-        """Do what `fit` does, with rows and labels left on a Dask cluster."""
+            X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=3)
         if isinstance(self.n_clusters, str):
+            if is_dask_array(X):
+                raise ValueError(
+                    "n_clusters='auto' is not looked for on a cluster; fit a sample of "
+                    "the rows with it, then all rows with the number it finds."
+                )
+        elif self.n_clusters > X.shape[0]:
             raise ValueError(
-                "n_clusters='auto' is not looked for on a cluster; fit a sample of the "
-                "rows with it, then all rows with the number it finds."
+                f"n_clusters={self.n_clusters} is more than n_samples={X.shape[0]}; "
+                "ask for at most one cluster per sample."
             )
-        check_dask_array(X)
-        self._check_n_clusters(X.shape[0])
-        self.n_features_in_ = X.shape[1]
-        self.ensemble_, self._fit_X = distributed_ensemble(
-            X,
-            progress=member_progress(self, self.ensemble_size),
-            **self._generation_settings(),
-        )
-        ensemble = self.ensemble_
-        self.base_ = ensemble.parameters["base"]
-        with single_threaded_blas():
-            self.cluster_weights_ = distributed_weights(ensemble, self.weighting)
-            clusters, self.n_clusters_ = distributed_labels(
-                ensemble, self.n_clusters, self.consensus, self.cluster_weights_
-            )
-        held = self._held(ensemble.worker, ensemble.parts, clusters)
-        self.labels_ = as_dask_array(clusters, ensemble.bounds, np.int32)
-        self.confidence_ = as_dask_array(held, ensemble.bounds, np.float64)
-        return self
+        return opened(X)
 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """Return the clusters of new rows.
@@ -341,35 +262,8 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             their own cluster, but not by rule; for those use `labels_`.
         """
         check_is_fitted(self, "ensemble_")
-        data = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        if self.base_ == "landmark":
-            return self._predict_by_landmarks(data)
-        base = predict_base_clusters(
-            self._fit_X, data, self.ensemble_, n_jobs=self.n_jobs
-        )
-        with single_threaded_blas():
-            return assign_to_clusters(
-                base,
-                self.ensemble_,
-                self.labels_,
-                self.cluster_weights_,
-                by_degree=self.consensus != "hierarchical",
-            )
-
-    def _predict_by_landmarks(self, X: NDArray[np.floating]) -> NDArray[np.int32]:
-        ensemble = self.ensemble_
-        base = predict_landmark_clusters(
-            self._fit_X,
-            self._pool_labels,
-            X,
-            ensemble.members,
-            ensemble.parameters,
-            n_jobs=self.n_jobs,
-        )
-        with single_threaded_blas():
-            return nearest_profiles(
-                base, ensemble.offsets, self._means, self.cluster_weights_
-            )
+        data = validate_data(self, X, dtype=FLOATS, reset=False)
+        return placed(data, self._placement, n_jobs=self.n_jobs)
 
     def recluster(
         self, n_clusters: int | None = None, consensus: str | None = None
@@ -389,28 +283,16 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             The labels that `fit` gives with these settings and the same seed.
         """
         check_is_fitted(self, "ensemble_")
-        ensemble = self.ensemble_
         name = self.consensus if consensus is None else consensus
-        if name not in CONSENSUS:
-            raise ValueError(
-                f"consensus={name!r} is not one of {', '.join(CONSENSUS)}."
-            )
+        with single_threaded_blas():
+            return self.ensemble_.joined(self._clusters(name, n_clusters))
+
+    def _clusters(self, consensus: str, n_clusters: int | None) -> list[Any]:
+        """Return consensus clusters block by block, by default as many as set."""
         own = self.n_clusters
         if isinstance(own, str):
             own = self.k_selection_.n_clusters
         wanted = own if n_clusters is None else n_clusters
-        settings = {"random_state": ensemble.parameters["entropy"]}
-        if name in ON_DEVICE:
-            settings["device"] = ensemble.parameters["device"]
-        with single_threaded_blas():
-            if isinstance(ensemble, DistributedEnsemble):
-                parts, _ = distributed_labels(
-                    ensemble, wanted, name, self.cluster_weights_
-                )
-                return as_dask_array(parts, ensemble.bounds, np.int32)
-            return CONSENSUS[name](
-                ensemble,
-                wanted,
-                self.cluster_weights_,
-                **settings,
-            )
+        ensemble, plan = self.ensemble_, self.ensemble_.plan
+        weights, seed = self.cluster_weights_, plan.entropy
+        return agreed(ensemble, wanted, consensus, weights, seed, plan.device)

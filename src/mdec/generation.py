@@ -1,186 +1,46 @@
-"""Making the ensemble: random metric, random subspace, spectral base clustering."""
+"""Making the ensemble: draw members, let an engine cluster, check, try again, keep."""
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.utils import check_array
 
-from mdec._support.memory import require_memory
-from mdec._support.parallel import map_ordered
 from mdec._support.progress import Progress, told
-from mdec._support.random import RandomState, member_stream, root_entropy
-from mdec.base.graphs import DENSE_SAMPLES, similarity_graph
-from mdec.base.landmarks import (
-    landmark_clustering,
-    landmark_memory,
-    pool_rows,
-)
-from mdec.base.spectral import spectral_partition
-from mdec.engines.card import ONE_CLUSTER, made_in_batches
-from mdec.engines.store import Checkpoint, Made, fingerprint
-from mdec.ensemble import Ensemble, Failure, Member
-from mdec.plan import (
-    check_parameters,
-    check_resumable,
-    draw_member,
-    generation_spec,
-    member_features,
-    refuse_equal_rows,
-    resolved_base,
-    row_bounds,
-)
-from mdec.rows.blocks import (
-    Here,
-    block_digest,
-    blocks_of,
-    checked_rows,
-    combined_digest,
-    gathered_rows,
-)
-from mdec.rows.sources import ArrayRows, RowSource, is_dask_array
+from mdec._support.random import RandomState, root_entropy
+from mdec.base.kernels import KERNELS
+from mdec.base.landmarks import landmark_pool
+from mdec.base.members import MEMBER_ERRORS
+from mdec.engines import Engine, engine_for
+from mdec.engines.card import resolve_device
+from mdec.engines.store import Made, Store
+from mdec.ensemble import Failure
+from mdec.plan import Member, Plan
+from mdec.rows.blocks import Rows, digest_of_rows, opened, refuse_useless
+from mdec.rows.sources import RowSource, is_dask_array
+from mdec.rows.work import Worker, ordered_sum
 
 Array = NDArray[np.floating]
 
+FLOATS = (np.float64, np.float32)
+BASES = ("graph", "landmark", "auto")
+
+# Above this many samples base="auto" takes landmarks.
+AUTO_SAMPLES = 20_000
+AUTO_SAMPLES_ON_CARD = 100_000
+
 ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
-
-
-def member_similarity(
-    X: Array, member: Member, spec: dict[str, Any]
-) -> sparse.csr_array:
-    """Return the similarity graph of one member, Eqs. 8 to 10."""
-    subspace = X.T[member_features(member, spec)].T
-    return similarity_graph(subspace, spec["kernel"], member.n_neighbors, member.mu)
-
-
-def base_clustering(
-    X: Array, member: Member, spec: dict[str, Any]
-) -> NDArray[np.int32]:
-    """Return the labels of one member, Eqs. 11 to 13.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        All features.
-    member : Member
-        What to make it with.
-    spec : dict
-        ``ensemble.parameters``.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Labels from 0.
-    """
-    seed = spec["entropy"], member.index
-    labels = spectral_partition(
-        member_similarity(X, member, spec),
-        member.n_clusters,
-        solver=member_stream(*seed, "solver", member.attempt),
-        assign=member_stream(*seed, "kmeans", member.attempt),
-    )
-    numbered = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-    if numbered.max() == 0:
-        raise ValueError(ONE_CLUSTER)
-    return numbered
-
-
-def member_memory(spec: dict[str, Any]) -> int:
-    """Estimate the bytes that one base clustering takes beside the data."""
-    n_samples = spec["n_samples"]
-    if spec["base"] == "landmark":
-        return landmark_memory(n_samples, spec)
-    n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
-    if n_samples <= DENSE_SAMPLES:
-        return 8 * n_samples * (2 * n_drawn + 8 * n_samples)
-    # The subspace, its two float32 factors, the buffers and copies of the candidate
-    # pairs, and the blocks of the eigen-solver.
-    n_candidates = 2 * spec["n_neighbors_range"][1] + 16
-    n_vectors = spec["base_n_clusters_range"][1]
-    return n_samples * (24 * n_drawn + 100 * n_candidates + 40 * n_vectors)
-
-
-def landmark_labels(
-    X: Array | RowSource, pool: Array, member: Member, spec: dict[str, Any]
-) -> NDArray[np.int32]:
-    """Return the labels of one landmark member, its blocks one after the other.
-
-    Parameters
-    ----------
-    X : ndarray or RowSource of shape (n_samples, n_features)
-        All features.
-    pool : ndarray of shape (n_pool, n_features)
-        Rows to draw landmarks from.
-    member : Member
-        What to make it with.
-    spec : dict
-        ``ensemble.parameters``.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Labels from 0.
-    """
-    source = ArrayRows(X) if isinstance(X, np.ndarray) else X
-    features = member_features(member, spec)
-    parts = landmark_clustering(Here(), blocks_of(source), pool, member, features, spec)
-    return np.concatenate(parts)
-
-
-def attempted(
-    index: int, cluster: Callable[[Member], Any], spec: dict[str, Any]
-) -> tuple[Member, Any] | Failure:
-    """Make one member, with a fresh stream if the first attempt fails."""
-    for attempt in range(ATTEMPTS):
-        member = draw_member(spec["entropy"], index, attempt, spec)
-        try:
-            return member, cluster(member)
-        except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
-            reason = str(error)
-    return Failure(index, reason)
-
-
-def _make_member(
-    index: int, X: Array | RowSource, pool: Array | None, spec: dict[str, Any]
-) -> Made:
-    """Make one member by its graph, or by landmarks if there is a pool for them."""
-
-    def cluster(member: Member) -> NDArray[np.int32]:
-        if pool is not None:
-            return landmark_labels(X, pool, member, spec)
-        assert isinstance(X, np.ndarray)
-        return base_clustering(X, member, spec)
-
-    return attempted(index, cluster, spec)
-
-
-def _resume_member(
-    index: int,
-    X: Array | RowSource,
-    pool: Array | None,
-    spec: dict[str, Any],
-    checkpoint: Checkpoint,
-) -> Made:
-    """Return a member of the checkpoint, or make it and keep it there."""
-    made = checkpoint.load(index)
-    if made is None:
-        made = _make_member(index, X, pool, spec)
-        checkpoint.save(index, made)
-    return made
+ONE_CLUSTER = "all samples fell into one cluster."
 
 
 def generate_ensemble(
-    X: ArrayLike | RowSource,
+    X: ArrayLike | RowSource | Rows,
     *,
     ensemble_size: int = 100,
     sampling_ratio: float = 0.5,
@@ -195,7 +55,7 @@ def generate_ensemble(
     random_state: RandomState = None,
     verbose: int = 0,
     progress: Progress | None = None,
-) -> Ensemble:
+) -> Any:
     r"""Make an ensemble of base clusterings, Eq. 14.
 
     Each member looks at its own random features through its own random kernel, and
@@ -203,9 +63,10 @@ def generate_ensemble(
 
     Parameters
     ----------
-    X : array-like or RowSource of shape (n_samples, n_features)
+    X : array-like, RowSource or Dask array of shape (n_samples, n_features)
         At least three samples, not all equal; no missing values. Files larger than
-        memory are opened with `mdec.rows.open_rows`.
+        memory are opened with `mdec.rows.open_rows`. Of a Dask array the rows and
+        the labels stay on the workers.
     ensemble_size : int, default=100
         M, the number of members.
     sampling_ratio : float, default=0.5
@@ -243,7 +104,8 @@ def generate_ensemble(
     Returns
     -------
     Ensemble
-        Its members, and in ``failures`` those that had to be dropped.
+        Its members, and in ``failures`` those that had to be dropped; of a Dask array
+        a `mdec.engines.DistributedEnsemble`.
 
     Examples
     --------
@@ -251,122 +113,120 @@ def generate_ensemble(
     >>> generate_ensemble(X, ensemble_size=5, random_state=0)
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
-    data = X if isinstance(X, RowSource) else _checked_array(X)
-    base, device = resolved_base(
-        base, device, data.shape[0], rows_in_memory=not isinstance(X, RowSource)
-    )
-    spec = generation_spec(
-        data.shape,
+    rows = X if isinstance(X, Rows) else opened(_checked(X))
+    base, device = resolved_base(base, device, rows)
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel={kernel!r} is not one of {', '.join(KERNELS)}.")
+    if ensemble_size < 1:
+        raise ValueError(
+            f"ensemble_size={ensemble_size} makes no member; use 1 or more."
+        )
+    plan = Plan.checked(
+        *rows.shape,
+        entropy=root_entropy(random_state),
         base=base,
         device=device,
         sampling_ratio=sampling_ratio,
         kernel=kernel,
-        mu_range=tuple(mu_range),
-        n_neighbors_range=tuple(n_neighbors_range),
+        mu_range=mu_range,
+        n_neighbors_range=n_neighbors_range,
         base_n_clusters_range=base_n_clusters_range,
-        entropy=root_entropy(random_state),
     )
-    check_generation(data, ensemble_size, spec)
-    folder = None
+    refuse_useless(rows)
+    store = None
     if checkpoint is not None:
-        check_resumable(random_state)
-        folder = Checkpoint(checkpoint, _data_digest(data, spec), spec)
-    if device == "cpu":
-        made = _made_here(data, ensemble_size, spec, folder, n_jobs)
-    else:
-        assert isinstance(data, np.ndarray)
-        draw = partial(_drawn_member, spec=spec)
-        made = made_in_batches(data, ensemble_size, spec, draw, ATTEMPTS, folder)
+        _check_resumable(random_state)
+        store = Store(checkpoint, digest_of_rows(rows, whole=base == "graph"), plan)
+    engine = engine_for(rows, plan, n_jobs)
     tell = told(progress, ensemble_size, verbose)
-    results: dict[int, Made] = {}
-    for index, each in made:
-        results[index] = each
+    results: list[Made] = []
+    for made in made_members(engine, plan, ensemble_size, store):
+        results.append(made)
         tell(len(results), ensemble_size)
-    return _gathered([results[index] for index in range(ensemble_size)], spec)
+    return _gathered(engine, results)
 
 
-def _made_here(
-    data: Array | RowSource,
-    ensemble_size: int,
-    spec: dict[str, Any],
-    checkpoint: Checkpoint | None,
-    n_jobs: int | None,
-) -> Iterator[tuple[int, Made]]:
-    """Yield the members with their numbers, several made at the same time."""
-    n_workers = min(effective_n_jobs(n_jobs), ensemble_size)
-    require_memory(
-        n_workers * member_memory(spec),
-        f"making {n_workers} base clusterings of {data.shape[0]} samples at a time",
-        "lower n_jobs, sampling_ratio or the samples",
-    )
-    make: Callable[..., Made] = partial(_make_member, spec=spec)
-    if checkpoint is not None:
-        make = partial(_resume_member, spec=spec, checkpoint=checkpoint)
-    shared, indices = prepared_rows(data, spec), range(ensemble_size)
-    yield from enumerate(map_ordered(make, indices, shared=shared, n_jobs=n_jobs))
+def made_members(
+    engine: Engine, plan: Plan, ensemble_size: int, store: Store | None
+) -> Iterator[Made]:
+    """Yield the members of an ensemble as they are finished, in any order.
+
+    Parameters
+    ----------
+    engine : Engine
+        Who clusters.
+    plan : Plan
+        What the members share.
+    ensemble_size : int
+        M.
+    store : Store or None
+        Has members of an earlier run, and keeps those of this one.
+
+    Yields
+    ------
+    tuple of Member and list, or Failure
+        The member with its labels from 0 in row blocks, or why it was given up after
+        a second draw.
+    """
+    waiting = []
+    for index in range(ensemble_size):
+        kept = None if store is None else store.load(index, engine.worker)
+        if kept is None:
+            waiting.append(index)
+        else:
+            yield kept
+    for attempt in range(ATTEMPTS):
+        drawn, waiting = [plan.member(index, attempt) for index in waiting], []
+        for member, found in engine.labelled(drawn) if drawn else ():
+            made = _numbered(engine.worker, member, found)
+            if isinstance(made, Failure) and attempt + 1 < ATTEMPTS:
+                waiting.append(member.index)
+                continue
+            if store is not None:
+                store.save(made, engine.worker)
+            yield made
 
 
-def _drawn_member(
-    index: int, attempt: int, spec: dict[str, Any]
-) -> tuple[Member, NDArray[np.int64]]:
-    member = draw_member(spec["entropy"], index, attempt, spec)
-    return member, member_features(member, spec)
-
-
-def _checked_array(X: ArrayLike) -> Array:
-    if is_dask_array(X):
-        raise ValueError(
-            "X is a Dask array, which would be gathered here; use MDEC(...).fit or "
-            "mdec.engines.cluster.distributed_ensemble, which leave it on the workers."
+def _numbered(worker: Worker, member: Member, found: list[Any] | Exception) -> Made:
+    """Number the clusters of a member from 0; one cluster alone is a failure."""
+    if isinstance(found, Exception):
+        return Failure(member.index, str(found))
+    try:
+        counts = worker.value(
+            ordered_sum(worker, _label_counts, found, member.n_clusters)
         )
-    data: Array = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
-    return data
+    except MEMBER_ERRORS as error:  # of work that a cluster had put off
+        return Failure(member.index, str(error))
+    if np.count_nonzero(counts) < 2:
+        return Failure(member.index, ONE_CLUSTER)
+    if counts.all():
+        return member, found
+    numbers = (np.cumsum(counts > 0) - 1).astype(np.int32)
+    return member, worker.map(_renumbered, found, numbers)
 
 
-def prepared_rows(
-    X: Array | RowSource, spec: dict[str, Any]
-) -> tuple[Array | RowSource, Array | None]:
-    """Return the rows as members read them, and the pool that landmarks come from."""
-    if spec["base"] == "landmark":
-        source = ArrayRows(X) if isinstance(X, np.ndarray) else X
-        rows = pool_rows(spec["n_samples"], spec["entropy"])
-        return X, gathered_rows(Here(), blocks_of(source), row_bounds(spec), rows)
-    assert isinstance(X, np.ndarray)
-    if len(X) <= DENSE_SAMPLES:
-        # Members then copy whole columns and need not convert them.
-        return np.asfortranarray(X, dtype=np.float64), None
-    return X, None
+def _label_counts(parts: list[NDArray[np.int32]], n_clusters: int) -> NDArray[np.int64]:
+    counts = [np.bincount(part, minlength=n_clusters) for part in parts]
+    return np.sum(counts, axis=0, dtype=np.int64)
 
 
-def training_rows(X: Array | RowSource, spec: dict[str, Any]) -> Array:
-    """Return the rows that new ones are compared with: all, or the landmarks' pool."""
-    pool = prepared_rows(X, spec)[1] if spec["base"] == "landmark" else None
-    if pool is not None:
-        return pool
-    assert isinstance(X, np.ndarray)
-    return X
+def _renumbered(
+    labels: NDArray[np.int32], numbers: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    return numbers[labels]
 
 
-def _data_digest(X: Array | RowSource, spec: dict[str, Any]) -> str:
-    """Return a digest of every value, read block by block with landmarks."""
-    if spec["base"] == "graph":
-        assert isinstance(X, np.ndarray)
-        return fingerprint(X)
-    source = ArrayRows(X) if isinstance(X, np.ndarray) else X
-    digests = [block_digest(block) for block in blocks_of(source)]
-    return combined_digest(digests, source.shape, source.dtype)
-
-
-def _gathered(results: list[Made], spec: dict[str, Any]) -> Ensemble:
+def _gathered(engine: Engine, results: list[Made]) -> Any:
     """Put the finished members side by side; warn of failures or refuse them."""
-    failures = tuple(each for each in results if isinstance(each, Failure))
-    made = [result for result in results if not isinstance(result, Failure)]
-    report_failures(failures, len(results))
-    labels = np.stack([column for _, column in made], axis=1)
-    return Ensemble(labels, tuple(member for member, _ in made), failures, spec)
+    failures = [each for each in results if isinstance(each, Failure)]
+    failures.sort(key=lambda failure: failure.index)
+    made = [each for each in results if not isinstance(each, Failure)]
+    made.sort(key=lambda each: each[0].index)
+    _report_failures(failures, len(results))
+    return engine.ensemble(made, tuple(failures))
 
 
-def report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
+def _report_failures(failures: list[Failure], ensemble_size: int) -> None:
     """Warn of members that were dropped; raise if they are more than a tenth."""
     if not failures:
         return
@@ -384,13 +244,71 @@ def report_failures(failures: tuple[Failure, ...], ensemble_size: int) -> None:
     )
 
 
-def check_generation(
-    X: Array | RowSource, ensemble_size: int, spec: dict[str, Any]
-) -> None:
-    """Raise one sentence for parameters that do not fit each other or the data."""
-    check_parameters(ensemble_size, spec)
-    if isinstance(X, np.ndarray):
-        constant = np.ptp(X, axis=0).max() == 0.0
-    else:
-        constant = checked_rows(Here(), blocks_of(X))
-    refuse_equal_rows(constant, spec)
+def resolved_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
+    """Return how and where members cluster: what was asked for, or what "auto" takes.
+
+    Parameters
+    ----------
+    base : {"graph", "landmark", "auto"}
+        "auto" takes landmarks for many samples, and for rows that are not in memory.
+    device : {"cpu", "cuda", "auto", "torch"}
+        Landmarks are made on the CPU only.
+    rows : Rows
+        The data.
+
+    Returns
+    -------
+    base : {"graph", "landmark"}
+        How.
+    device : {"cpu", "cuda", "torch"}
+        Where.
+
+    Examples
+    --------
+    >>> resolved_base("auto", "cpu", opened(np.zeros((1000, 2))))
+    ('graph', 'cpu')
+    >>> resolved_base("auto", "cpu", opened(np.zeros((100_000, 2))))
+    ('landmark', 'cpu')
+    """
+    if base not in BASES:
+        raise ValueError(f"base={base!r} is not one of {', '.join(BASES)}.")
+    in_memory = rows.array is not None
+    if base == "graph" and not in_memory:
+        raise ValueError(
+            "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
+            "rows that are read in blocks, or load them."
+        )
+    place = resolve_device(device)
+    if base == "auto":
+        most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_CARD
+        base = "graph" if in_memory and rows.shape[0] <= most else "landmark"
+    if base == "landmark" and device not in ("cpu", "auto"):
+        raise ValueError(
+            f"landmarks are not computed on a card; use device='cpu' instead of "
+            f"{device!r}, or base='graph'."
+        )
+    return base, place if base == "graph" else "cpu"
+
+
+def training_rows(rows: Rows, plan: Plan) -> Array:
+    """Return the rows that new ones are compared with: all, or the landmarks' pool."""
+    if plan.base == "landmark":
+        pool: Array = rows.worker.value(landmark_pool(rows, plan))
+        return pool
+    assert rows.array is not None
+    return rows.array
+
+
+def _checked(X: Any) -> Any:
+    if isinstance(X, RowSource) or is_dask_array(X):
+        return X
+    return check_array(X, dtype=FLOATS, ensure_min_samples=3)
+
+
+def _check_resumable(random_state: RandomState) -> None:
+    """Raise if a checkpoint would not find the same members again."""
+    if not isinstance(random_state, (int, np.integer)):
+        raise ValueError(
+            "a checkpoint needs an integer random_state; without one the next run "
+            "would make other members."
+        )

@@ -3,25 +3,232 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._support.random import RandomState, member_stream
-from mdec.base.kernels import KERNELS, draw_kernel_params
-from mdec.base.landmarks import (
-    AUTO_SAMPLES,
-    AUTO_SAMPLES_ON_CARD,
-    landmark_cluster_bounds,
-    landmark_count,
-)
-from mdec.engines.card import resolve_device
-from mdec.ensemble import Member
+from mdec._support.random import member_stream
 from mdec.rows.blocks import block_bounds, block_height
 
-BASES = ("graph", "landmark", "auto")
+MAX_LANDMARKS = 10_000
+MAX_LANDMARK_CLUSTERS = 100
+
+
+@dataclass(frozen=True)
+class Member:
+    """What one base clustering was made with; its features follow from the seed.
+
+    Attributes
+    ----------
+    index : int
+        Position in the drawn ensemble, part of the member's seed.
+    attempt : int
+        0, or 1 if the first attempt failed.
+    n_neighbors : int
+        k of its similarity graph.
+    mu : float
+        Width of its kernel.
+    n_clusters : int
+        Number of clusters asked for.
+    """
+
+    index: int
+    attempt: int
+    n_neighbors: int
+    mu: float
+    n_clusters: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all members of an ensemble share, and the draws that follow from it.
+
+    Attributes
+    ----------
+    entropy : int
+        Root of every random stream.
+    n_samples, n_features : int
+        Shape of the data.
+    base : {"graph", "landmark"}
+        How a member clusters.
+    device : {"cpu", "cuda", "torch"}
+        Where it does.
+    sampling_ratio : float
+        Share of the features that a member looks at.
+    kernel : str
+        Similarity of the samples.
+    mu_range : tuple of float
+        Interval of the kernel's width.
+    n_neighbors_range : tuple of int
+        Interval of the number of neighbours.
+    base_n_clusters_range : tuple of int
+        Interval of a member's number of clusters.
+    n_landmarks : int or None
+        Landmarks of a member; None with graphs.
+
+    Examples
+    --------
+    >>> plan = Plan.checked(100, 8, entropy=0)
+    >>> plan.member(3)
+    Member(index=3, attempt=0, n_neighbors=7, mu=0.45194460168187955, n_clusters=9)
+    >>> plan.features(plan.member(3))
+    array([0, 1, 6, 7])
+    >>> Plan.from_json(plan.to_json()) == plan
+    True
+    """
+
+    entropy: int
+    n_samples: int
+    n_features: int
+    base: str
+    device: str
+    sampling_ratio: float
+    kernel: str
+    mu_range: tuple[float, float]
+    n_neighbors_range: tuple[int, int]
+    base_n_clusters_range: tuple[int, int]
+    n_landmarks: int | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        n_samples: int,
+        n_features: int,
+        *,
+        entropy: int,
+        base: str = "graph",
+        device: str = "cpu",
+        sampling_ratio: float = 0.5,
+        kernel: str = "scaled_gaussian",
+        mu_range: tuple[float, float] = (0.2, 0.8),
+        n_neighbors_range: tuple[int, int] = (5, 20),
+        base_n_clusters_range: tuple[int, int] | None = None,
+    ) -> Self:
+        """Return a plan, or raise one sentence for what does not fit.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the data.
+        entropy : int
+            Root of every random stream.
+        base : {"graph", "landmark"}
+            How a member clusters.
+        device : {"cpu", "cuda", "torch"}
+            Where it does.
+        sampling_ratio, kernel, mu_range, n_neighbors_range, base_n_clusters_range
+            As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
+
+        Returns
+        -------
+        Plan
+            In plain numbers.
+        """
+        _check_sampling_ratio(sampling_ratio, n_features)
+        n_landmarks = landmark_count(n_samples) if base == "landmark" else None
+        if base_n_clusters_range is None:
+            base_n_clusters_range = base_n_clusters_bounds(n_samples, base)
+        return cls(
+            entropy=entropy,
+            n_samples=n_samples,
+            n_features=n_features,
+            base=base,
+            device=device,
+            sampling_ratio=float(sampling_ratio),
+            kernel=kernel,
+            mu_range=_real_range("mu_range", mu_range),
+            n_neighbors_range=_whole_range("n_neighbors_range", n_neighbors_range, 1),
+            base_n_clusters_range=_cluster_range(
+                base_n_clusters_range, n_samples, n_landmarks
+            ),
+            n_landmarks=n_landmarks,
+        )
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """Return the plan that `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : mapping
+            ``ensemble.parameters``, or what JSON made of them.
+
+        Returns
+        -------
+        Plan
+            Equal to the one written.
+        """
+        names = {field.name for field in fields(cls)}
+        optional = {"n_landmarks"}
+        if not names - optional <= set(content) <= names:
+            raise ValueError(
+                "these are not the parameters of an ensemble that generate_ensemble "
+                "made; make one from the data."
+            )
+        ranged = {name: content[name] for name in names if name.endswith("_range")}
+        tuples = {name: tuple(value) for name, value in ranged.items()}
+        return cls(**{**content, **tuples})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers, strings and tuples of them, ready to be written."""
+        content = asdict(self)
+        if self.n_landmarks is None:
+            del content["n_landmarks"]
+        return content
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of features that a member looks at."""
+        return subspace_size(self.n_features, self.sampling_ratio)
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """First row of each row block and the one after its last."""
+        return block_bounds(self.n_samples, block_height(self.n_features))
+
+    def member(self, index: int, attempt: int = 0) -> Member:
+        """Draw the parameters of one member, Eqs. 4 to 7.
+
+        Parameters
+        ----------
+        index : int
+            Position in the ensemble.
+        attempt : int, default=0
+            1 for the second attempt, with streams of its own.
+
+        Returns
+        -------
+        Member
+            The same for any number of members.
+        """
+        n_neighbors, mu = draw_kernel_params(
+            self.n_samples,
+            self.n_neighbors_range,
+            self.mu_range,
+            member_stream(self.entropy, index, "kernel", attempt),
+        )
+        count_rng = member_stream(self.entropy, index, "n_clusters", attempt)
+        low, high = self.base_n_clusters_range
+        n_clusters = int(count_rng.integers(low, high, endpoint=True))
+        return Member(index, attempt, n_neighbors, mu, n_clusters)
+
+    def stream(self, member: Member, name: str) -> np.random.Generator:
+        """Return the generator of one purpose inside one member."""
+        return member_stream(self.entropy, member.index, name, member.attempt)
+
+    def features(self, member: Member) -> NDArray[np.int64]:
+        """Return the sorted features of a member, drawn again from its seed."""
+        rng = self.stream(member, "subspace")
+        return draw_subspace(self.n_features, self.sampling_ratio, rng)
+
+
+def subspace_size(n_features: int, sampling_ratio: float) -> int:
+    r"""Return the number of features to draw, :math:`\lfloor \tau D + 1/2 \rfloor`."""
+    return math.floor(sampling_ratio * n_features + 0.5)
 
 
 def draw_subspace(
@@ -48,187 +255,134 @@ def draw_subspace(
     >>> draw_subspace(5, 0.5, np.random.default_rng(0)).size
     3
     """
-    size = math.floor(sampling_ratio * n_features + 0.5)
+    size = subspace_size(n_features, sampling_ratio)
     return np.sort(rng.choice(n_features, size=size, replace=False))
 
 
-def base_n_clusters_bounds(
-    n_samples: int, base_n_clusters_range: tuple[int, int] | None
-) -> tuple[int, int]:
+def draw_kernel_params(
+    n_samples: int,
+    n_neighbors_range: tuple[int, int],
+    mu_range: tuple[float, float],
+    rng: np.random.Generator,
+) -> tuple[int, float]:
+    r"""Draw the two parameters of a member's kernel, Eqs. 4 and 5.
+
+    Parameters
+    ----------
+    n_samples : int
+        Caps the number of neighbours at ``n_samples - 1``.
+    n_neighbors_range : tuple of int
+        Least and greatest k, both included.
+    mu_range : tuple of float
+        Interval of the kernel's width.
+    rng : Generator
+        Source of the draws.
+
+    Returns
+    -------
+    k : int
+        Number of neighbours.
+    mu : float
+        Width.
+
+    Notes
+    -----
+    :math:`k` is uniform on :math:`\{k_{min}, ..., k_{max}\}` and :math:`\mu` on
+    :math:`[\mu_{min}, \mu_{max}]`.
+    """
+    low, high = (min(k, n_samples - 1) for k in n_neighbors_range)
+    n_neighbors = int(rng.integers(low, high, endpoint=True))
+    return n_neighbors, float(rng.uniform(*mu_range))
+
+
+def landmark_count(n_samples: int) -> int:
+    r"""Return the number of landmarks of a member.
+
+    Notes
+    -----
+    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
+    that many to be told apart, with any number of samples.
+
+    Examples
+    --------
+    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
+    [400, 10000, 10000]
+    """
+    return min(n_samples, MAX_LANDMARKS)
+
+
+def base_n_clusters_bounds(n_samples: int, base: str) -> tuple[int, int]:
     r"""Return the least and greatest number of clusters of a member.
 
     Notes
     -----
-    By default :math:`K_m` is uniform on :math:`\{2, ..., \lceil\sqrt N\rceil\}`.
-    """
-    if base_n_clusters_range is None:
-        return 2, max(2, math.ceil(math.sqrt(n_samples)))
-    return base_n_clusters_range
-
-
-def draw_member(entropy: int, index: int, attempt: int, spec: dict[str, Any]) -> Member:
-    """Draw the parameters of one member, Eqs. 4 to 7."""
-    kernel_rng = member_stream(entropy, index, "kernel", attempt)
-    n_neighbors, mu = draw_kernel_params(
-        spec["n_samples"], spec["n_neighbors_range"], spec["mu_range"], kernel_rng
-    )
-    count_rng = member_stream(entropy, index, "n_clusters", attempt)
-    low, high = spec["base_n_clusters_range"]
-    n_clusters = int(count_rng.integers(low, high, endpoint=True))
-    return Member(index, attempt, n_neighbors, mu, n_clusters)
-
-
-def member_features(member: Member, spec: dict[str, Any]) -> NDArray[np.int64]:
-    """Return the features that a member looks at, drawn again from its seed.
-
-    Parameters
-    ----------
-    member : Member
-        One of ``ensemble.members``.
-    spec : dict
-        ``ensemble.parameters``.
-
-    Returns
-    -------
-    ndarray
-        Sorted feature numbers.
-    """
-    rng = member_stream(spec["entropy"], member.index, "subspace", member.attempt)
-    return draw_subspace(spec["n_features"], spec["sampling_ratio"], rng)
-
-
-def resolved_base(
-    base: str, device: str, n_samples: int, *, rows_in_memory: bool = True
-) -> tuple[str, str]:
-    """Return how and where members cluster: what was asked for, or what "auto" takes.
+    :math:`K_m` is uniform on :math:`\{2, ..., \lceil\sqrt N\rceil\}`; with landmarks
+    at most 100, as for 10,000 samples: a hundred landmarks for each cluster.
 
     Examples
     --------
-    >>> resolved_base("auto", "cpu", 1000)
-    ('graph', 'cpu')
-    >>> resolved_base("auto", "cpu", 1_000_000)
-    ('landmark', 'cpu')
+    >>> base_n_clusters_bounds(50_000, "graph")
+    (2, 224)
+    >>> base_n_clusters_bounds(50_000, "landmark")
+    (2, 100)
     """
-    if base not in BASES:
-        raise ValueError(f"base={base!r} is not one of {', '.join(BASES)}.")
-    if base == "graph" and not rows_in_memory:
-        raise ValueError(
-            "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
-            "rows that are read in blocks, or load them."
-        )
-    place = resolve_device(device)
-    if base == "auto":
-        most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_CARD
-        base = "graph" if n_samples <= most and rows_in_memory else "landmark"
-    if base == "landmark" and device not in ("cpu", "auto"):
-        raise ValueError(
-            f"landmarks are not computed on a card; use device='cpu' instead of "
-            f"{device!r}, or base='graph'."
-        )
-    return base, place if base == "graph" else "cpu"
-
-
-def generation_spec(
-    shape: tuple[int, ...],
-    *,
-    base: str,
-    device: str,
-    base_n_clusters_range: tuple[int, int] | None,
-    entropy: int,
-    **drawn: Any,
-) -> dict[str, Any]:
-    """Return what all members share, ``ensemble.parameters``."""
-    spec = {
-        "entropy": entropy,
-        "n_samples": shape[0],
-        "n_features": shape[1],
-        "base": base,
-        "device": device,
-        **drawn,
-    }
+    greatest = max(2, math.ceil(math.sqrt(n_samples)))
     if base == "landmark":
-        spec["n_landmarks"] = landmark_count(shape[0])
-        if base_n_clusters_range is None:
-            base_n_clusters_range = landmark_cluster_bounds(shape[0])
-    spec["base_n_clusters_range"] = base_n_clusters_bounds(
-        shape[0], base_n_clusters_range
-    )
-    return spec
+        greatest = min(greatest, MAX_LANDMARK_CLUSTERS)
+    return 2, greatest
 
 
-def row_bounds(spec: dict[str, Any]) -> list[tuple[int, int]]:
-    """Return the first row of each block and the one after its last."""
-    return block_bounds(spec["n_samples"], block_height(spec["n_features"]))
-
-
-def check_resumable(random_state: RandomState) -> None:
-    """Raise if a checkpoint would not find the same members again."""
-    if not isinstance(random_state, (int, np.integer)):
-        raise ValueError(
-            "a checkpoint needs an integer random_state; without one the next run "
-            "would make other members."
-        )
-
-
-def refuse_equal_rows(constant: bool, spec: dict[str, Any]) -> None:
-    """Raise if there is nothing to tell samples apart."""
-    if constant:
-        raise ValueError(
-            f"all {spec['n_samples']} samples are equal, so there is nothing to "
-            "cluster; check how X was read or scaled."
-        )
-
-
-def check_parameters(ensemble_size: int, spec: dict[str, Any]) -> None:
-    """Raise one sentence for parameters that do not fit each other or the shape."""
-    n_samples, n_features = spec["n_samples"], spec["n_features"]
-    ratio = spec["sampling_ratio"]
-    if ensemble_size < 1:
-        raise ValueError(
-            f"ensemble_size={ensemble_size} makes no member; use 1 or more."
-        )
-    if spec["kernel"] not in KERNELS:
-        raise ValueError(
-            f"kernel={spec['kernel']!r} is not one of {', '.join(KERNELS)}."
-        )
+def _check_sampling_ratio(ratio: float, n_features: int) -> None:
     if not 0.0 < ratio <= 1.0:
         raise ValueError(f"sampling_ratio={ratio} must be above 0 and at most 1.")
-    if math.floor(ratio * n_features + 0.5) < 1:
+    if subspace_size(n_features, ratio) < 1:
         raise ValueError(
             f"sampling_ratio={ratio} selects none of the {n_features} features; raise "
             f"it to {0.5 / n_features:.3g} or more."
         )
-    for name, least in (
-        ("mu_range", None),
-        ("n_neighbors_range", 1),
-        ("base_n_clusters_range", 2),
-    ):
-        _check_range(name, spec[name], least)
-    if spec["base_n_clusters_range"][1] > n_samples:
-        raise ValueError(
-            f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
-            f"clusters than the {n_samples} samples; lower its end."
-        )
-    if spec["base_n_clusters_range"][1] > spec.get("n_landmarks", n_samples):
-        raise ValueError(
-            f"base_n_clusters_range={spec['base_n_clusters_range']} asks for more "
-            f"clusters than the {spec['n_landmarks']} landmarks; lower its end, or use "
-            "base='graph'."
-        )
 
 
-def _check_range(name: str, value: tuple[float, ...], least: int | None) -> None:
-    """Raise unless the value is (low, high), whole numbers where `least` is given."""
-    kind, bound = ("numbers", "above 0") if least is None else ("whole numbers", least)
-    wanted: type = Real if least is None else Integral
-    right = (
+def _cluster_range(
+    value: tuple[int, int], n_samples: int, n_landmarks: int | None
+) -> tuple[int, int]:
+    """Return how many clusters members may have, if there are so many samples."""
+    low, high = _whole_range("base_n_clusters_range", value, 2)
+    if high > n_samples:
+        raise ValueError(
+            f"base_n_clusters_range={value} asks for more clusters than the "
+            f"{n_samples} samples; lower its end."
+        )
+    if n_landmarks is not None and high > n_landmarks:
+        raise ValueError(
+            f"base_n_clusters_range={value} asks for more clusters than the "
+            f"{n_landmarks} landmarks; lower its end, or use base='graph'."
+        )
+    return low, high
+
+
+def _whole_range(name: str, value: tuple[int, int], least: int) -> tuple[int, int]:
+    """Return (low, high) in plain whole numbers from `least` up."""
+    if not _is_range(value, Integral) or value[0] < least:
+        raise ValueError(
+            f"{name}={value} must be two whole numbers, the least and the greatest, "
+            f"with the least {least} or more."
+        )
+    return int(value[0]), int(value[1])
+
+
+def _real_range(name: str, value: tuple[float, float]) -> tuple[float, float]:
+    """Return (low, high) in plain numbers above 0."""
+    if not _is_range(value, Real) or value[0] <= 0 or not math.isfinite(value[1]):
+        raise ValueError(
+            f"{name}={value} must be two numbers, the least and the greatest, with the "
+            "least above 0."
+        )
+    return float(value[0]), float(value[1])
+
+
+def _is_range(value: tuple[Any, ...], kind: type) -> bool:
+    return (
         len(value) == 2
-        and all(isinstance(end, wanted) for end in value)
-        and value[0] <= value[1]
-        and (value[0] > 0 if least is None else value[0] >= least)
+        and all(isinstance(end, kind) for end in value)
+        and bool(value[0] <= value[1])
     )
-    if not right:
-        raise ValueError(
-            f"{name}={value} must be two {kind}, the least and the greatest, with the "
-            f"least {bound}{' or more' if least else ''}."
-        )

@@ -3,163 +3,151 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._support.parallel import map_ordered
+from mdec._support.parallel import map_ordered, single_threaded_blas
 from mdec.base.kernels import (
     ANGULAR,
     RELATIVE_FLOOR,
+    SIMILARITY,
     angular_coordinates,
-    scaled_exponential_similarity,
-    scaled_gaussian_similarity,
+    angular_similarity,
     scaling_term,
 )
-from mdec.base.landmarks import fitted_landmarks, tied_block
-from mdec.coassociation import coassociation_factor, degree_scaled
-from mdec.confidence import cluster_profiles
-from mdec.ensemble import Ensemble, Member
-from mdec.plan import member_features
+from mdec.base.landmarks import fitted_landmarks, pool_rows, tied_block
+from mdec.confidence import Profiles, mean_profiles
+from mdec.generation import training_rows
+from mdec.plan import Member, Plan
+from mdec.rows.blocks import Rows
+from mdec.rows.work import gathered_rows
 
 Array = NDArray[np.floating]
-Labels = NDArray[np.integer]
 
 # Old rows whose median neighbour distance sets the floor of the kernel's scale.
 N_PROBES = 256
 
 
-def predict_base_clusters(
-    X: Array, X_new: Array, ensemble: Ensemble, *, n_jobs: int | None = None
-) -> NDArray[np.int32]:
-    """Return the base cluster of each new row in each member.
+@dataclass(frozen=True)
+class Placement:
+    """What new rows are placed by.
 
-    Parameters
+    Attributes
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        The rows that the ensemble was made from.
-    X_new : ndarray of shape (n_new, n_features)
-        New rows.
-    ensemble : Ensemble
-        Made by `generate_ensemble` from X.
-    n_jobs : int, default=None
-        Members asked at the same time; changes no label.
-
-    Returns
-    -------
-    ndarray of shape (n_new, n_members)
-        Labels of the same clusters as in ``ensemble.labels``.
-
-    Notes
-    -----
-    In a member's subspace a new row joins the base cluster with the largest summed
-    similarity among its k nearest training rows, with the member's own kernel.
-    """
-    ask = partial(_ask_member, X=X, X_new=X_new, ensemble=ensemble)
-    columns = map_ordered(ask, range(len(ensemble)), n_jobs=n_jobs)
-    return np.stack(list(columns), axis=1)
-
-
-def assign_to_clusters(
-    base: NDArray[np.int32],
-    ensemble: Ensemble,
-    labels: Labels,
-    weights: Array,
-    *,
-    by_degree: bool = False,
-) -> NDArray[np.int32]:
-    r"""Return the consensus cluster of rows whose base clusters are known.
-
-    Parameters
-    ----------
-    base : ndarray of shape (n_new, n_members)
-        Base cluster of each row in each member.
-    ensemble : Ensemble
-        The base clusterings of the training rows.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each training row.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    by_degree : bool, default=False
-        Divide the co-association with a training row by the root of that row's
-        degree, as the spectral and the bipartite consensus do.
-
-    Returns
-    -------
-    ndarray of shape (n_new,)
-        The cluster k with the largest mean association
-        :math:`\frac{1}{|k|} F_{new} \cdot \sum_{j \in k} F_j`.
-
-    Notes
-    -----
-    Average linkage compares mean co-associations, so they place new rows as it would.
-    The other two consensus functions see :math:`D^{-1/2} A D^{-1/2}` with the degrees
-    :math:`D_{jj} = \sum_i A_{ij}`; the means are then those of
-    :math:`A_{new,j} / \sqrt{D_{jj}}`.
-    """
-    factor = coassociation_factor(ensemble, weights)
-    sizes = np.bincount(labels)[:, None]
-    if by_degree:
-        factor = degree_scaled(factor, factor.T @ np.ones(ensemble.n_samples))
-    means = cluster_profiles(factor, labels) / sizes
-    return nearest_profiles(base, ensemble.offsets, means, weights)
-
-
-def nearest_profiles(
-    base: NDArray[np.int32], offsets: NDArray[np.int64], means: Array, weights: Array
-) -> NDArray[np.int32]:
-    """Return the cluster with the largest mean association to each row.
-
-    Parameters
-    ----------
-    base : ndarray of shape (n_new, n_members)
-        Base cluster of each row in each member.
+    rows : ndarray of shape (n_rows, n_features)
+        Training rows that new ones are compared with: all, or the landmarks' pool.
+    labels : ndarray of shape (n_rows, n_members)
+        Their base clusters.
     offsets : ndarray of shape (n_members + 1,)
         Number of the first cluster of each member, and of all clusters.
+    members : tuple of Member
+        How each column was made.
+    plan : Plan
+        What the members share.
     means : ndarray of shape (n_clusters, n_base_clusters)
-        Mean of the co-association's factor over each cluster.
+        Mean of the co-association's factor over each consensus cluster.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    """
+
+    rows: Array
+    labels: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    members: tuple[Member, ...]
+    plan: Plan
+    means: Array
+    weights: Array
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        ensemble: Any,
+        clusters: list[Any],
+        weights: Array,
+        profiles: Profiles,
+        *,
+        by_degree: bool,
+    ) -> Self:
+        """Collect what new rows are placed by, from rows here or on a cluster.
+
+        Parameters
+        ----------
+        rows : Rows
+            The data.
+        ensemble : Ensemble or DistributedEnsemble
+            Made by `mdec.generate_ensemble` from them.
+        clusters : list
+            Handles of the consensus clusters of each row block.
+        weights : ndarray of shape (n_base_clusters,)
+            Weight of each base cluster.
+        profiles : Profiles
+            Sums over the clusters.
+        by_degree : bool
+            As in `mdec.confidence.mean_profiles`.
+
+        Returns
+        -------
+        Placement
+            In this process.
+        """
+        plan, worker = ensemble.plan, ensemble.worker
+        if plan.base == "landmark":
+            chosen = pool_rows(plan)
+            labels = worker.value(
+                gathered_rows(worker, ensemble.parts, ensemble.bounds, chosen)
+            )
+        else:
+            labels = ensemble.labels
+        means = mean_profiles(
+            ensemble, clusters, weights, profiles, by_degree=by_degree
+        )
+        known = training_rows(rows, plan), labels, ensemble.offsets
+        return cls(*known, ensemble.members, plan, means, weights)
+
+
+def placed(
+    X_new: Array, placement: Placement, *, n_jobs: int | None = None
+) -> NDArray[np.int32]:
+    """Return the consensus clusters of new rows.
+
+    Parameters
+    ----------
+    X_new : ndarray of shape (n_new, n_features)
+        New rows.
+    placement : Placement
+        What to place them by.
+    n_jobs : int, default=None
+        Members asked at the same time; changes no label.
 
     Returns
     -------
     ndarray of shape (n_new,)
         Clusters.
     """
-    columns = (base + offsets[:-1]).ravel()
-    indptr = np.arange(len(base) + 1) * base.shape[1]
-    values = np.sqrt(weights[columns] / base.shape[1])
-    shape = (len(base), int(offsets[-1]))
-    rows = sparse.csr_array((values, columns, indptr), shape=shape)
-    return np.asarray(rows @ means.T).argmax(axis=1).astype(np.int32)
+    base = predict_base_clusters(X_new, placement, n_jobs=n_jobs)
+    with single_threaded_blas():
+        return nearest_profiles(
+            base, placement.offsets, placement.means, placement.weights
+        )
 
 
-def predict_landmark_clusters(
-    pool: Array,
-    labels: NDArray[np.int32],
-    X_new: Array,
-    members: Sequence[Member],
-    spec: dict[str, Any],
-    *,
-    n_jobs: int | None = None,
+def predict_base_clusters(
+    X_new: Array, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
-    """Return the base cluster of each new row in each landmark member.
+    """Return the base cluster of each new row in each member.
 
     Parameters
     ----------
-    pool : ndarray of shape (n_pool, n_features)
-        The rows that landmarks were drawn from.
-    labels : ndarray of shape (n_pool, n_members)
-        Their base clusters.
     X_new : ndarray of shape (n_new, n_features)
         New rows.
-    members : sequence of Member
-        How each column was made.
-    spec : dict
-        ``ensemble.parameters``.
+    placement : Placement
+        What to place them by.
     n_jobs : int, default=None
         Members asked at the same time; changes no label.
 
@@ -170,15 +158,59 @@ def predict_landmark_clusters(
 
     Notes
     -----
-    A member's landmarks are derived again from its seed. A new row joins the base
-    cluster with the largest summed similarity, through its nearest landmarks, to the
-    rows that the member drew.
+    In a member's subspace a new row joins the base cluster with the largest summed
+    similarity among its k nearest training rows, with the member's own kernel. After
+    landmarks, which are derived again from the member's seed, the similarity goes
+    through the nearest landmarks to the rows that the member drew.
     """
-    ask = partial(_ask_landmarks, members=members, spec=spec)
+    landmarks = placement.plan.base == "landmark"
+    ask = partial(
+        _ask_landmarks if landmarks else _ask_member,
+        members=placement.members,
+        plan=placement.plan,
+    )
+    shared = placement.rows, placement.labels, X_new
     columns = map_ordered(
-        ask, range(len(members)), shared=(pool, labels, X_new), n_jobs=n_jobs
+        ask, range(len(placement.members)), shared=shared, n_jobs=n_jobs
     )
     return np.stack(list(columns), axis=1)
+
+
+def nearest_profiles(
+    base: NDArray[np.int32], offsets: NDArray[np.int64], means: Array, weights: Array
+) -> NDArray[np.int32]:
+    r"""Return the cluster with the largest mean association to each row.
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each row in each member.
+    offsets : ndarray of shape (n_members + 1,)
+        Number of the first cluster of each member, and of all clusters.
+    means : ndarray of shape (n_clusters, n_base_clusters)
+        Mean of the co-association's factor over each cluster, from
+        `mdec.confidence.mean_profiles`.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_new,)
+        The cluster k with the largest :math:`F_{new} \cdot \bar F_k`.
+
+    Notes
+    -----
+    Average linkage compares mean co-associations, so they place new rows as it would.
+    The other two consensus functions see :math:`D^{-1/2} A D^{-1/2}` with the degrees
+    :math:`D_{jj} = \sum_i A_{ij}`; the means are then those of
+    :math:`A_{new,j} / \sqrt{D_{jj}}`.
+    """
+    columns = (base + offsets[:-1]).ravel()
+    indptr = np.arange(len(base) + 1) * base.shape[1]
+    values = np.sqrt(weights[columns] / base.shape[1])
+    shape = (len(base), int(offsets[-1]))
+    rows = sparse.csr_array((values, columns, indptr), shape=shape)
+    return np.asarray(rows @ means.T).argmax(axis=1).astype(np.int32)
 
 
 def _ask_landmarks(
@@ -187,11 +219,10 @@ def _ask_landmarks(
     labels: NDArray[np.int32],
     X_new: Array,
     members: Sequence[Member],
-    spec: dict[str, Any],
+    plan: Plan,
 ) -> NDArray[np.int32]:
     member = members[index]
-    features = member_features(member, spec)
-    landmarks, drawn, sample = fitted_landmarks(pool, member, features, spec)
+    landmarks, drawn, sample = fitted_landmarks(pool, member, plan)
     n_clusters = int(labels[:, index].max()) + 1
     own = labels[drawn, index]
     votes = np.zeros((len(landmarks.rho), n_clusters))
@@ -204,30 +235,31 @@ def _ask_landmarks(
 
 
 def _ask_member(
-    index: int, X: Array, X_new: Array, ensemble: Ensemble
+    index: int,
+    X: Array,
+    labels: NDArray[np.int32],
+    X_new: Array,
+    members: Sequence[Member],
+    plan: Plan,
 ) -> NDArray[np.int32]:
-    member, spec = ensemble.members[index], ensemble.parameters
-    features = member_features(member, spec)
+    member = members[index]
+    features = plan.features(member)
     old, new = X[:, features], X_new[:, features]
-    if spec["kernel"] in ANGULAR:
-        both = angular_coordinates(np.concatenate([old, new]), spec["kernel"])
+    if plan.kernel in ANGULAR:
+        both = angular_coordinates(np.concatenate([old, new]), plan.kernel)
         old, new = both[: len(old)], both[len(old) :]
-    neighbors, similarity = _nearest_similarities(old, new, member, spec)
+    neighbors, similarity = _nearest_similarities(old, new, member, plan.kernel)
+    samples = np.repeat(np.arange(len(new)), neighbors.shape[1])
+    chosen = labels[neighbors, index].ravel()
     votes = sparse.coo_array(
-        (
-            similarity.ravel(),
-            (
-                np.repeat(np.arange(len(new)), neighbors.shape[1]),
-                ensemble.labels[neighbors, index].ravel(),
-            ),
-        ),
-        shape=(len(new), int(ensemble.cluster_counts[index])),
+        (similarity.ravel(), (samples, chosen)),
+        shape=(len(new), int(labels[:, index].max()) + 1),
     )
     return votes.toarray().argmax(axis=1).astype(np.int32)
 
 
 def _nearest_similarities(
-    old: Array, new: Array, member: Member, spec: dict[str, Any]
+    old: Array, new: Array, member: Member, kernel: str
 ) -> tuple[NDArray[np.int64], Array]:
     """Return the k nearest old rows of each new row, and their similarities."""
     # Not needed to fit, and slow to load.
@@ -236,9 +268,9 @@ def _nearest_similarities(
     k = member.n_neighbors
     search = NearestNeighbors(algorithm="brute").fit(old)
     distance, neighbors = search.kneighbors(new, k)
-    if spec["kernel"] in ANGULAR:
-        return neighbors, np.maximum(1.0 - 0.5 * distance**2, 0.0)
-    squared = spec["kernel"] == "scaled_gaussian"
+    if kernel in ANGULAR:
+        return neighbors, angular_similarity(distance**2)
+    squared = kernel == "scaled_gaussian"
     if squared:
         distance = distance**2
     # The floor comes from fixed old rows: a new row must not depend on its company.
@@ -252,8 +284,8 @@ def _nearest_similarities(
         np.maximum(distance.mean(axis=1, keepdims=True), floor),
         np.maximum(means, floor)[np.searchsorted(asked, neighbors)],
     )
-    kernel = scaled_gaussian_similarity if squared else scaled_exponential_similarity
-    return neighbors, _or_nearest(kernel(distance, scale, member.mu), distance)
+    similarity = SIMILARITY[kernel](distance, scale, member.mu)
+    return neighbors, _or_nearest(similarity, distance)
 
 
 def _neighbor_means(

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.ensemble import Ensemble
+from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.rows.work import Here, ordered_sum
 
 Array = NDArray[np.floating]
 
 
-def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
+# What is counted at once on a cluster, where each round trip costs.
+_COUNTED_BYTES = 2**26
+
+
+def cluster_entropy(ensemble: LabelBlocks, member: int) -> Array:
     r"""Return the entropy of every base cluster with regard to one member.
 
     Parameters
@@ -41,10 +46,44 @@ def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
     >>> cluster_entropy(ensemble, 1)
     array([1., 0., 0.])
     """
+    return entropy_of_overlaps(shared_samples(ensemble, member, member + 1))
+
+
+def shared_samples(ensemble: LabelBlocks, first: int, last: int) -> NDArray[np.int64]:
+    """Count the samples that clusters of some members share with every base cluster.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings.
+    first, last : int
+        The members, `last` not among them.
+
+    Returns
+    -------
+    ndarray of shape (n_own, n_base_clusters)
+        Counted block by block, where the labels are.
+    """
+    worker, offsets = ensemble.worker, ensemble.offsets
+    counted = ordered_sum(worker, _overlaps, ensemble.parts, first, last, offsets)
+    overlaps: NDArray[np.int64] = worker.value(counted)
+    return overlaps
+
+
+def _overlaps(
+    parts: list[NDArray[np.int32]], first: int, last: int, offsets: NDArray[np.int64]
+) -> NDArray[np.int64]:
     from mdec.numerics import loops
 
-    overlaps = loops.count_overlaps(ensemble.labels, member, ensemble.offsets)
-    return entropy_of_overlaps(overlaps)
+    def counted(member: int) -> NDArray[np.int64]:
+        total = loops.count_overlaps(parts[0], member, offsets)
+        for labels in parts[1:]:
+            total += loops.count_overlaps(labels, member, offsets)
+        return total
+
+    if last == first + 1:
+        return counted(first)
+    return np.concatenate([counted(member) for member in range(first, last)])
 
 
 def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:
@@ -71,7 +110,7 @@ def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None)
     return (log2(sizes) - within / sizes.clip(1)).clip(0.0)
 
 
-def ensemble_entropy(ensemble: Ensemble, device: str = "cpu") -> Array:
+def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
     r"""Return the entropy of every base cluster with regard to all members.
 
     Notes
@@ -79,10 +118,18 @@ def ensemble_entropy(ensemble: Ensemble, device: str = "cpu") -> Array:
     Eq. 18: :math:`H(C_i) = \sum_m H^m(C_i)`; its own member adds nothing.
     """
     if device != "cpu":
-        return _entropy_on_device(ensemble, device)
+        return _entropy_on_device(ensemble.gather(), device)
+    offsets = ensemble.offsets
     total = np.zeros(ensemble.n_base_clusters)
-    for member in range(len(ensemble)):
-        total += cluster_entropy(ensemble, member)
+    together = 1
+    if not isinstance(ensemble.worker, Here):
+        widest = 8 * int(np.diff(offsets).max()) * ensemble.n_base_clusters
+        together = max(1, _COUNTED_BYTES // widest)
+    for first in range(0, len(ensemble), together):
+        last = min(first + together, len(ensemble))
+        overlaps = shared_samples(ensemble, first, last)
+        for start, stop in pairwise(offsets[first : last + 1] - offsets[first]):
+            total += entropy_of_overlaps(overlaps[start:stop])
     return total
 
 
@@ -102,7 +149,7 @@ def _entropy_on_device(ensemble: Ensemble, device: str) -> Array:
 
 
 def ensemble_driven_cluster_index(
-    ensemble: Ensemble, theta: float = 1.0, device: str = "cpu"
+    ensemble: LabelBlocks, theta: float = 1.0, device: str = "cpu"
 ) -> Array:
     r"""Return the weight of every base cluster (ECI).
 
@@ -133,7 +180,10 @@ def ensemble_driven_cluster_index(
     return np.exp(-ensemble_entropy(ensemble, device) / (theta * len(ensemble)))
 
 
-def uniform_weights(ensemble: Ensemble, device: str = "cpu") -> Array:  # noqa: ARG001
+def uniform_weights(
+    ensemble: LabelBlocks,
+    device: str = "cpu",  # noqa: ARG001
+) -> Array:
     """Return a weight of one for every base cluster, the ablation of the paper."""
     return np.ones(ensemble.n_base_clusters)
 

@@ -13,13 +13,13 @@ from scipy import stats
 from mdec.base.kernels import (
     KERNELS,
     angular_coordinates,
-    draw_kernel_params,
     greatest_unseen_similarity,
     mean_neighbor_distance,
     scaled_exponential_similarity,
     scaled_gaussian_similarity,
     scaling_term,
 )
+from mdec.plan import draw_kernel_params
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
 

@@ -10,19 +10,17 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, generate_ensemble, plan
+from mdec import MDEC, Ensemble, generate_ensemble, generation, plan
 from mdec.base import landmarks
 from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import (
     Landmarks,
     fitted_landmarks,
-    landmark_cluster_bounds,
-    landmark_count,
     pool_rows,
     tied,
 )
-from mdec.consensus import _blocks, _regions, bipartite, hierarchical, spectral
-from mdec.ensemble import Member
+from mdec.confidence import mean_profiles, summed_profiles
+from mdec.consensus import _bipartite, _regions, bipartite, hierarchical, spectral
 from mdec.numerics import landmark_search
 from mdec.numerics.landmark_search import indexed, nearest_landmarks, refined_landmarks
 from mdec.numerics.transfer import (
@@ -35,8 +33,10 @@ from mdec.numerics.transfer import (
     reduced_vectors,
     transfer_cut,
 )
-from mdec.prediction import assign_to_clusters, predict_landmark_clusters
+from mdec.plan import Member, Plan, base_n_clusters_bounds, landmark_count
+from mdec.prediction import nearest_profiles, predict_base_clusters
 from mdec.rows import blocks
+from mdec.rows.work import Here
 from mdec.weights import ensemble_driven_cluster_index
 
 
@@ -198,16 +198,19 @@ def test_numbers_of_landmarks_and_clusters() -> None:
     assert counts == sorted(counts)
     assert counts[0] == 4
     assert counts[-1] < 2**16
-    assert landmark_cluster_bounds(400) == (2, 20)
-    assert landmark_cluster_bounds(10**8) == (2, 100)
+    assert base_n_clusters_bounds(400, "landmark") == (2, 20)
+    assert base_n_clusters_bounds(10**8, "landmark") == (2, 100)
 
 
 def test_the_pool_is_drawn_once_and_in_order() -> None:
-    np.testing.assert_array_equal(pool_rows(10, 3), np.arange(10))
-    drawn = pool_rows(200_000, 3)
+    def pool(n_samples: int, entropy: int) -> np.ndarray:
+        return pool_rows(Plan.checked(n_samples, 4, entropy=entropy, base="landmark"))
+
+    np.testing.assert_array_equal(pool(10, 3), np.arange(10))
+    drawn = pool(200_000, 3)
     assert np.all(np.diff(drawn) > 0)
-    np.testing.assert_array_equal(drawn, pool_rows(200_000, 3))
-    assert not np.array_equal(drawn, pool_rows(200_000, 4))
+    np.testing.assert_array_equal(drawn, pool(200_000, 3))
+    assert not np.array_equal(drawn, pool(200_000, 4))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -268,7 +271,7 @@ def test_auto_picks_by_the_number_of_samples(monkeypatch: pytest.MonkeyPatch) ->
     X, _ = blobs(200)
     model = MDEC(3, ensemble_size=2, base="auto", random_state=0).fit(X)
     assert model.base_ == model.ensemble_.parameters["base"] == "graph"
-    monkeypatch.setattr(plan, "AUTO_SAMPLES", 100)
+    monkeypatch.setattr(generation, "AUTO_SAMPLES", 100)
     model.fit(X)
     assert model.base_ == model.ensemble_.parameters["base"] == "landmark"
     assert model.ensemble_.parameters["n_landmarks"] == landmark_count(200)
@@ -311,17 +314,18 @@ def test_new_rows_join_clusters_as_with_graphs(consensus: str) -> None:
     X, _ = blobs(1500, spread=6.0)
     model = MDEC(5, consensus=consensus, **SETTINGS).fit(X[:500])
     ensemble, weights = model.ensemble_, model.cluster_weights_
-    base = predict_landmark_clusters(
-        X[:500], ensemble.labels, X[500:], ensemble.members, ensemble.parameters
-    )
+    base = predict_base_clusters(X[500:], model._placement)
+    over = ensemble, ensemble.split(model.labels_), weights
+    profiles = summed_profiles(*over, 5)
     by_degree = consensus != "hierarchical"
-    expected = assign_to_clusters(
-        base, ensemble, model.labels_, weights, by_degree=by_degree
-    )
+
+    def placed(*, by_degree: bool) -> np.ndarray:
+        means = mean_profiles(*over, profiles, by_degree=by_degree)
+        return nearest_profiles(base, ensemble.offsets, means, weights)
+
+    expected = placed(by_degree=by_degree)
     np.testing.assert_array_equal(model.predict(X[500:]), expected)
-    other = assign_to_clusters(
-        base, ensemble, model.labels_, weights, by_degree=not by_degree
-    )
+    other = placed(by_degree=not by_degree)
     assert not np.array_equal(expected, other)
 
 
@@ -386,7 +390,7 @@ def noisy_ensemble(n_samples: int, n_members: int) -> tuple[Ensemble, np.ndarray
 def test_bipartite_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble, y = noisy_ensemble(1000, 8)
     whole = bipartite(ensemble, 4, random_state=0)
-    monkeypatch.setattr(_blocks, "BLOCKED_SAMPLES", 500)
+    monkeypatch.setattr(_bipartite, "BLOCKED_SAMPLES", 500)
     parts = bipartite(ensemble, 4, random_state=0)
     assert adjusted_rand_score(whole, parts) > 0.98
     assert adjusted_rand_score(y, parts) > 0.9
@@ -394,18 +398,19 @@ def test_bipartite_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.all(np.diff(first) > 0)
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_weights_in_blocks() -> None:
-    from mdec.consensus.partitions import ensemble_bounds
-    from mdec.rows.blocks import Here
+def test_weights_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere(Ensemble):
+        """Counts for many members at once, as on a cluster."""
+
+        worker = type("Worker", (), dict(vars(Here)))()
 
     ensemble, _ = noisy_ensemble(1000, 5)
-    parts = [ensemble.labels[a:b] for a, b in ensemble_bounds(ensemble)]
-    assert len(parts) > 4
-    np.testing.assert_array_equal(
-        _blocks.blocked_weights(Here(), parts, ensemble.offsets),
-        ensemble_driven_cluster_index(ensemble),
-    )
+    whole = ensemble_driven_cluster_index(ensemble)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 128)
+    assert len(ensemble.parts) > 4
+    np.testing.assert_array_equal(ensemble_driven_cluster_index(ensemble), whole)
+    there = Elsewhere(ensemble.labels)
+    np.testing.assert_array_equal(ensemble_driven_cluster_index(there), whole)
 
 
 def test_regions_have_exact_means() -> None:
@@ -445,9 +450,9 @@ def test_spectral_of_a_landmark_ensemble() -> None:
 
 def test_drawn_rows_and_landmarks_follow_from_the_seed() -> None:
     X, _ = blobs(400)
-    spec = generate_ensemble(X, **SETTINGS).parameters
+    shared = generate_ensemble(X, **SETTINGS).plan
     member = Member(1, 0, 8, 0.5, 4)
-    first = fitted_landmarks(X, member, np.arange(6), spec)
-    again = fitted_landmarks(X, member, np.arange(6), spec)
+    first = fitted_landmarks(X, member, shared)
+    again = fitted_landmarks(X, member, shared)
     np.testing.assert_array_equal(first[0].index.points, again[0].index.points)
     np.testing.assert_array_equal(first[1], again[1])

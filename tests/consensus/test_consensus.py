@@ -21,7 +21,6 @@ from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus import (
     CONSENSUS,
     _bipartite,
-    _hierarchical,
     bipartite,
     hierarchical,
     spectral,
@@ -157,7 +156,7 @@ def test_single_precision_linkage_is_close(monkeypatch: pytest.MonkeyPatch) -> N
     y, labels = planted(300, 5, 40, 0.3, 0)
     ensemble = Ensemble.from_labels(labels)
     double = hierarchical(ensemble, 5)
-    monkeypatch.setattr("mdec.consensus._hierarchical.DOUBLE_PRECISION_SAMPLES", 10)
+    monkeypatch.setattr("mdec.consensus.dendrogram.DOUBLE_PRECISION_SAMPLES", 10)
     single = hierarchical(ensemble, 5)
     assert adjusted_rand_score(double, single) == 1.0
     assert adjusted_rand_score(y, single) > 0.95
@@ -168,7 +167,7 @@ def test_hierarchical_takes_no_triangle_that_does_not_fit(
 ) -> None:
     ensemble = Ensemble.from_labels(EXAMPLE)
     expected = hierarchical(ensemble, 2)
-    monkeypatch.setattr(_hierarchical, "available_memory", lambda: 10)
+    monkeypatch.setattr(dendrogram, "available_memory", lambda: 10)
     monkeypatch.setattr("mdec.numerics.loops.triangle_of_products", None)
     np.testing.assert_array_equal(hierarchical(ensemble, 2), expected)
 
@@ -452,15 +451,15 @@ def test_factored_linkage_is_the_same(
     labels += rng.integers(3, size=labels.shape)
     ensemble = Ensemble.from_labels(labels)
     weights = rng.uniform(0.2, 1.0, ensemble.n_base_clusters)
-    pairs, similarities = _hierarchical.merges(ensemble, weights)
-    monkeypatch.setattr(_hierarchical, "triangle_budget", lambda: 0)
-    factored = _hierarchical.merges(ensemble, weights)
+    pairs, similarities = dendrogram.merges(ensemble, weights)
+    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    factored = dendrogram.merges(ensemble, weights)
     np.testing.assert_allclose(
         np.sort(factored[1]), np.sort(similarities), rtol=0, atol=1e-12
     )
     for n_clusters in {1, 2, n_samples // 3 + 1, n_samples // 2 + 1}:
-        expected = _hierarchical.cut(pairs, similarities, n_samples, n_clusters)
-        found = _hierarchical.cut(*factored, n_samples, n_clusters)
+        expected = dendrogram.cut(pairs, similarities, n_samples, n_clusters)
+        found = dendrogram.cut(*factored, n_samples, n_clusters)
         assert adjusted_rand_score(expected, found) == 1.0
 
 

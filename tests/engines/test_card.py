@@ -12,16 +12,18 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, generate_ensemble, plan
+from mdec import MDEC, Ensemble, generate_ensemble
 from mdec._support.optional import MissingPackageError
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
+from mdec.base.members import member_similarity
 from mdec.consensus import hierarchical
 from mdec.consensus.dendrogram import merges
-from mdec.generation import member_similarity
 from mdec.numerics import loops
 from mdec.numerics.affinity import normalized_affinity
 from mdec.numerics.eigen import block_width, leading_eigenvectors
+from mdec.plan import Plan
+from mdec.rows import opened
 from mdec.weights import ensemble_driven_cluster_index
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, the extra 'gpu'")
@@ -328,7 +330,7 @@ def test_every_kernel_makes_members(kernel: str, device: str) -> None:
         X, ensemble_size=3, kernel=kernel, random_state=0, device=device
     )
     assert len(ensemble) == 3
-    graph = member_similarity(X, ensemble.members[0], ensemble.parameters)
+    graph = member_similarity(X, ensemble.members[0], ensemble.plan)
     assert graph.shape == (90, 90)
 
 
@@ -439,17 +441,11 @@ def test_less_memory_is_tried_before_giving_up(
 
 def test_smaller_blocks_change_no_label() -> None:
     X = blobs(200, 8, 9)
-    spec = generate_ensemble(X, ensemble_size=6, random_state=0).parameters
-    data = tensors.Data.on(X, torch.device("cpu"))
-    spec = {**spec, "device": "torch"}
-
-    def draw(index: int) -> tuple:
-        member = plan.draw_member(0, index, 0, spec)
-        return member, plan.member_features(member, spec)
-
-    batch = [draw(index) for index in range(6)]
-    large = card._labels(data, spec, batch, 10**6, 10**9)
-    small = card._labels(data, spec, batch, 10**6, 2 * 10**6)
+    plan = Plan.checked(*X.shape, entropy=0, device="torch")
+    engine = card.CardEngine(opened(X), plan)
+    batch = [plan.member(index) for index in range(6)]
+    large = engine._labels(batch, 10**6, 10**9)
+    small = engine._labels(batch, 10**6, 2 * 10**6)
     for a, b in zip(large, small, strict=True):
         assert adjusted_rand_score(a, b) == 1.0
 

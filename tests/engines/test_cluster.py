@@ -14,8 +14,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, generate_ensemble
-from mdec.consensus import _blocks
-from mdec.engines.cluster import distributed_ensemble
+from mdec.consensus import _bipartite
 from mdec.rows import blocks
 from mdec.rows import dask as plumbing
 
@@ -100,7 +99,7 @@ def test_consensus_on_the_workers(
     client: Any,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_blocks, "BLOCKED_SAMPLES", 500)
+    monkeypatch.setattr(_bipartite, "BLOCKED_SAMPLES", 500)
     alone = MDEC(5, consensus="bipartite", **SETTINGS).fit(X)
     monkeypatch.setattr(
         plumbing.DistributedEnsemble, "gather", lambda _: pytest.fail("gathered")
@@ -117,7 +116,7 @@ def test_rows_that_do_not_fit_are_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(plumbing, "KEPT_SHARE", 0.0)
-    ensemble, _ = distributed_ensemble(
+    ensemble = generate_ensemble(
         rows(),
         sampling_ratio=0.5,
         kernel="scaled_gaussian",
@@ -164,7 +163,7 @@ def test_four_workers_one_of_them_killed(client: Any, expected: Any) -> None:
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
-    ensemble, _ = distributed_ensemble(
+    ensemble = generate_ensemble(
         rows(),
         sampling_ratio=0.5,
         kernel="scaled_gaussian",
@@ -247,14 +246,14 @@ def test_a_new_scheduler_goes_on_from_the_checkpoint(
         distributed.Client(cluster),
         pytest.raises(KeyboardInterrupt),
     ):
-        distributed_ensemble(
+        generate_ensemble(
             rows(),
             checkpoint=tmp_path / "kept",
             progress=close,
             **drawn,
             **SETTINGS,
         )
-    kept = len(list((tmp_path / "kept").glob("member-*.json")))
+    kept = len(list((tmp_path / "kept").glob("member-??????.npz")))
     assert kept >= 2
     with local_cluster(1, processes=False) as cluster, distributed.Client(cluster):
         model = MDEC(5, **settings).fit(rows())

@@ -12,19 +12,22 @@ import numpy as np
 import pytest
 
 from mdec import MDEC, generate_ensemble
-from mdec.engines.store import Checkpoint
+from mdec.engines.store import Store
+from mdec.plan import Plan
+from mdec.rows.work import Here
 
 SCRIPT = """
 import sys, time
 import numpy as np
-import mdec.generation as generation
+from mdec import generation
+from mdec.engines import here
 
-made = generation._make_member
-def slow(index, *rows, **settings):
+cluster = here.base_clustering
+def slow(X, member, plan):
     time.sleep(0.05)
-    print(index, flush=True)
-    return made(index, *rows, **settings)
-generation._make_member = slow
+    print(member.index, flush=True)
+    return cluster(X, member, plan)
+here.base_clustering = slow
 X = np.random.default_rng(0).normal(size=(60, 8))
 ensemble = generation.generate_ensemble(
     X, ensemble_size=30, random_state=5, checkpoint=sys.argv[1]
@@ -143,11 +146,11 @@ def test_a_damaged_header_is_refused(tmp_path, data):
 def test_failures_are_kept(tmp_path, data):
     from mdec.ensemble import Failure
 
-    checkpoint = Checkpoint(tmp_path / "c", data, {"entropy": 0})
-    checkpoint.save(4, Failure(4, "no reason"))
-    assert checkpoint.load(4) == Failure(4, "no reason")
-    assert checkpoint.load(5) is None
-    assert len(checkpoint) == 1
+    store = Store(tmp_path / "c", "digest", Plan.checked(*data.shape, entropy=0))
+    store.save(Failure(4, "no reason"), Here())
+    assert store.load(4, Here()) == Failure(4, "no reason")
+    assert store.load(5, Here()) is None
+    assert len(store) == 1
 
 
 def test_progress_counts_every_member(data):

@@ -10,18 +10,10 @@ import pytest
 
 from mdec import MDEC, generate_ensemble
 from mdec._support.progress import told
-from mdec.rows import blocks
-from mdec.rows.blocks import (
-    Here,
-    block_bounds,
-    block_height,
-    blocks_of,
-    checked_rows,
-    gathered_rows,
-    ordered_sum,
-    rows_of,
-)
+from mdec.rows import blocks, work
+from mdec.rows.blocks import block_bounds, block_height, opened
 from mdec.rows.sources import ArrayRows, open_rows
+from mdec.rows.work import Here, gathered_rows, ordered_sum, rows_of
 
 
 @pytest.fixture
@@ -68,7 +60,7 @@ class Recorder(Here):
         self.sums: list[int] = []
 
     def call(self, func: Any, *args: Any) -> Any:
-        if func is blocks._added:
+        if func is work._added:
             self.sums.append(len(args[0]))
         return super().call(func, *args)
 
@@ -79,7 +71,7 @@ def test_sum_over_blocks(n_blocks: int) -> None:
     worker = Recorder()
     total = ordered_sum(worker, lambda parts: np.sum(parts, axis=0), list(values))
     np.testing.assert_allclose(total, values.sum(axis=0), rtol=1e-12)
-    assert max(worker.sums, default=0) <= blocks.FAN_IN
+    assert max(worker.sums, default=0) <= work.FAN_IN
 
 
 def test_sum_keeps_the_order() -> None:
@@ -104,11 +96,11 @@ def test_sources_read_the_same_rows(X: np.ndarray, tmp_path: Path, kind: str) ->
         source = open_rows(tmp_path / "x.parquet")
     assert source.shape == X.shape
     assert source.dtype == X.dtype
-    read = np.concatenate([rows_of(block) for block in blocks_of(source)])
+    read = np.concatenate([rows_of(block) for block in opened(source).blocks])
     np.testing.assert_array_equal(read, X)
     rows = np.array([0, 5, 127, 128, 300, 699])
     bounds = block_bounds(len(X), 128)
-    picked = gathered_rows(Here(), blocks_of(source), bounds, rows)
+    picked = gathered_rows(Here(), opened(source).blocks, bounds, rows)
     np.testing.assert_array_equal(picked, X[rows])
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# What a file may claim to hold before it is refused, unless the caller says more.
+MAX_BYTES = 4 * 2**30
+
 
 def available_memory() -> int | None:
     """Return the bytes that can be taken without swapping, or None if unknown."""

@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
+from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
@@ -20,19 +22,48 @@ R = TypeVar("R")
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controllers() -> tuple[ThreadpoolController, ThreadpoolController]:
     # Looking the libraries up takes milliseconds, setting them microseconds. The
     # OpenMP runtime of scikit-learn loads here, so that it is among those found.
     import sklearn.utils._openmp_helpers  # noqa: F401
 
-    return ThreadpoolController()
+    all_pools = ThreadpoolController()
+    return all_pools.select(user_api="blas"), all_pools.select(user_api="openmp")
+
+
+class _SharedCap:
+    """One cap on BLAS for all threads that want it, lifted by the last of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.holders = Lock(), 0
+        self.limits: Any = None
+
+    def take(self) -> None:
+        with self.lock:
+            if self.holders == 0:
+                self.limits = _controllers()[0].limit(limits=1)
+            self.holders += 1
+
+    def give_back(self) -> None:
+        with self.lock:
+            self.holders -= 1
+            if self.holders == 0:
+                self.limits.restore_original_limits()
+
+
+_BLAS_CAP = _SharedCap()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Cap BLAS and OpenMP at one thread: sums must not depend on thread counts."""
-    with _controller().limit(limits=1):
-        yield
+    _BLAS_CAP.take()
+    try:
+        # OpenMP keeps a number for each thread, so this one is nobody else's.
+        with _controllers()[1].limit(limits=1):
+            yield
+    finally:
+        _BLAS_CAP.give_back()
 
 
 def this_process() -> str:
@@ -47,7 +78,8 @@ def cap_threads_of_worker(parent: str) -> None:
     to finish; a worker process sets its own and keeps it.
     """
     if this_process() != parent:
-        _controller().limit(limits=1)
+        for pools in _controllers():
+            pools.limit(limits=1)
 
 
 def _run(func: Callable[..., R], item: T, parent: str, *shared: Any) -> R:
@@ -61,7 +93,6 @@ def map_ordered(
     *,
     shared: tuple[Any, ...] = (),
     n_jobs: int | None,
-    verbose: int = 0,
 ) -> Iterator[R]:
     """Yield ``func(item, *shared)`` for each item, in order, as results come in.
 
@@ -69,15 +100,35 @@ def map_ordered(
     threads share the data; `joblib.parallel_config` chooses any other backend. What is
     shared goes beside the function, where backends look for arrays to send only once.
     """
+    return _mapped(func, items, shared, n_jobs, "generator")
+
+
+def map_as_completed(
+    func: Callable[..., R],
+    items: Iterable[T],
+    *,
+    shared: tuple[Any, ...] = (),
+    n_jobs: int | None,
+) -> Iterator[R]:
+    """Yield what `map_ordered` does, each as soon as it is finished."""
+    return _mapped(func, items, shared, n_jobs, "generator_unordered")
+
+
+def _mapped(
+    func: Callable[..., R],
+    items: Iterable[T],
+    shared: tuple[Any, ...],
+    n_jobs: int | None,
+    kind: str,
+) -> Iterator[R]:
     backend, _ = get_active_backend(prefer="threads")
-    # Ray's backend gives all results at the end.
-    streams = backend.supports_return_generator
-    pool = Parallel(
-        n_jobs=n_jobs,
-        prefer="threads",
-        return_as="generator" if streams else "list",
-        verbose=verbose,
-    )
     tasks: Any = (delayed(_run)(func, item, this_process(), *shared) for item in items)
     with single_threaded_blas():
-        yield from pool(tasks)
+        if backend.supports_return_generator:
+            pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=kind)
+            yield from pool(tasks)
+            return
+        # Ray's backend gives all results at the end, so it gets a few at a time.
+        pool = Parallel(n_jobs=n_jobs, prefer="threads")
+        while some := list(islice(tasks, 4 * effective_n_jobs(n_jobs))):
+            yield from pool(some)

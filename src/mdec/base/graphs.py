@@ -12,6 +12,7 @@ from mdec.base.kernels import (
     ANGULAR,
     SIMILARITY,
     angular_coordinates,
+    angular_similarity,
     greatest_unseen_similarity,
     mean_neighbor_distance,
     scaling_term,
@@ -103,7 +104,7 @@ def graph_from_distances(
     scaled = _scaled_distances(distances, kernel)
     if kernel in ANGULAR:
         near, _, _ = loops.upper_triangle(scaled, np.empty(n_samples))
-        similarity = _angular_similarity(near)
+        similarity = angular_similarity(near)
     else:
         rho = mean_neighbor_distance(loops.mean_of_nearest(scaled, n_neighbors))
         near, rho_i, rho_j = loops.upper_triangle(scaled, rho)
@@ -118,11 +119,6 @@ def graph_from_distances(
 def _scaled_distances(distances: Array, kernel: str) -> Array:
     """Return the distances as the kernel takes them."""
     return np.sqrt(distances) if kernel == "scaled_exponential" else distances
-
-
-def _angular_similarity(distances: Array) -> Array:
-    """Return the products of unit rows; a negative one counts as no bond."""
-    return np.maximum(1.0 - 0.5 * distances, 0.0)
 
 
 def _searched_nearest_graph(
@@ -145,7 +141,7 @@ def _searched_nearest_graph(
     graph = _with_data(graph, _scaled_distances(graph.data, kernel))
     nearest = _kept(graph, -graph.data, n_neighbors)
     if kernel in ANGULAR:
-        return _both_ways(_with_data(nearest, _angular_similarity(nearest.data)))
+        return _both_ways(_with_data(nearest, angular_similarity(nearest.data)))
     rho = _neighbor_distance(graph, n_neighbors)
     return _both_ways(_similarities(nearest, kernel, rho, mu))
 

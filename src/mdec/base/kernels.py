@@ -21,42 +21,6 @@ Array = NDArray[np.floating]
 RELATIVE_FLOOR = 1e-6
 
 
-def draw_kernel_params(
-    n_samples: int,
-    n_neighbors_range: tuple[int, int],
-    mu_range: tuple[float, float],
-    rng: np.random.Generator,
-) -> tuple[int, float]:
-    r"""Draw the two parameters of a member's kernel, Eqs. 4 and 5.
-
-    Parameters
-    ----------
-    n_samples : int
-        Caps the number of neighbours at ``n_samples - 1``.
-    n_neighbors_range : tuple of int
-        Least and greatest k, both included.
-    mu_range : tuple of float
-        Interval of the kernel's width.
-    rng : Generator
-        Source of the draws.
-
-    Returns
-    -------
-    k : int
-        Number of neighbours.
-    mu : float
-        Width.
-
-    Notes
-    -----
-    :math:`k` is uniform on :math:`\{k_{min}, ..., k_{max}\}` and :math:`\mu` on
-    :math:`[\mu_{min}, \mu_{max}]`.
-    """
-    low, high = (min(k, n_samples - 1) for k in n_neighbors_range)
-    n_neighbors = int(rng.integers(low, high, endpoint=True))
-    return n_neighbors, float(rng.uniform(*mu_range))
-
-
 def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
     r"""Return the neighbour distance of each sample, Eq. 2, kept above a floor.
 
@@ -193,3 +157,18 @@ def angular_coordinates(X: Array, kernel: str) -> Array:
     lost = norms == 0.0
     unit: Array = rows / np.where(lost, 1.0, norms)
     return np.hstack([unit, lost]) if lost.any() else unit
+
+
+def angular_similarity(squared: Any) -> Any:
+    """Return the products of unit rows, given their squared distances.
+
+    Notes
+    -----
+    A negative product counts as no bond.
+
+    Examples
+    --------
+    >>> angular_similarity(np.array([0.0, 2.0, 4.0]))
+    array([1., 0., 0.])
+    """
+    return (1.0 - 0.5 * squared).clip(0.0)

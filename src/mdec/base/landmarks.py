@@ -22,11 +22,10 @@ from mdec.base.kernels import (
     RELATIVE_FLOOR,
     SIMILARITY,
     angular_coordinates,
+    angular_similarity,
     mean_neighbor_distance,
     scaling_term,
 )
-from mdec.engines.card import ONE_CLUSTER
-from mdec.ensemble import Member
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans_centers
 from mdec.numerics.landmark_search import (
@@ -42,49 +41,17 @@ from mdec.numerics.transfer import (
     reduced_graph,
     reduced_vectors,
 )
-from mdec.rows.blocks import BlockReader, Worker, ordered_sum, rows_of
+from mdec.plan import Member, Plan
+from mdec.rows.blocks import Rows
+from mdec.rows.work import Worker, gathered_rows, ordered_sum, rows_of
 
 Array = NDArray[np.floating]
-
-# Above this many samples base="auto" takes landmarks.
-AUTO_SAMPLES = 20_000
-AUTO_SAMPLES_ON_CARD = 100_000
 
 # Rows drawn once for all members, which draw their own from them.
 POOL_ROWS = 50_000
 
 # Drawn rows for each landmark.
 CANDIDATES = 2
-
-MAX_LANDMARKS = 10_000
-MAX_BASE_CLUSTERS = 100
-
-
-def landmark_count(n_samples: int) -> int:
-    r"""Return the number of landmarks of a member.
-
-    Notes
-    -----
-    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
-    that many to be told apart, with any number of samples.
-
-    Examples
-    --------
-    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
-    [400, 10000, 10000]
-    """
-    return min(n_samples, MAX_LANDMARKS)
-
-
-def landmark_cluster_bounds(n_samples: int) -> tuple[int, int]:
-    r"""Return the least and greatest number of clusters of a landmark member.
-
-    Notes
-    -----
-    2 to :math:`\lceil\sqrt N\rceil` as for graphs, but at most 100, as for 10,000
-    samples: a hundred landmarks for each cluster.
-    """
-    return 2, max(2, min(math.ceil(math.sqrt(n_samples)), MAX_BASE_CLUSTERS))
 
 
 def tie_count(n_neighbors: int, n_samples: int, n_landmarks: int) -> int:
@@ -105,12 +72,17 @@ def tie_count(n_neighbors: int, n_samples: int, n_landmarks: int) -> int:
     return math.ceil(n_neighbors * max(0.5, n_landmarks / n_samples))
 
 
-def pool_rows(n_samples: int, entropy: int) -> NDArray[np.int64]:
+def pool_rows(plan: Plan) -> NDArray[np.int64]:
     """Return the rows, in order, from which every member draws its candidates."""
-    if n_samples <= POOL_ROWS:
-        return np.arange(n_samples)
-    rng = member_stream(entropy, 0, "pool")
-    return np.sort(rng.choice(n_samples, POOL_ROWS, replace=False))
+    if plan.n_samples <= POOL_ROWS:
+        return np.arange(plan.n_samples)
+    rng = member_stream(plan.entropy, 0, "pool")
+    return np.sort(rng.choice(plan.n_samples, POOL_ROWS, replace=False))
+
+
+def landmark_pool(rows: Rows, plan: Plan) -> Any:
+    """Return the worker's handle of the rows that landmarks are drawn from."""
+    return gathered_rows(rows.worker, rows.blocks, rows.bounds, pool_rows(plan))
 
 
 @dataclass(frozen=True)
@@ -163,7 +135,7 @@ def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:
 
 
 def fitted_landmarks(
-    pool: Array, member: Member, features: NDArray[np.int64], spec: dict[str, Any]
+    pool: Array, member: Member, plan: Plan
 ) -> tuple[Landmarks, NDArray[np.int64], BipartiteRows]:
     """Choose the landmarks of a member, and tie its drawn rows to them.
 
@@ -173,10 +145,8 @@ def fitted_landmarks(
         Rows to draw from.
     member : Member
         What to make it with.
-    features : ndarray
-        The member's features.
-    spec : dict
-        ``ensemble.parameters``.
+    plan : Plan
+        What it shares with the others.
 
     Returns
     -------
@@ -187,25 +157,27 @@ def fitted_landmarks(
     sample : BipartiteRows
         Their ties; the centres of the embedding come from them.
     """
-    rng = member_stream(spec["entropy"], member.index, "landmarks", member.attempt)
-    n_landmarks = spec["n_landmarks"]
-    ties = tie_count(member.n_neighbors, spec["n_samples"], n_landmarks)
+    rng = plan.stream(member, "landmarks")
+    features, kernel = plan.features(member), plan.kernel
+    assert plan.n_landmarks is not None
+    n_landmarks = plan.n_landmarks
+    ties = tie_count(member.n_neighbors, plan.n_samples, n_landmarks)
     k = min(ties, n_landmarks - 1)
     size = min(CANDIDATES * n_landmarks, len(pool))
     drawn = np.sort(rng.choice(len(pool), size, replace=False))
-    rows = coordinates(pool[drawn], features, spec["kernel"])
+    rows = coordinates(pool[drawn], features, kernel)
     center = rows.mean(axis=0, dtype=np.float64)
-    if spec["kernel"] in ANGULAR:
+    if kernel in ANGULAR:
         center = np.zeros_like(center)
     centred = _centred(rows, center)
     chosen, points = refined_landmarks(centred, n_landmarks, rng)
-    if spec["kernel"] in ANGULAR:
+    if kernel in ANGULAR:
         points = unit_rows(points).astype(np.float32)
     index = indexed(points, rng)
     _, between = nearest_landmarks(points, index, k + 1)
-    means = _as_kernel_takes_them(between[:, 1:], spec["kernel"]).mean(axis=1)
+    means = _as_kernel_takes_them(between[:, 1:], kernel).mean(axis=1)
     rho = mean_neighbor_distance(means.astype(np.float64)).astype(np.float32)
-    landmarks = Landmarks(features, spec["kernel"], k, member.mu, center, index, rho)
+    landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho)
     return landmarks, drawn[chosen], tied(centred[chosen], landmarks)
 
 
@@ -241,7 +213,7 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     """
     index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
     if landmarks.kernel in ANGULAR:
-        return BipartiteRows(index, np.maximum(1.0 - 0.5 * squared, 0.0))
+        return BipartiteRows(index, angular_similarity(squared))
     unit = np.float32(np.median(landmarks.rho))
     distance = _as_kernel_takes_them(squared, landmarks.kernel) / unit
     rho = np.maximum(distance.mean(axis=1, keepdims=True), np.float32(RELATIVE_FLOOR))
@@ -250,7 +222,7 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     return BipartiteRows(index, weights.astype(np.float32, copy=False))
 
 
-def tied_block(block: BlockReader | Array, landmarks: Landmarks) -> BipartiteRows:
+def tied_block(block: Any, landmarks: Landmarks) -> BipartiteRows:
     """Tie the samples of one row block to the landmarks."""
     rows = coordinates(rows_of(block), landmarks.features, landmarks.kernel)
     return tied(_centred(rows, landmarks.center), landmarks)
@@ -273,7 +245,7 @@ class Cut:
 
 
 def fitted_cut(
-    affinity: sparse.csr_array, sample: BipartiteRows, member: Member, entropy: int
+    affinity: sparse.csr_array, sample: BipartiteRows, member: Member, plan: Plan
 ) -> Cut:
     """Solve the small side of the transfer cut and place the centres.
 
@@ -285,19 +257,18 @@ def fitted_cut(
         The member's drawn rows, whose k-means gives the centres.
     member : Member
         What to make it with.
-    entropy : int
-        Seed of the run.
+    plan : Plan
+        What it shares with the others.
 
     Returns
     -------
     Cut
         In float32.
     """
-    seed = entropy, member.index
-    solver = member_stream(*seed, "solver", member.attempt)
+    solver = plan.stream(member, "solver")
     vectors = reduced_vectors(affinity, member.n_clusters, solver).astype(np.float32)
     points = embedded_rows(sample, vectors)
-    rng = member_stream(*seed, "kmeans", member.attempt)
+    rng = plan.stream(member, "kmeans")
     return Cut(vectors, kmeans_centers(points, member.n_clusters, rng))
 
 
@@ -306,23 +277,8 @@ def cut_block(rows: BipartiteRows, cut: Cut) -> NDArray[np.int32]:
     return assigned_rows(rows, cut.vectors, cut.centers)
 
 
-def _label_counts(parts: list[NDArray[np.int32]], n_clusters: int) -> NDArray[np.int64]:
-    return np.bincount(np.concatenate(parts), minlength=n_clusters).astype(np.int64)
-
-
-def _renumbered(
-    labels: NDArray[np.int32], numbers: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    return numbers[labels]
-
-
 def landmark_clustering(
-    worker: Worker,
-    blocks: list[Any],
-    pool: Any,
-    member: Member,
-    features: NDArray[np.int64],
-    spec: dict[str, Any],
+    worker: Worker, blocks: list[Any], pool: Any, member: Member, plan: Plan
 ) -> list[Any]:
     """Return the labels of one member, block by block.
 
@@ -336,44 +292,33 @@ def landmark_clustering(
         Rows to draw from, or the worker's handle of them.
     member : Member
         What to make it with.
-    features : ndarray
-        The member's features.
-    spec : dict
-        ``ensemble.parameters``.
+    plan : Plan
+        What it shares with the others.
 
     Returns
     -------
     list
-        The worker's handles of the labels of each block.
+        The worker's handles of the labels of each block; nothing is waited for.
     """
-    fitted = worker.call(fitted_landmarks, pool, member, features, spec)
+    fitted = worker.call(fitted_landmarks, pool, member, plan)
     landmarks = worker.call(itemgetter(0), fitted)
     sample = worker.call(itemgetter(2), fitted)
     rows = worker.map(tied_block, blocks, landmarks)
-    affinity = ordered_sum(worker, reduced_graph, rows, spec["n_landmarks"])
-    cut = worker.call(fitted_cut, affinity, sample, member, spec["entropy"])
-    labels = worker.map(cut_block, rows, cut)
-    counts = worker.value(ordered_sum(worker, _label_counts, labels, member.n_clusters))
-    if np.count_nonzero(counts) < 2:
-        raise ValueError(ONE_CLUSTER)
-    numbers = (np.cumsum(counts > 0) - 1).astype(np.int32)
-    if numbers[-1] + 1 == member.n_clusters:
-        return list(labels)
-    return list(worker.map(_renumbered, labels, numbers))
+    affinity = ordered_sum(worker, reduced_graph, rows, plan.n_landmarks)
+    cut = worker.call(fitted_cut, affinity, sample, member, plan)
+    return worker.map(cut_block, rows, cut)
 
 
-def landmark_memory(n_samples: int, spec: dict[str, Any]) -> int:
+def landmark_memory(plan: Plan) -> int:
     """Estimate the bytes that one landmark clustering takes beside the data."""
-    n_neighbors = spec["n_neighbors_range"][1]
-    n_drawn = math.floor(spec["sampling_ratio"] * spec["n_features"] + 0.5)
-    n_landmarks = spec["n_landmarks"]
-    ties = tie_count(n_neighbors, n_samples, n_landmarks)
-    n_shared = min(5 * ties**2, n_landmarks)
+    assert plan.n_landmarks is not None
+    ties = tie_count(plan.n_neighbors_range[1], plan.n_samples, plan.n_landmarks)
+    n_shared = min(5 * ties**2, plan.n_landmarks)
     # Ties and labels of all rows; drawn rows and landmarks; landmarks that share
     # samples, in partial sums and in the solver; one block.
     return (
-        n_samples * (6 * ties + 8)
-        + 12 * CANDIDATES * n_landmarks * n_drawn
-        + 64 * n_landmarks * n_shared
+        plan.n_samples * (6 * ties + 8)
+        + 12 * CANDIDATES * plan.n_landmarks * plan.n_drawn
+        + 64 * plan.n_landmarks * n_shared
         + 12 * 2**24
     )

@@ -268,7 +268,7 @@ def _specification(
     base_n_clusters_range: tuple[int, int] | None,
     random_state: RandomState,
 ) -> dict[str, Any]:
-    low, high = base_n_clusters_bounds(len(X), base_n_clusters_range)
+    low, high = base_n_clusters_range or base_n_clusters_bounds(len(X), "graph")
     if not 2 <= low <= high <= len(X):
         raise ValueError(
             f"base_n_clusters_range={(low, high)} must be (low, high), low 2 or more, "

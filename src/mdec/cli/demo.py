@@ -11,9 +11,11 @@ from sklearn.datasets import load_digits
 from mdec.cli._output import show_summary
 from mdec.cli._work import Request
 from mdec.cli.fit import Jobs, Out, Quiet, run
+from mdec.confidence import summed_profiles
 from mdec.ensemble import Ensemble
 from mdec.evaluation import nmi_max
-from mdec.prediction import assign_to_clusters, predict_base_clusters
+from mdec.prediction import Placement, placed
+from mdec.rows import opened
 from mdec.weights import ensemble_driven_cluster_index
 
 N_FITTED = 600
@@ -47,8 +49,10 @@ def command(
     labels = np.loadtxt(
         out / "labels.csv", delimiter=",", skiprows=1, usecols=1, dtype=np.int32
     )
-    base = predict_base_clusters(X, new, ensemble, n_jobs=jobs)
-    predicted = assign_to_clusters(base, ensemble, labels, weights)
+    over = ensemble, ensemble.split(labels), weights
+    profiles = summed_profiles(*over, int(labels.max()) + 1)
+    placement = Placement.of(opened(X), *over, profiles, by_degree=False)
+    predicted = placed(new, placement, n_jobs=jobs)
     score = nmi_max(digits.target[N_FITTED : N_FITTED + N_NEW], predicted)
     if not quiet:
         typer.echo(

@@ -1,13 +1,16 @@
 """Consensus functions: one signature, ``(ensemble, n_clusters, ...) -> labels``."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.consensus._bipartite import bipartite
+from mdec._support.random import RandomState
+from mdec.consensus._bipartite import bipartite, blocked_bipartite, is_blocked
 from mdec.consensus._hierarchical import hierarchical
 from mdec.consensus._spectral import spectral
+from mdec.ensemble import LabelBlocks
 
 CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
     "hierarchical": hierarchical,
@@ -18,4 +21,60 @@ CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
 # Those that take a `device`; the others are fast enough beside the card.
 ON_DEVICE = {"hierarchical"}
 
-__all__ = ["CONSENSUS", "ON_DEVICE", "bipartite", "hierarchical", "spectral"]
+__all__ = [
+    "CONSENSUS",
+    "ON_DEVICE",
+    "agreed",
+    "bipartite",
+    "hierarchical",
+    "spectral",
+]
+
+
+def agreed(
+    ensemble: LabelBlocks,
+    n_clusters: int,
+    consensus: str,
+    weights: NDArray[np.floating],
+    random_state: RandomState = None,
+    device: str = "cpu",
+) -> list[Any]:
+    """Return the consensus clusters of the samples, block by block.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings, here or on a cluster.
+    n_clusters : int
+        Number of clusters.
+    consensus : str
+        One of `CONSENSUS`.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    random_state : int, RandomState, Generator or None
+        Seed of the consensus function.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to compute, for those that can.
+
+    Returns
+    -------
+    list
+        The ensemble's worker's handles of the clusters of each block.
+
+    Notes
+    -----
+    The bipartite consensus of more than 100,000 samples works where the labels are;
+    for the others, and for fewer samples, the labels (not the rows) are brought here.
+    """
+    if consensus not in CONSENSUS:
+        raise ValueError(
+            f"consensus={consensus!r} is not one of {', '.join(CONSENSUS)}."
+        )
+    many = is_blocked(ensemble.n_samples, ensemble.n_base_clusters)
+    if consensus == "bipartite" and many and 1 < n_clusters < ensemble.n_samples:
+        return blocked_bipartite(ensemble, n_clusters, weights, random_state)
+    settings = {"device": device} if consensus in ON_DEVICE else {}
+    labels = CONSENSUS[consensus](
+        ensemble.gather(), n_clusters, weights, random_state=random_state, **settings
+    )
+    return ensemble.split(labels)

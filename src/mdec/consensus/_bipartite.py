@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.consensus import _blocks
 from mdec.consensus.partitions import (
     alike_together,
     assign,
-    ensemble_bounds,
     resolve_weights,
     trivial_partition,
+    warn_of_fewer,
 )
-from mdec.ensemble import Ensemble
-from mdec.numerics.transfer import transfer_cut
-from mdec.rows.blocks import Here
+from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.numerics.kmeans import kmeans_centers
+from mdec.numerics.transfer import (
+    BipartiteRows,
+    assigned_rows,
+    embedded_rows,
+    reduced_affinity,
+    reduced_vectors,
+    transfer_cut,
+)
+from mdec.rows.work import gathered_rows, ordered_sum
 
 Array = NDArray[np.floating]
+Labels = NDArray[np.int32]
+Offsets = NDArray[np.int64]
 
 # Above this many samples the vectors outgrow a core's cache, and sums over a cluster
 # are faster if its samples lie together.
 SORTED_SAMPLES = 4000
+
+# Above this many samples the bipartite consensus works in blocks, if the full matrix of
+# its base clusters stays below a gigabyte.
+BLOCKED_SAMPLES = 100_000
+BLOCKED_CLUSTERS = 10_000
+
+# Rows whose k-means gives the centres to which all rows are assigned.
+CENTER_ROWS = 50_000
+
+
+def is_blocked(n_samples: int, n_base_clusters: int) -> bool:
+    """Tell whether the bipartite consensus works in blocks."""
+    return n_samples > BLOCKED_SAMPLES and n_base_clusters <= BLOCKED_CLUSTERS
 
 
 def bipartite(
@@ -65,12 +89,12 @@ def bipartite(
     trivial = trivial_partition(ensemble, n_clusters)
     if trivial is not None:
         return trivial
-    if _blocks.is_blocked(ensemble.n_samples, ensemble.n_base_clusters):
-        return _in_blocks(
-            ensemble, n_clusters, resolve_weights(ensemble, weights), random_state
-        )
+    weights = resolve_weights(ensemble, weights)
+    if is_blocked(ensemble.n_samples, ensemble.n_base_clusters):
+        parts = blocked_bipartite(ensemble, n_clusters, weights, random_state)
+        return np.concatenate(parts)
     rng = consensus_stream(random_state)
-    graph = bipartite_graph(ensemble, resolve_weights(ensemble, weights))
+    graph = bipartite_graph(ensemble, weights)
     if ensemble.n_samples <= SORTED_SAMPLES:
         return assign(ensemble, transfer_cut(graph, n_clusters, rng), rng)
     order = alike_together(ensemble.labels)
@@ -78,22 +102,6 @@ def bipartite(
     embedding = np.empty_like(sorted_rows)
     embedding[order] = sorted_rows
     return assign(ensemble, embedding, rng)
-
-
-def _in_blocks(
-    ensemble: Ensemble, n_clusters: int, weights: Array, random_state: RandomState
-) -> NDArray[np.int32]:
-    bounds = ensemble_bounds(ensemble)
-    parts, _ = _blocks.blocked_bipartite(
-        Here(),
-        [ensemble.labels[start:stop] for start, stop in bounds],
-        bounds,
-        n_clusters,
-        ensemble.offsets,
-        weights,
-        random_state,
-    )
-    return np.concatenate(parts)
 
 
 def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
@@ -116,3 +124,121 @@ def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
         (weights[indicator.indices], indicator.indices, indicator.indptr),
         shape=indicator.shape,
     )
+
+
+def blocked_bipartite(
+    ensemble: LabelBlocks,
+    n_clusters: int,
+    weights: Array,
+    random_state: RandomState = None,
+) -> list[Any]:
+    """Cluster by cutting the graph of samples and base clusters, block by block.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings.
+    n_clusters : int
+        Number of clusters.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver and of k-means.
+
+    Returns
+    -------
+    list
+        The worker's handles of the clusters of each block, numbered in the order of
+        first samples; fewer than asked for only if the ensemble tells fewer groups
+        apart.
+
+    Notes
+    -----
+    The centres come from the k-means of at most 50,000 rows drawn at random; every row
+    then goes to its nearest centre.
+    """
+    rng = consensus_stream(random_state)
+    worker, parts, offsets = ensemble.worker, ensemble.parts, ensemble.offsets
+    n_samples = ensemble.n_samples
+    affinity = ordered_sum(worker, affinity_of_labels, parts, offsets, weights)
+    drawn = rng.choice(n_samples, min(n_samples, CENTER_ROWS), replace=False)
+    sample = gathered_rows(worker, parts, ensemble.bounds, np.sort(drawn))
+    cut = worker.call(_fitted, affinity, sample, n_clusters, offsets, weights, rng)
+    labels = worker.map(_assigned, parts, cut, offsets, weights)
+    firsts = [worker.value(each) for each in worker.map(_first_rows, labels)]
+    rank = ranks_by_appearance(firsts, n_clusters)
+    warn_of_fewer(int(rank.max()) + 1, n_clusters)
+    return worker.map(_ranked, labels, rank)
+
+
+def bipartite_rows(labels: Labels, offsets: Offsets, weights: Array) -> BipartiteRows:
+    """Return the rows of the graph of samples and base clusters, Eqs. 29 and 30."""
+    present = labels >= 0
+    index = np.where(present, labels + offsets[:-1], 0).astype(np.int32)
+    return BipartiteRows(index, np.where(present, weights[index], 0.0))
+
+
+def affinity_of_labels(parts: list[Labels], offsets: Offsets, weights: Array) -> Array:
+    """Return the affinity of base clusters that some blocks of labels bring about."""
+    rows = [bipartite_rows(labels, offsets, weights) for labels in parts]
+    return reduced_affinity(rows, int(offsets[-1]))
+
+
+def _fitted(
+    affinity: Array,
+    sample: Labels,
+    n_clusters: int,
+    offsets: Offsets,
+    weights: Array,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    vectors = reduced_vectors(affinity, n_clusters, rng)
+    points = embedded_rows(bipartite_rows(sample, offsets, weights), vectors)
+    return vectors, kmeans_centers(points, n_clusters, rng)
+
+
+def _assigned(
+    labels: Labels, cut: tuple[Array, Array], offsets: Offsets, weights: Array
+) -> Labels:
+    return assigned_rows(bipartite_rows(labels, offsets, weights), *cut)
+
+
+def _first_rows(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
+    return np.unique(labels, return_index=True)
+
+
+def ranks_by_appearance(
+    firsts: list[tuple[Labels, NDArray[np.intp]]], n_clusters: int
+) -> Labels:
+    """Return the number of each cluster in the order of first samples.
+
+    Parameters
+    ----------
+    firsts : list of tuple
+        The clusters of each block, and their first rows in it.
+    n_clusters : int
+        Number of clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        New numbers; -1 for clusters without samples.
+
+    Examples
+    --------
+    >>> firsts = [(np.array([2]), np.array([0])), (np.array([0, 1]), np.array([4, 1]))]
+    >>> ranks_by_appearance(firsts, 3)
+    array([2, 1, 0], dtype=int32)
+    """
+    rank = np.full(n_clusters, -1, dtype=np.int32)
+    found = 0
+    for clusters, rows in firsts:
+        for cluster in clusters[np.argsort(rows)]:
+            if rank[cluster] < 0:
+                rank[cluster] = found
+                found += 1
+    return rank
+
+
+def _ranked(labels: Labels, rank: Labels) -> Labels:
+    return rank[labels]

@@ -8,14 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.coassociation import factor_rows
-from mdec.confidence import cluster_profiles
-from mdec.consensus._blocks import affinity_of_labels, bipartite_rows
-from mdec.consensus.partitions import ensemble_bounds
+from mdec.confidence import summed_profiles
+from mdec.consensus._bipartite import affinity_of_labels, bipartite_rows
 from mdec.ensemble import Ensemble
 from mdec.numerics.landmark_search import refined_landmarks
 from mdec.numerics.transfer import assigned_rows, embedded_rows, reduced_vectors
-from mdec.rows.blocks import Here, gathered_rows, ordered_sum
+from mdec.rows.work import gathered_rows, ordered_sum
 
 Array = NDArray[np.floating]
 
@@ -54,15 +52,14 @@ def micro_regions(
     dimensions, and each joins the nearest of 4000 points that a short k-means has
     placed among drawn rows.
     """
-    bounds = ensemble_bounds(ensemble)
-    parts = [ensemble.labels[start:stop] for start, stop in bounds]
-    here, offsets, n_samples = Here(), ensemble.offsets, ensemble.n_samples
-    affinity = ordered_sum(here, affinity_of_labels, parts, offsets, weights)
+    worker, parts, offsets = ensemble.worker, ensemble.parts, ensemble.offsets
+    n_samples = ensemble.n_samples
+    affinity = ordered_sum(worker, affinity_of_labels, parts, offsets, weights)
     n_vectors = min(DIMENSIONS, ensemble.n_base_clusters)
     vectors = reduced_vectors(affinity, n_vectors, rng).astype(np.float32)
     size = min(REGIONS * ROWS_PER_REGION, n_samples)
     drawn = np.sort(rng.choice(n_samples, size, replace=False))
-    sample = gathered_rows(here, parts, bounds, drawn)
+    sample = gathered_rows(worker, parts, ensemble.bounds, drawn)
     points = embedded_rows(bipartite_rows(sample, offsets, weights), vectors)
     centers = refined_landmarks(points, min(REGIONS, size), rng)[1]
     regions = [
@@ -100,9 +97,7 @@ def region_similarities(
     no pair of samples is looked at.
     """
     sizes = np.bincount(regions).astype(np.int64)
-    sums = np.zeros((sizes.size, ensemble.n_base_clusters))
-    for start, stop in ensemble_bounds(ensemble):
-        factor = factor_rows(ensemble.labels[start:stop], ensemble.offsets, weights)
-        sums += cluster_profiles(factor, regions[start:stop], sizes.size)
+    clusters = ensemble.split(regions)
+    sums = summed_profiles(ensemble, clusters, weights, sizes.size).sums
     means = sums / sizes[:, None]
     return means @ means.T, sizes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mdec.ensemble import Ensemble
 from mdec.numerics.kmeans import kmeans
-from mdec.rows.blocks import block_bounds, block_height
+from mdec.rows.work import Worker
 from mdec.weights import ensemble_driven_cluster_index
 
 Array = NDArray[np.floating]
@@ -84,10 +85,10 @@ def numbered_by_appearance(
     return rank[inverse]
 
 
-def ensemble_bounds(ensemble: Ensemble) -> list[tuple[int, int]]:
-    """Return the row blocks of an ensemble: those of the data it was made from."""
-    height = block_height(ensemble.parameters.get("n_features", 1))
-    return block_bounds(ensemble.n_samples, height)
+def count_clusters(worker: Worker, clusters: list[Any]) -> int:
+    """Return the number of clusters in blocks that number them from 0."""
+    greatest = [worker.value(each) for each in worker.map(np.max, clusters)]
+    return int(max(greatest)) + 1
 
 
 def assign(

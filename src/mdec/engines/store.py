@@ -2,67 +2,52 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._support.files import atomic_file, write_atomically
-from mdec.ensemble import Failure, Member
+from mdec._support.files import write_atomically
+from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
+from mdec.ensemble import Failure
+from mdec.plan import Member, Plan
+from mdec.rows.work import Here, Worker
 
-Made = tuple[Member, NDArray[np.int32]] | Failure
+Labels = NDArray[np.int32]
+
+# A member with its labels in row blocks, which may be a worker's handles; or why not.
+Made = tuple[Member, list[Any]] | Failure
 
 _FORMAT = 1
 _HEADER = "checkpoint.json"
-_DAMAGED = (KeyError, TypeError, ValueError, EOFError, AttributeError, BadZipFile)
 
 
-def fingerprint(X: NDArray[Any]) -> str:
-    """Return a digest of the data: its shape, its precision and every value.
-
-    Examples
-    --------
-    >>> fingerprint(np.zeros((3, 2))) == fingerprint(np.zeros((2, 3)))
-    False
-    """
-    digest = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
-    digest.update(np.ascontiguousarray(X).data)
-    return digest.hexdigest()
-
-
-class Checkpoint:
+class Store:
     """A folder of finished members of one ensemble.
 
     Each member is one file, written under a temporary name and renamed, so a process
-    that is killed leaves whole members only. The folder knows the data and the
-    parameters it belongs to and is refused for others; the number of members is not
-    among them, because it changes no member.
+    that is killed leaves whole members only; the workers of a cluster, which must see
+    the folder, write one more file for each row block. The folder knows the data and
+    the parameters it belongs to and is refused for others; the number of members is
+    not among them, because it changes no member.
 
     Parameters
     ----------
     folder : path-like
         Made if it does not exist.
-    X : ndarray of shape (n_samples, n_features) or str
-        The data that the members cluster, or a digest of them.
-    spec : dict
-        What all members share, ``ensemble.parameters``.
+    digest : str
+        Digest of the data that the members cluster.
+    plan : Plan
+        What all members share.
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        X: NDArray[Any] | str,
-        spec: dict[str, Any],
-    ) -> None:
-        self.folder = Path(folder)
-        digest = X if isinstance(X, str) else fingerprint(X)
-        wanted = {"format": _FORMAT, "data": digest, **spec}
+    def __init__(self, folder: str | os.PathLike[str], digest: str, plan: Plan) -> None:
+        self.folder, self.plan = Path(folder), plan
+        wanted = {"format": _FORMAT, "data": digest, **plan.to_json()}
         wanted = json.loads(json.dumps(wanted))
         header = self.folder / _HEADER
         if header.exists():
@@ -72,43 +57,114 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_atomically(header, json.dumps(wanted, indent=1).encode())
 
-    def _path(self, index: int) -> Path:
-        return self.folder / f"member-{index:06d}.npz"
+    def _path(self, index: int, ending: str = "npz") -> Path:
+        return self.folder / f"member-{index:06d}.{ending}"
 
-    def load(self, index: int) -> Made | None:
+    def load(self, index: int, worker: Worker) -> Made | None:
         """Return a finished member, or None if it has to be made.
 
-        A file that cannot be read is treated as absent: making a member again gives
-        the same member.
+        A file that is damaged, or that belongs to another member, is treated as
+        absent: making a member again gives the same member.
         """
         try:
-            with (
-                self._path(index).open("rb") as file,
-                np.load(file, allow_pickle=False) as archive,
-            ):
-                provenance = json.loads(str(archive["provenance"]))
-                if "reason" in provenance:
-                    return Failure(**provenance)
-                return Member(**provenance), archive["labels"].astype(np.int32)
-        except (FileNotFoundError, *_DAMAGED):
+            provenance, arrays = self._read(index)
+            if "reason" in provenance:
+                failure = Failure(**provenance)
+                return failure if failure.index == index else None
+            member = Member(**provenance.get("member", provenance))
+            if member != self.plan.member(index, member.attempt):
+                return None
+            if "labels" in arrays:
+                _check_labels(arrays["labels"], self.plan.n_samples, member)
+                return member, [arrays["labels"]]
+            return self._load_parts(member, worker)
+        except (FileNotFoundError, *DAMAGED):
             return None
 
-    def save(self, index: int, made: Made) -> None:
+    def _read(self, index: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        old = self._path(index, ending="json")
+        if old.exists():
+            return json.loads(old.read_text(encoding="utf-8")), {}
+        return read_sealed(self._path(index), _enough(self.plan.n_samples))
+
+    def _load_parts(self, member: Member, worker: Worker) -> Made | None:
+        """Return a member whose labels the workers have written, if they are whole."""
+        lengths = [stop - start for start, stop in self.plan.bounds]
+        pieces = [
+            (os.fspath(self.folder), part, length, member)
+            for part, length in enumerate(lengths)
+        ]
+        checked = [worker.call(_is_whole, *piece) for piece in pieces]
+        if not all(worker.value(each) for each in checked):
+            return None
+        return member, [worker.call(_load_part, *piece) for piece in pieces]
+
+    def save(self, made: Made, worker: Worker) -> None:
         """Keep a member, or the reason why it failed."""
-        arrays: dict[str, Any]
         if isinstance(made, Failure):
-            arrays = {"provenance": np.array(json.dumps(asdict(made)))}
+            write_sealed(self._path(made.index), asdict(made), {})
+            return
+        member, parts = made
+        arrays: dict[str, Labels] = {}
+        if isinstance(worker, Here):
+            arrays["labels"] = np.concatenate(parts)
         else:
-            member, labels = made
-            arrays = {
-                "provenance": np.array(json.dumps(asdict(member))),
-                "labels": labels,
-            }
-        with atomic_file(self._path(index)) as file:
-            np.savez_compressed(file, **arrays)
+            folder = os.fspath(self.folder)
+            saved = [
+                worker.call(_save_part, folder, part, member, labels)
+                for part, labels in enumerate(parts)
+            ]
+            for each in saved:
+                worker.value(each)
+        write_sealed(self._path(member.index), {"member": asdict(member)}, arrays)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.folder.glob("member-*.npz"))
+        return len(list(self.folder.glob("member-??????.npz")))
+
+
+def _enough(n_rows: int) -> int:
+    """Return the bytes that the labels of so many rows need, and some to spare."""
+    return 8 * n_rows + 2**20
+
+
+def _check_labels(labels: Labels, n_rows: int, member: Member) -> None:
+    """Raise unless these can be the labels of so many rows in a member."""
+    fits = labels.shape == (n_rows,) and labels.dtype == np.int32
+    if not fits or labels.min() < 0 or labels.max() >= member.n_clusters:
+        raise DamagedFileError("these are not the labels of that member")
+
+
+def _part_path(folder: str, part: int, member: Member, ending: str) -> Path:
+    return Path(folder) / f"member-{member.index:06d}-part-{part:06d}.{ending}"
+
+
+def _save_part(folder: str, part: int, member: Member, labels: Labels) -> None:
+    provenance = {"member": asdict(member), "part": part}
+    path = _part_path(folder, part, member, "npz")
+    write_sealed(path, provenance, {"labels": labels})
+
+
+def _load_part(folder: str, part: int, n_rows: int, member: Member) -> Labels:
+    """Return one block of labels; raise if it is not whole or not the right one."""
+    old = _part_path(folder, part, member, "npy")
+    if old.exists():
+        labels: Labels = np.load(old, allow_pickle=False)
+    else:
+        path = _part_path(folder, part, member, "npz")
+        provenance, arrays = read_sealed(path, _enough(n_rows))
+        if provenance != {"member": asdict(member), "part": part}:
+            raise DamagedFileError(f"{os.fspath(path)!r} belongs elsewhere.")
+        labels = arrays["labels"]
+    _check_labels(labels, n_rows, member)
+    return labels
+
+
+def _is_whole(folder: str, part: int, n_rows: int, member: Member) -> bool:
+    try:
+        _load_part(folder, part, n_rows, member)
+    except (FileNotFoundError, *DAMAGED):
+        return False
+    return True
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rows in fixed blocks: where they are read from, and how work on them is done.
+"""Rows in fixed blocks, and who works on them.
 
 A long computation is a sequence of maps over row blocks with small sums in between.
 The blocks depend on the shape of the data alone, and sums are always added in the same
@@ -8,23 +8,20 @@ order, so results do not depend on who does the work.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.rows.sources import RowSource
+from mdec.rows.sources import ArrayRows, RowSource, is_dask_array
+from mdec.rows.work import Here, Worker, rows_of
 
 Array = NDArray[np.floating]
 
 # A block holds at most this many numbers, and this many rows.
 BLOCK_NUMBERS = 2**24
 BLOCK_ROWS = 2**16
-
-# So many blocks in a row are reduced together, and so many partial sums at a time.
-RUN = 4
-FAN_IN = 4
 
 
 def block_height(n_features: int) -> int:
@@ -50,95 +47,8 @@ def block_bounds(n_rows: int, height: int) -> list[tuple[int, int]]:
     return [(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
-class Worker(Protocol):
-    """Does work on blocks, here or elsewhere; what it returns may be far away."""
-
-    def call(self, func: Callable[..., Any], *args: Any) -> Any:
-        """Do one piece of work."""
-
-    def map(self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any) -> Any:
-        """Do the same work on every block."""
-
-    def value(self, handle: Any) -> Any:
-        """Bring a result here."""
-
-
-class Here:
-    """Work done at once, in this process."""
-
-    def call(self, func: Callable[..., Any], *args: Any) -> Any:
-        """Return ``func(*args)``."""
-        return func(*args)
-
-    def map(
-        self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
-    ) -> list[Any]:
-        """Return ``func(block, *args)`` for each block."""
-        return [func(block, *args) for block in blocks]
-
-    def value(self, handle: Any) -> Any:
-        """Return the result itself."""
-        return handle
-
-
-def ordered_sum(
-    worker: Worker, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
-) -> Any:
-    """Add up what `func` makes of runs of blocks, in an order that is always the same.
-
-    Parameters
-    ----------
-    worker : Worker
-        Who does it.
-    func : callable
-        Takes a list of blocks, then `args`, and returns an array.
-    blocks : sequence
-        In the order of their rows.
-    *args
-        Passed on.
-
-    Returns
-    -------
-    object
-        The worker's handle of the sum.
-    """
-    n_runs = -(-len(blocks) // RUN)
-
-    def run(first: int) -> Any:
-        return worker.call(func, list(blocks[first * RUN : (first + 1) * RUN]), *args)
-
-    def total(first: int, span: int) -> Any:
-        if span == 1:
-            return run(first)
-        # Depth first, so that few partial sums exist at a time.
-        stop, step = min(first + span, n_runs), span // FAN_IN
-        parts = [total(each, step) for each in range(first, stop, step)]
-        return parts[0] if len(parts) == 1 else worker.call(_added, parts)
-
-    span = 1
-    while span < n_runs:
-        span *= FAN_IN
-    return total(0, span)
-
-
-def _added(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
-
-
-def blocks_of(source: RowSource) -> list[BlockReader]:
-    """Return the blocks of a source, each to be read when it is needed."""
-    height = block_height(source.shape[1])
-    return [
-        BlockReader(source, start, stop)
-        for start, stop in block_bounds(source.shape[0], height)
-    ]
-
-
 class BlockReader:
-    """One block of a source, not read yet.
+    """One block of a source, read when it is called.
 
     Parameters
     ----------
@@ -156,86 +66,118 @@ class BlockReader:
         return self.source.read(self.start, self.stop)
 
 
-def rows_of(block: BlockReader | Array) -> Array:
-    """Return the rows of a block that may not be read yet."""
-    return block() if isinstance(block, BlockReader) else block
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of numbers in blocks, wherever they are, and who works on them.
 
-
-def gathered_rows(
-    worker: Worker,
-    blocks: Sequence[Any],
-    bounds: list[tuple[int, int]],
-    rows: NDArray[np.int64],
-) -> Any:
-    """Collect some rows from their blocks.
-
-    Parameters
+    Attributes
     ----------
     worker : Worker
-        Who does it.
-    blocks : sequence
-        The row blocks.
-    bounds : list of tuple
-        First row of each block and the one after its last.
-    rows : ndarray
-        Row numbers in ascending order.
-
-    Returns
-    -------
-    object
-        The worker's handle of the rows in one array.
-    """
-    taken = []
-    for block, (start, stop) in zip(blocks, bounds, strict=True):
-        inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
-        taken.append(worker.call(_taken, block, inside - start))
-    return worker.call(np.concatenate, taken)
-
-
-def _taken(block: BlockReader | Array, rows: NDArray[np.int64]) -> Array:
-    return rows_of(block)[rows]
-
-
-def checked_rows(worker: Worker, blocks: list[Any]) -> bool:
-    """Raise for numbers that are missing or infinite; tell whether all rows are equal.
-
-    Parameters
-    ----------
-    worker : Worker
-        Who reads the blocks.
+        Who does the work on blocks.
     blocks : list
-        The row blocks.
+        Its handles of the blocks.
+    shape : tuple of int
+        Number of rows and of features.
+    dtype : dtype
+        Precision of the numbers.
+    source : ndarray, RowSource or None
+        What the blocks are read from; None for rows on a cluster.
+    """
+
+    worker: Worker
+    blocks: list[Any]
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    source: Array | RowSource | None = None
+
+    @property
+    def array(self) -> Array | None:
+        """All rows, where they are in memory."""
+        return self.source if isinstance(self.source, np.ndarray) else None
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """First row of each block and the one after its last."""
+        return block_bounds(self.shape[0], block_height(self.shape[1]))
+
+
+def opened(X: Any) -> Rows:
+    """Return rows in blocks.
+
+    Parameters
+    ----------
+    X : ndarray, RowSource or dask.array.Array of shape (n_rows, n_features)
+        float32 or float64.
 
     Returns
     -------
-    bool
-        True if there is nothing to tell rows apart.
+    Rows
+        Those of a Dask array stay on the workers of the current cluster.
     """
-    ranges = [worker.value(each) for each in worker.map(_block_range, blocks)]
+    if is_dask_array(X):
+        from mdec.rows.dask import check_dask_array, cluster_blocks
+
+        check_dask_array(X)
+        worker, blocks = cluster_blocks(X, block_height(X.shape[1]))
+        return Rows(worker, blocks, X.shape, X.dtype)
+    reader: RowSource = ArrayRows(X) if isinstance(X, np.ndarray) else X
+    bounds = block_bounds(X.shape[0], block_height(X.shape[1]))
+    blocks = [BlockReader(reader, start, stop) for start, stop in bounds]
+    return Rows(Here(), blocks, X.shape, X.dtype, X)
+
+
+def refuse_useless(rows: Rows) -> None:
+    """Raise for numbers that are missing or infinite, and for rows that are all equal.
+
+    Parameters
+    ----------
+    rows : Rows
+        The data.
+    """
+    worker = rows.worker
+    ranges = [worker.value(each) for each in worker.map(_block_range, rows.blocks)]
     low = np.min([each[0] for each in ranges], axis=0)
     high = np.max([each[1] for each in ranges], axis=0)
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
         raise ValueError(
             "the rows hold NaN or infinity; fill or drop the rows that have them."
         )
-    return bool(np.all(low == high))
+    if np.all(low == high):
+        raise ValueError(
+            f"all {rows.shape[0]} samples are equal, so there is nothing to cluster; "
+            "check how X was read or scaled."
+        )
 
 
-def _block_range(block: BlockReader | Array) -> tuple[Array, Array]:
+def _block_range(block: Any) -> tuple[Array, Array]:
     rows = rows_of(block)
     return rows.min(axis=0), rows.max(axis=0)
 
 
-def block_digest(block: BlockReader | Array) -> bytes:
-    """Return a digest of every value of a block."""
-    return hashlib.sha256(np.ascontiguousarray(rows_of(block)).data).digest()
+def digest_of_rows(rows: Rows, *, whole: bool) -> str:
+    """Return a digest of the shape, the precision and every value.
 
+    Parameters
+    ----------
+    rows : Rows
+        The data.
+    whole : bool
+        Take rows in memory as one piece, else the blocks one by one, where they are.
 
-def combined_digest(
-    digests: Iterator[bytes] | list[bytes], shape: tuple[int, int], dtype: np.dtype[Any]
-) -> str:
-    """Return one digest for the shape, the precision and all blocks."""
-    total = hashlib.sha256(f"rows {shape} {dtype.str}".encode())
-    for digest in digests:
-        total.update(digest)
+    Returns
+    -------
+    str
+        Hexadecimal.
+    """
+    if whole and rows.array is not None:
+        total = hashlib.sha256(f"{rows.shape} {rows.dtype.str}".encode())
+        total.update(np.ascontiguousarray(rows.array).data)
+        return total.hexdigest()
+    total = hashlib.sha256(f"rows {rows.shape} {rows.dtype.str}".encode())
+    for each in rows.worker.map(_block_digest, rows.blocks):
+        total.update(rows.worker.value(each))
     return total.hexdigest()
+
+
+def _block_digest(block: Any) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(rows_of(block)).data).digest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,19 +201,19 @@ def _tail(value: float, sample: Array) -> float:
 
 def _like(
     ensemble: Ensemble, X: Array, rng: np.random.Generator, n_jobs: int | None
-) -> Ensemble:
+) -> Any:
     """Make an ensemble of other data with the parameters of a given one."""
-    spec = ensemble.parameters
-    low, high = spec["base_n_clusters_range"]
+    plan = ensemble.plan
+    low, high = plan.base_n_clusters_range
     if len(X) < ensemble.n_samples:
         high = max(low, min(high, math.ceil(math.sqrt(len(X)))))
     return generate_ensemble(
         X,
         ensemble_size=min(len(ensemble), NULL_MEMBERS),
-        sampling_ratio=spec["sampling_ratio"],
-        kernel=spec["kernel"],
-        mu_range=spec["mu_range"],
-        n_neighbors_range=spec["n_neighbors_range"],
+        sampling_ratio=plan.sampling_ratio,
+        kernel=plan.kernel,
+        mu_range=plan.mu_range,
+        n_neighbors_range=plan.n_neighbors_range,
         base_n_clusters_range=(low, high),
         n_jobs=n_jobs,
         random_state=rng,

@@ -1,0 +1,146 @@
+"""Arrays in one file, with their lengths and digests, read without trust.
+
+The container is an .npz archive: a text of JSON beside arrays. Nothing in it is
+executed, and nothing is unpacked before its size was looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.files import atomic_file
+from mdec._support.memory import MAX_BYTES, require_memory
+
+# What a file that was cut short, changed or made up may raise while it is read.
+DAMAGED = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,  # also of an archive that claims to be encrypted
+    SyntaxError,
+    BadZipFile,
+    TokenError,
+    zlib.error,
+)
+
+_TEXT = "provenance"
+
+
+class DamagedFileError(ValueError):
+    """A file is not what it should be; the message says which."""
+
+
+def write_sealed(
+    path: str | os.PathLike[str],
+    provenance: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write arrays and what they are, all or nothing.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; an old one is replaced at the end.
+    provenance : mapping
+        What goes into JSON.
+    arrays : mapping
+        Arrays of numbers by name.
+    """
+    seals = {name: _seal(np.asarray(array)) for name, array in arrays.items()}
+    text = np.array(json.dumps({**provenance, "seals": seals}))
+    content: dict[str, Any] = {_TEXT: text, **arrays}
+    with atomic_file(path) as file:
+        np.savez_compressed(file, **content)
+
+
+def read_sealed(
+    path: str | os.PathLike[str], max_bytes: int = MAX_BYTES
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what `write_sealed` wrote, and check it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_bytes : int
+        A file that claims to unpack to more is refused.
+
+    Returns
+    -------
+    provenance : dict
+        The JSON.
+    arrays : dict of ndarray
+        By name. Those of a file without seals, of the first version, are not compared.
+    """
+    name = os.fspath(path)
+    try:
+        with Path(path).open("rb") as file, ZipFile(file) as archive:
+            _require_size(archive, name, max_bytes)
+            names = [each.removesuffix(".npy") for each in archive.namelist()]
+            found = {each: _array(archive, each) for each in names}
+        provenance = json.loads(str(found.pop(_TEXT)))
+        seals = provenance.pop("seals", None)
+        whole = seals is None or seals == {n: _seal(a) for n, a in found.items()}
+    except DamagedFileError:
+        raise
+    except DAMAGED as error:
+        raise DamagedFileError(
+            f"{name!r} is damaged or was not written by mdec."
+        ) from error
+    if not whole:
+        raise DamagedFileError(f"{name!r} is damaged: its content was changed.")
+    return provenance, found
+
+
+def _require_size(archive: ZipFile, name: str, max_bytes: int) -> None:
+    claimed = sum(each.file_size for each in archive.infolist())
+    if claimed > max_bytes:
+        raise DamagedFileError(
+            f"{name!r} unpacks to {claimed / 1e9:.1f} GB, more than the limit of "
+            f"{max_bytes / 1e9:.1f} GB; raise the limit if you trust the file."
+        )
+    require_memory(2 * claimed, f"reading {name!r}", "free some memory")
+
+
+def _array(archive: ZipFile, name: str) -> NDArray[Any]:
+    """Read one array of numbers or text; its header may not claim more than is there.
+
+    zipfile itself gives no more bytes than the archive claims.
+    """
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    with archive.open(f"{name}.npy") as file:
+        read_header = readers[np.lib.format.read_magic(file)]
+        shape, by_columns, dtype = read_header(file)
+        content = bytearray(file.read())
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content):
+        raise ValueError("the header does not fit the content")
+    return np.ndarray(shape, dtype, content, order="F" if by_columns else "C")
+
+
+def _seal(array: NDArray[Any]) -> dict[str, Any]:
+    content = np.ascontiguousarray(array)
+    return {
+        "dtype": content.dtype.str,
+        "shape": list(content.shape),
+        "sha256": hashlib.sha256(content.data).hexdigest(),
+    }

@@ -1,0 +1,76 @@
+"""One member from its graph, and what a member costs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec.base.graphs import DENSE_SAMPLES, similarity_graph
+from mdec.base.landmarks import landmark_memory
+from mdec.base.spectral import spectral_partition
+from mdec.plan import Member, Plan
+
+Array = NDArray[np.floating]
+
+# What a member raises that cannot be made; another draw may do better.
+MEMBER_ERRORS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
+
+
+def member_similarity(X: Array, member: Member, plan: Plan) -> sparse.csr_array:
+    """Return the similarity graph of one member, Eqs. 8 to 10.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        All features.
+    member : Member
+        What to make it with.
+    plan : Plan
+        What it shares with the others.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        Symmetric, non-negative, no self-loops.
+    """
+    subspace = X.T[plan.features(member)].T
+    return similarity_graph(subspace, plan.kernel, member.n_neighbors, member.mu)
+
+
+def base_clustering(X: Array, member: Member, plan: Plan) -> NDArray[np.int32]:
+    """Return the labels of one member, Eqs. 11 to 13.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        All features.
+    member : Member
+        What to make it with.
+    plan : Plan
+        What it shares with the others.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels below the number of clusters asked for; some may be missing.
+    """
+    return spectral_partition(
+        member_similarity(X, member, plan),
+        member.n_clusters,
+        solver=plan.stream(member, "solver"),
+        assign=plan.stream(member, "kmeans"),
+    )
+
+
+def member_memory(plan: Plan) -> int:
+    """Estimate the bytes that one base clustering takes beside the data."""
+    if plan.base == "landmark":
+        return landmark_memory(plan)
+    if plan.n_samples <= DENSE_SAMPLES:
+        return 8 * plan.n_samples * (2 * plan.n_drawn + 8 * plan.n_samples)
+    # The subspace, its two float32 factors, the buffers and copies of the candidate
+    # pairs, and the blocks of the eigen-solver.
+    n_candidates = 2 * plan.n_neighbors_range[1] + 16
+    n_vectors = plan.base_n_clusters_range[1]
+    return plan.n_samples * (24 * plan.n_drawn + 100 * n_candidates + 40 * n_vectors)

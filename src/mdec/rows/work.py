@@ -1,0 +1,135 @@
+"""Work on blocks, here or elsewhere, and sums whose order is always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+# So many blocks in a row are reduced together, and so many partial sums at a time.
+RUN = 4
+FAN_IN = 4
+
+
+class Worker(Protocol):
+    """Does work on blocks, here or elsewhere; what it returns may be far away."""
+
+    def call(self, func: Callable[..., Any], *args: Any) -> Any:
+        """Do one piece of work."""
+
+    def map(
+        self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
+    ) -> list[Any]:
+        """Do the same work on every block."""
+
+    def value(self, handle: Any) -> Any:
+        """Bring a result here."""
+
+
+class Here:
+    """Work done at once, in this process."""
+
+    def call(self, func: Callable[..., Any], *args: Any) -> Any:
+        """Return ``func(*args)``."""
+        return func(*args)
+
+    def map(
+        self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
+    ) -> list[Any]:
+        """Return ``func(block, *args)`` for each block."""
+        return [func(block, *args) for block in blocks]
+
+    def value(self, handle: Any) -> Any:
+        """Return the result itself."""
+        return handle
+
+
+def ordered_sum(
+    worker: Worker, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
+) -> Any:
+    """Add up what `func` makes of runs of blocks, in an order that is always the same.
+
+    Parameters
+    ----------
+    worker : Worker
+        Who does it.
+    func : callable
+        Takes a list of blocks, then `args`, and returns an array.
+    blocks : sequence
+        In the order of their rows.
+    *args
+        Passed on.
+
+    Returns
+    -------
+    object
+        The worker's handle of the sum.
+    """
+    n_runs = -(-len(blocks) // RUN)
+
+    def run(first: int) -> Any:
+        return worker.call(func, list(blocks[first * RUN : (first + 1) * RUN]), *args)
+
+    def total(first: int, span: int) -> Any:
+        if span == 1:
+            return run(first)
+        # Depth first, so that few partial sums exist at a time.
+        stop, step = min(first + span, n_runs), span // FAN_IN
+        parts = [total(each, step) for each in range(first, stop, step)]
+        return parts[0] if len(parts) == 1 else worker.call(_added, parts)
+
+    span = 1
+    while span < n_runs:
+        span *= FAN_IN
+    return total(0, span)
+
+
+def _added(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def gathered_rows(
+    worker: Worker,
+    blocks: Sequence[Any],
+    bounds: list[tuple[int, int]],
+    rows: NDArray[np.int64],
+) -> Any:
+    """Collect some rows from their blocks.
+
+    Parameters
+    ----------
+    worker : Worker
+        Who does it.
+    blocks : sequence
+        The row blocks.
+    bounds : list of tuple
+        First row of each block and the one after its last.
+    rows : ndarray
+        Row numbers in ascending order.
+
+    Returns
+    -------
+    object
+        The worker's handle of the rows in one array.
+    """
+    taken = []
+    for block, (start, stop) in zip(blocks, bounds, strict=True):
+        inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
+        taken.append(worker.call(_taken, block, inside - start))
+    return worker.call(np.concatenate, taken)
+
+
+def _taken(block: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
+    taken: NDArray[Any] = rows_of(block)[rows]
+    return taken
+
+
+def rows_of(block: Any) -> NDArray[Any]:
+    """Return the rows of a block that may not be read yet."""
+    rows: NDArray[Any] = block() if callable(block) else block
+    return rows
