@@ -73,7 +73,7 @@ def test_summaries_are_sentences(path: Path) -> None:
 
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_equations_are_named(name: str) -> None:
-    module, function = name.rsplit(".", 1)
+    module, function = re.fullmatch(r"([a-z_.]+)\.([A-Z]\w+\.\w+|\w+)", name).groups()
     path = SOURCE.joinpath(*module.split(".")).with_suffix(".py")
     docstring = ast.get_docstring(documented(path)[function]) or ""
     mentions = re.findall(r"Eqs?\. (\d+)(?:(?:,| and| to) (\d+))?", docstring)

@@ -203,9 +203,7 @@ def test_what_is_no_ensemble_file(tmp_path: Path) -> None:
     Ensemble.from_labels(LABELS).save(truncated)
     truncated.write_bytes(truncated.read_bytes()[:-40])
     for path in (text, other, pickled, empty, array, truncated):
-        with pytest.raises(
-            ValueError, match="not an ensemble saved by mdec|not written by mdec"
-        ):
+        with pytest.raises(ValueError, match=r"(saved|written) by mdec"):
             Ensemble.load(path)
 
 

@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble, generation, plan
-from mdec.base import landmarks
 from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import (
     Landmarks,
@@ -225,7 +224,7 @@ def test_clear_groups_are_found(kernel: str) -> None:
 def test_clear_groups_are_found_with_few_of_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(landmarks, "MAX_LANDMARKS", 400)
+    monkeypatch.setattr(plan, "MAX_LANDMARKS", 400)
     monkeypatch.setattr(landmark_search, "SEARCHED_WHOLE", 200)
     monkeypatch.setattr(landmark_search, "N_CELLS", 20)
     monkeypatch.setattr(landmark_search, "AROUND_CELL", 80)

@@ -22,6 +22,7 @@ from mdec.consensus import (
     CONSENSUS,
     _bipartite,
     bipartite,
+    dendrogram,
     hierarchical,
     spectral,
 )

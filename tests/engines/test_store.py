@@ -72,7 +72,7 @@ def test_finished_members_are_not_made_again(tmp_path, data, monkeypatch):
         data, ensemble_size=6, random_state=0, checkpoint=tmp_path / "c"
     )
     monkeypatch.setattr(
-        "mdec.generation.base_clustering",
+        "mdec.engines.here.base_clustering",
         lambda *_: pytest.fail("a finished member was made again"),
     )
     again = generate_ensemble(

@@ -11,7 +11,7 @@ import pytest
 from mdec import MDEC, generate_ensemble
 from mdec._support.progress import told
 from mdec.rows import blocks, work
-from mdec.rows.blocks import block_bounds, block_height, opened
+from mdec.rows.blocks import block_bounds, block_height, opened, refuse_useless
 from mdec.rows.sources import ArrayRows, open_rows
 from mdec.rows.work import Here, gathered_rows, ordered_sum, rows_of
 
@@ -155,12 +155,13 @@ def test_files_that_cannot_be_read_in_rows(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_blocks")
 def test_rows_are_checked(X: np.ndarray) -> None:
-    assert not checked_rows(Here(), blocks_of(ArrayRows(X)))
-    assert checked_rows(Here(), blocks_of(ArrayRows(np.ones((300, 2)))))
+    refuse_useless(opened(ArrayRows(X)))
+    with pytest.raises(ValueError, match="all 300 samples are equal"):
+        refuse_useless(opened(ArrayRows(np.ones((300, 2)))))
     for bad in (np.nan, np.inf):
         X[500, 3] = bad
         with pytest.raises(ValueError, match="NaN or infinity"):
-            checked_rows(Here(), blocks_of(ArrayRows(X)))
+            refuse_useless(opened(ArrayRows(X)))
 
 
 def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
