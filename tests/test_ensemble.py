@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
+import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +216,80 @@ def test_a_file_of_another_format(tmp_path: Path) -> None:
     np.savez(path, labels=LABELS, provenance=np.array('{"format": 99}'))
     with pytest.raises(ValueError, match="format 99"):
         Ensemble.load(path)
+
+
+def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "e.npz"
+    ensemble = Ensemble.from_labels(LABELS)
+    ensemble.save(path)
+    content = path.read_bytes()
+    for position in range(len(content)):
+        flipped = bytearray(content)
+        flipped[position] ^= 0x5A
+        path.write_bytes(flipped)
+        try:
+            loaded = Ensemble.load(path)
+        except ValueError:
+            continue
+        np.testing.assert_array_equal(loaded.labels, ensemble.labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "provenance"),
+    [
+        (np.full((4, 2), -5), {}),
+        (np.array([[0, 1], [10**9, 0], [1, 1], [0, 0]]), {}),
+        (np.array([[0, -1], [1, -1], [0, -1]]), {}),
+        (np.zeros((3, 0), dtype=int), {}),
+        (np.zeros(3, dtype=int), {}),
+        (np.zeros((3, 2)), {}),
+        (np.zeros((3, 2), dtype=int), {"members": [{"index": 0}]}),
+        (np.zeros((3, 2), dtype=int), {"members": 7}),
+        (np.zeros((3, 2), dtype=int), {"failures": [[]]}),
+        (np.zeros((3, 2), dtype=int), {"parameters": 3}),
+    ],
+)
+def test_files_made_up(tmp_path: Path, labels: np.ndarray, provenance: dict) -> None:
+    path = tmp_path / "e.npz"
+    sound = {"format": 1, "members": [], "failures": [], "parameters": {}}
+    text = np.array(json.dumps({**sound, **provenance}))
+    np.savez(path, labels=labels, provenance=text)
+    with pytest.raises(ValueError, match="not an ensemble saved by mdec"):
+        Ensemble.load(path)
+
+
+def test_a_file_that_unpacks_to_much_more_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    text = np.array(json.dumps({"format": 1}))
+    labels = np.zeros((2**20, 8), dtype=np.int32)
+    np.savez_compressed(path, labels=labels, provenance=text)
+    assert path.stat().st_size < 10**5
+    with pytest.raises(ValueError, match=r"unpacks to 0\.0 GB, more than the limit"):
+        Ensemble.load(path, max_bytes=10**7)
+
+
+def test_a_header_that_claims_more_than_there_is(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    claim = {"descr": "<i4", "fortran_order": False, "shape": (10**12, 4)}
+    np.lib.format.write_array_header_1_0(header, claim)
+    path = tmp_path / "liar.npz"
+    np.savez(path, provenance=np.array("{}"))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("labels.npy", header.getvalue())
+    with pytest.raises(ValueError, match="by mdec"):
+        Ensemble.load(path)
+
+
+def test_parameters_cannot_be_changed() -> None:
+    ensemble = Ensemble(np.zeros((3, 1), dtype=np.int32), parameters={"entropy": 1})
+    with pytest.raises(TypeError):
+        ensemble.parameters["entropy"] = 2
+    assert pickle.loads(pickle.dumps(ensemble)).parameters == {"entropy": 1}
+
+
+def test_a_plan_is_that_of_generated_members_only() -> None:
+    with pytest.raises(ValueError, match="generate_ensemble made"):
+        _ = Ensemble.from_labels(LABELS).plan
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mdec import MDEC, generate_ensemble
+from mdec import MDEC, Ensemble, generate_ensemble
 from mdec.engines.store import Store
 from mdec.plan import Plan
+from mdec.rows import blocks
 from mdec.rows.work import Here
 
 SCRIPT = """
@@ -188,3 +191,131 @@ def test_scikit_learn_callbacks_hear_of_every_member(data):
     model.fit(data)
     assert counter.begun == counter.ended == 8
     assert counter.seconds > 0.0
+
+
+# ------------------------------------------------------------------ what was kept
+
+
+OLD = Path(__file__).parents[1] / "data" / "version-0.1"
+OLD_SETTINGS = {"ensemble_size": 3, "random_state": 11}
+
+
+@pytest.fixture
+def old_data():
+    """The data from which version 0.1 made what lies in the folder of its name."""
+    X = np.random.default_rng(7).normal(size=(40, 6))
+    X[:20] += 2.5
+    return X
+
+
+def no_member(*_):
+    pytest.fail("a finished member was made again")
+
+
+def test_a_checkpoint_of_version_0_1_is_taken(tmp_path, old_data, monkeypatch):
+    fresh = generate_ensemble(old_data, **OLD_SETTINGS)
+    folder = shutil.copytree(OLD / "checkpoint", tmp_path / "c")
+    monkeypatch.setattr("mdec.engines.here.base_clustering", no_member)
+    kept = generate_ensemble(old_data, checkpoint=folder, **OLD_SETTINGS)
+    assert (kept.labels == fresh.labels).all()
+    assert kept.members == fresh.members
+    old = Ensemble.load(OLD / "ensemble.npz")
+    assert (old.labels == fresh.labels).all()
+    assert old.parameters == fresh.parameters
+    assert old.plan == fresh.plan
+
+
+def test_every_flipped_byte_of_a_member_is_noticed(tmp_path, data):
+    settings = {"ensemble_size": 1, "random_state": 0, "checkpoint": tmp_path / "c"}
+    first = generate_ensemble(data, **settings)
+    path = tmp_path / "c" / "member-000000.npz"
+    content = path.read_bytes()
+    store = Store(tmp_path / "d", "digest", first.plan)
+    damaged = tmp_path / "d" / "member-000000.npz"
+    for position in range(len(content)):
+        flipped = bytearray(content)
+        flipped[position] ^= 0x55
+        damaged.write_bytes(flipped)
+        found = store.load(0, Here())
+        assert found is None or (found[1][0] == first.labels[:, 0]).all()
+    for length in range(0, len(content), 7):
+        damaged.write_bytes(content[:length])
+        assert store.load(0, Here()) is None
+
+
+def test_a_member_in_the_place_of_another_is_made_again(tmp_path, data):
+    settings = {"ensemble_size": 3, "random_state": 0, "checkpoint": tmp_path / "c"}
+    first = generate_ensemble(data, **settings)
+    shutil.copy(tmp_path / "c/member-000001.npz", tmp_path / "c/member-000000.npz")
+    again = generate_ensemble(data, **settings)
+    assert (again.labels == first.labels).all()
+    assert again.members == first.members
+
+
+def test_the_members_of_fewer_samples_are_not_taken(tmp_path, data):
+    first = generate_ensemble(data, ensemble_size=1, random_state=0)
+    store = Store(tmp_path / "c", "digest", first.plan)
+    store.save((first.members[0], [first.labels[:-1, 0]]), Here())
+    assert store.load(0, Here()) is None
+
+
+# A worker that is not this process, as far as the store can tell.
+Elsewhere = type("Elsewhere", (), dict(vars(Here)))
+
+
+@pytest.fixture
+def in_parts(tmp_path, monkeypatch):
+    """A store with a member in three parts."""
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 128)
+    plan = Plan.checked(300, 4, entropy=0, base="landmark")
+    member = plan.member(2)
+    labels = np.random.default_rng(0).integers(2, size=300).astype(np.int32)
+    parts = [labels[start:stop] for start, stop in plan.bounds]
+    assert len(parts) == 3
+    store = Store(tmp_path / "c", "digest", plan)
+    store.save((member, parts), Elsewhere())
+    found, kept = store.load(2, Elsewhere())
+    assert found == member
+    assert (np.concatenate(kept) == labels).all()
+    return store
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_a_member_with_a_missing_part_is_made_again(in_parts, part):
+    (in_parts.folder / f"member-000002-part-{part:06d}.npz").unlink()
+    assert in_parts.load(2, Elsewhere()) is None
+
+
+def test_a_part_in_the_place_of_another_is_noticed(in_parts):
+    first, second = (
+        in_parts.folder / f"member-000002-part-{part:06d}.npz" for part in (0, 1)
+    )
+    shutil.copy(first, second)
+    assert in_parts.load(2, Elsewhere()) is None
+
+
+def test_a_damaged_part_is_noticed(in_parts):
+    path = in_parts.folder / "member-000002-part-000001.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    path.write_bytes(content)
+    assert in_parts.load(2, Elsewhere()) is None
+
+
+def test_numbers_of_numpy_are_kept(tmp_path, data):
+    settings = {
+        "ensemble_size": np.int64(3),
+        "mu_range": (np.float32(0.25), np.float64(0.75)),
+        "n_neighbors_range": (np.int8(4), np.uint16(9)),
+        "base_n_clusters_range": np.array([2, 5]),
+        "sampling_ratio": np.float32(0.5),
+        "random_state": np.int64(4),
+    }
+    first = generate_ensemble(data, checkpoint=tmp_path / "c", **settings)
+    again = generate_ensemble(data, checkpoint=tmp_path / "c", **settings)
+    assert (first.labels == again.labels).all()
+    first.save(tmp_path / "e.npz")
+    loaded = Ensemble.load(tmp_path / "e.npz")
+    assert loaded.parameters == first.parameters
+    assert loaded.members == first.members
+    assert loaded.plan == first.plan

@@ -31,24 +31,36 @@ def _controllers() -> tuple[ThreadpoolController, ThreadpoolController]:
     return all_pools.select(user_api="blas"), all_pools.select(user_api="openmp")
 
 
+def _set_blas_threads(numbers: Iterable[int]) -> None:
+    for pool, number in zip(_controllers()[0].lib_controllers, numbers, strict=True):
+        # From version 3.7 of threadpoolctl on, the thread that was first to set a
+        # number is the only one whose later calls have an effect.
+        release = getattr(pool, "clear_controlling_thread", lambda **_: None)
+        release(force=True)
+        pool.set_num_threads(number)
+        release(force=True)
+
+
 class _SharedCap:
     """One cap on BLAS for all threads that want it, lifted by the last of them."""
 
     def __init__(self) -> None:
         self.lock, self.holders = Lock(), 0
-        self.limits: Any = None
+        self.before: list[int] = []
 
     def take(self) -> None:
         with self.lock:
             if self.holders == 0:
-                self.limits = _controllers()[0].limit(limits=1)
+                pools = _controllers()[0].lib_controllers
+                self.before = [pool.get_num_threads() for pool in pools]
+                _set_blas_threads([1] * len(pools))
             self.holders += 1
 
     def give_back(self) -> None:
         with self.lock:
             self.holders -= 1
             if self.holders == 0:
-                self.limits.restore_original_limits()
+                _set_blas_threads(self.before)
 
 
 _BLAS_CAP = _SharedCap()
@@ -78,8 +90,9 @@ def cap_threads_of_worker(parent: str) -> None:
     to finish; a worker process sets its own and keeps it.
     """
     if this_process() != parent:
-        for pools in _controllers():
-            pools.limit(limits=1)
+        blas, openmp = _controllers()
+        _set_blas_threads([1] * len(blas.lib_controllers))
+        openmp.limit(limits=1)
 
 
 def _run(func: Callable[..., R], item: T, parent: str, *shared: Any) -> R:

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -90,8 +90,15 @@ def read_sealed(
         By name. Those of a file without seals, of the first version, are not compared.
     """
     name = os.fspath(path)
+    with Path(path).open("rb") as file:
+        return _read(file, name, max_bytes)
+
+
+def _read(
+    file: IO[bytes], name: str, max_bytes: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
-        with Path(path).open("rb") as file, ZipFile(file) as archive:
+        with ZipFile(file) as archive:
             _require_size(archive, name, max_bytes)
             names = [each.removesuffix(".npy") for each in archive.namelist()]
             found = {each: _array(archive, each) for each in names}
@@ -100,7 +107,7 @@ def read_sealed(
         whole = seals is None or seals == {n: _seal(a) for n, a in found.items()}
     except DamagedFileError:
         raise
-    except DAMAGED as error:
+    except (OSError, *DAMAGED) as error:  # an offset may lie outside of the file
         raise DamagedFileError(
             f"{name!r} is damaged or was not written by mdec."
         ) from error

@@ -1,0 +1,108 @@
+"""The cap on BLAS threads: shared by threads, lifted by the last of them."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_info
+
+from mdec._support.parallel import map_as_completed, map_ordered, single_threaded_blas
+
+
+def blas_threads() -> set[int]:
+    return {
+        pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
+    }
+
+
+@pytest.fixture
+def two_threads():
+    # Set for good and not by a context, which caps of other threads would respect.
+    pools = ThreadpoolController().select(user_api="blas").lib_controllers
+    before = [pool.get_num_threads() for pool in pools]
+    for pool in pools:
+        pool.set_num_threads(2)
+    if blas_threads() != {2}:
+        pytest.skip("this BLAS has one thread")
+    yield
+    for pool, number in zip(pools, before, strict=True):
+        pool.set_num_threads(number)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_two_caps_that_overlap() -> None:
+    """The first to end leaves the other's cap, the last leaves what was before."""
+    first_in, second_in, first_out = (threading.Event() for _ in range(3))
+    seen = {}
+
+    def first() -> None:
+        with single_threaded_blas():
+            first_in.set()
+            second_in.wait(10)
+        first_out.set()
+
+    def second() -> None:
+        first_in.wait(10)
+        with single_threaded_blas():
+            second_in.set()
+            first_out.wait(10)
+            seen["inside"] = blas_threads()
+
+    threads = [threading.Thread(target=each) for each in (first, second)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert seen["inside"] == {1}
+    assert blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_an_error_lifts_the_cap() -> None:
+    with pytest.raises(ValueError, match="no"), single_threaded_blas():
+        raise ValueError("no")
+    assert blas_threads() == {2}
+
+
+def threads_of_a_worker(_: int) -> set[int]:
+    np.linalg.norm(np.ones((2, 2)) @ np.ones((2, 2)))
+    return blas_threads()
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_workers_are_capped(backend: str) -> None:
+    import joblib
+
+    with joblib.parallel_config(backend, n_jobs=2):
+        seen = list(map_ordered(threads_of_a_worker, range(4), n_jobs=2))
+    assert seen == [{1}] * 4
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+@pytest.mark.parametrize("mapped", [map_ordered, map_as_completed])
+def test_every_item_comes_back_once(mapped) -> None:
+    found = list(mapped(double, range(20), n_jobs=2))
+    assert sorted(found) == list(range(0, 40, 2))
+
+
+def test_backends_that_give_no_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They get a few items at a time, so that little is lost when a run is stopped."""
+    from joblib import parallel
+
+    backend = parallel.get_active_backend(prefer="threads")[0]
+    monkeypatch.setattr(type(backend), "supports_return_generator", False)
+    begun = []
+
+    def note(number: int) -> int:
+        begun.append(number)
+        return number
+
+    found = map_ordered(note, range(40), n_jobs=1)
+    assert next(found) == 0
+    assert len(begun) <= 8
+    assert list(found) == list(range(1, 40))
