@@ -26,12 +26,11 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils import check_array
 
 from mdec import MDEC, generate_ensemble
+from mdec.base.members import member_similarity
 from mdec.consensus import CONSENSUS, hierarchical
 from mdec.engines import tensors
 from mdec.engines.tensors import members
 from mdec.engines.tensors.neighbors import SPARE, TiledDistances
-from mdec.generation import member_similarity
-from mdec.plan import member_features
 from mdec.weights import ensemble_driven_cluster_index
 
 STAGES = {
@@ -219,9 +218,9 @@ def labels(arguments: argparse.Namespace) -> None:
 def graph_on_device(X: np.ndarray, ensemble: Any, index: int, device: str) -> Any:
     """Return the similarity graph of one member as the card makes it."""
     place = tensors.find_device(device)
-    spec, member = ensemble.parameters, ensemble.members[index]
+    plan, member = ensemble.plan, ensemble.members[index]
     task = tensors.Task(
-        member_features(member, spec),
+        plan.features(member),
         member.n_neighbors,
         member.mu,
         member.n_clusters,
@@ -229,7 +228,7 @@ def graph_on_device(X: np.ndarray, ensemble: Any, index: int, device: str) -> An
         np.random.default_rng(0),
     )
     data = tensors.Data.on(check_array(X, dtype=FLOATS), place)
-    listed = members._neighbors(data, spec["kernel"], task, 10**9)
+    listed = members._neighbors(data, plan.kernel, task, 10**9)
     return members.joined_graph([listed], len(X))
 
 
@@ -284,7 +283,7 @@ def compared_graphs(
     n_differing, n_edges, worst = 0, 0, 0.0
     for index in range(N_GRAPHS):
         member = ensemble.members[index]
-        here = member_similarity(X, member, ensemble.parameters)
+        here = member_similarity(X, member, ensemble.plan)
         arrays = [found[f"{name} {part} {index}"] for part in ("data", "indices")]
         pointers = found[f"{name} indptr {index}"]
         there = sparse.csr_array((*arrays, pointers), shape=here.shape)

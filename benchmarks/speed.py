@@ -29,11 +29,12 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import mdec
-from mdec import generation, plan, weights
+from mdec import weights
 from mdec._support.parallel import single_threaded_blas
-from mdec.base import graphs, spectral
+from mdec.base import graphs, members, spectral
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
+from mdec.numerics import affinity
 
 SIZES = {
     "small": ("DS-11", 248, 2526, 2),
@@ -111,8 +112,8 @@ def stopwatch(seconds: dict[str, float]) -> Iterator[None]:
     stages = [
         (graphs, "nearest_pairs", "neighbours"),
         (graphs, "squared_distances", "neighbours"),
-        (generation, "similarity_graph", "graph"),
-        (spectral, "leading_vectors", "eigenvectors"),
+        (members, "similarity_graph", "graph"),
+        (affinity, "leading_vectors", "eigenvectors"),
         (spectral, "kmeans", "k-means"),
     ]
     originals = []
@@ -144,8 +145,8 @@ def check_same_graphs(X: NDArray[Any], ensemble: Ensemble) -> None:
     sorted weights, and their places but for a few.
     """
     for member in ensemble.members[:2]:
-        ours = generation.member_similarity(X, member, ensemble.parameters)
-        features = plan.member_features(member, ensemble.parameters)
+        ours = members.member_similarity(X, member, ensemble.plan)
+        features = ensemble.plan.features(member)
         rows = X[:, features].astype(np.float64)
         theirs = port.similarity(rows, member.n_neighbors, member.mu)
         weights_equal = ours.nnz == np.count_nonzero(theirs) and np.allclose(
@@ -184,9 +185,8 @@ def generation_times(
         )
     )
     check_same_graphs(X, ensemble)
-    spec = ensemble.parameters
     drawn = [
-        (plan.member_features(m, spec), m.n_neighbors, m.mu, m.n_clusters)
+        (ensemble.plan.features(m), m.n_neighbors, m.mu, m.n_clusters)
         for m in ensemble.members
     ]
     dense = X.astype(np.float64)
