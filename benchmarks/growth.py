@@ -1,10 +1,12 @@
 """Measure how time grows with samples, members and features, and fit exponents.
 
     python benchmarks/growth.py [--figure FILE.svg]
+    python benchmarks/growth.py --cuts
 
 Generation makes a few members of a generated mixture on one core; the consensus
 functions run on generated label matrices of the size that N samples would have. The
-exponent is the slope of log seconds over the upper half of each range.
+exponent is the slope of log seconds over the upper half of each range. With
+``--cuts`` the two forms of the transfer cut are timed against each other instead.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 import mdec
 from mdec._support.parallel import single_threaded_blas
-from mdec.consensus import CONSENSUS
+from mdec.consensus import CONSENSUS, blocked_bipartite
 from mdec.ensemble import Ensemble
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -54,6 +56,19 @@ def consensus(name: str) -> Callable[[int, int], float]:
         return time.perf_counter() - start
 
     return seconds
+
+
+def cut_seconds(n_samples: int) -> tuple[float, float]:
+    """Return CPU seconds of the bipartite consensus: sparse graph, and blocks."""
+    ensemble = Ensemble(drawn_labels(n_samples, 100))
+    weights = ensemble_driven_cluster_index(ensemble)
+    seconds = []
+    with single_threaded_blas():
+        for cluster in (CONSENSUS["bipartite"], blocked_bipartite):
+            start = time.process_time()
+            cluster(ensemble, 10, weights, random_state=0)
+            seconds.append(time.process_time() - start)
+    return seconds[0], seconds[1]
 
 
 def index_seconds(n_samples: int, n_members: int) -> float:
@@ -122,7 +137,14 @@ def draw(curves: dict[str, tuple[tuple[int, ...], list[float]]], path: str) -> N
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--figure", help="where to draw the curves")
+    parser.add_argument("--cuts", action="store_true", help="time the transfer cuts")
     options = parser.parse_args()
+    if options.cuts:
+        cut_seconds(300)
+        for n_samples in (250, 2000, 11000):
+            sparse, blocks = cut_seconds(n_samples)
+            print(f"N = {n_samples}: sparse {sparse:.2f} s, blocks {blocks:.2f} s")
+        return
     curves = measure()
     print("| what | sizes | seconds | exponent |")
     print("|---|---|---|---|")

@@ -26,6 +26,7 @@ __all__ = [
     "ON_DEVICE",
     "agreed",
     "bipartite",
+    "blocked_bipartite",
     "hierarchical",
     "spectral",
 ]
