@@ -1,6 +1,6 @@
 """The transfer cut of a bipartite graph: a large side cut through its small side.
 
-In pieces: sums over row blocks, the small problem, and rows carried over block by block.
+In pieces: sums over row blocks, the small problem, rows carried over block by block.
 A sparse graph in memory is cut without forming its small side, by products with the
 graph alone, because that takes a fourth to a fifteenth of the time: 0.14 against 2.1 s
 for 2000 samples, 0.55 against 4.3 s for 11,000 (``benchmarks/growth.py --cuts``).
