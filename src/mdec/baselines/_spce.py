@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,11 @@ from sklearn.utils._param_validation import Interval
 
 from mdec._support.memory import require_memory
 from mdec._support.random import RandomState
-from mdec.baselines._estimator import BaselineEstimator
+from mdec.baselines._estimator import (
+    BaselineEstimator,
+    consensus_function,
+    estimator_of,
+)
 from mdec.consensus.partitions import trivial_partition
 from mdec.ensemble import Ensemble
 
@@ -32,6 +36,7 @@ _LEAST_ALPHA = 1e-12
 _MATRICES = 9
 
 
+@consensus_function()
 def spce(
     ensemble: Ensemble,
     n_clusters: int,
@@ -43,8 +48,6 @@ def spce(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
     n_clusters : int
         Number of components that the graph is driven to; the number that comes out can
         be smaller or larger, which is the method's own.
@@ -78,12 +81,6 @@ def spce(
     ----------
     P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
     IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> spce(ensemble, 2)
-    array([0, 0, 1, 1], dtype=int32)
     """
     trivial = trivial_partition(ensemble, n_clusters)
     if trivial is not None:
@@ -256,81 +253,12 @@ def _thresholded(
     return S
 
 
+@estimator_of(spce)
 class SPCE(BaselineEstimator):
-    r"""Self-paced clustering ensemble.
+    """Self-paced clustering ensemble.
 
-    Base clusterings come from k-means on all features with random numbers of clusters.
     A graph is learned from them, from easy pairs of samples to hard ones; its connected
     components are the clusters. Needs O(N^2) memory and O(N^3) time.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Components that the graph is driven to. The number that comes out can be smaller
-        or larger, which is the method's own; see `n_clusters_`.
-    threshold : float, default=0.1
-        t: entries of the graph below about t are cut. The authors scan it and keep the
-        best by the true classes; the fixed value is our choice.
-    ensemble_size : int, default=100
-        M, the number of base clusterings, as in the paper's tables.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Base clusterings made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; an integer makes the result repeatable.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
-    ensemble_ : Ensemble
-        The base clusterings.
-    n_clusters_ : int
-        Number of clusters in `labels_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-
-    See Also
-    --------
-    mdec.baselines.spce : The consensus function, with its objective.
-
-    References
-    ----------
-    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
-    IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
-    >>> model = SPCE(3, ensemble_size=20, random_state=0)
-    >>> model.fit(X).n_clusters_
-    3
     """
 
-    _function = staticmethod(spce)
-    _options = ("threshold",)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaselineEstimator._parameter_constraints,
-        "threshold": [Interval(Real, 0, 1, closed="both")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        threshold: float = 0.1,
-        ensemble_size: int = 100,
-        base_n_clusters_range: tuple[int, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            ensemble_size=ensemble_size,
-            base_n_clusters_range=base_n_clusters_range,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.threshold = threshold
+    threshold: Annotated[float, Interval(Real, 0, 1, closed="both")] = 0.1

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.memory import require_memory
+from mdec.baselines._starts import agreement_blocks
 
 Array = NDArray[np.floating]
 
@@ -90,15 +91,9 @@ def transition_matrix(
         members that join i and j if either is among the other's elite neighbours. Rows
         of zeros for microclusters that are joined with no other.
     """
-    from mdec.baselines import _loops
-
-    n_rows = sizes.size
-    kth = max(n_rows - n_elite, 0)
+    kth = max(sizes.size - n_elite, 0)
     blocks = []
-    for first in range(0, n_rows, BLOCK):
-        counts = np.empty((min(BLOCK, n_rows - first), n_rows), dtype=np.int32)
-        _loops.agreement_counts(labels, first, counts)
-        counts[np.arange(len(counts)), first + np.arange(len(counts))] = 0
+    for counts in agreement_blocks(labels, BLOCK):
         threshold = np.partition(counts, kth, axis=1)[:, [kth]]
         blocks.append(sparse.csr_array(np.where(counts >= threshold, counts, 0)))
     elite = sparse.csr_array(sparse.vstack(blocks))
