@@ -7,7 +7,7 @@ functions and `GENERATION` to the ensemble each takes there, so that one generat
 feed many functions.
 """
 
-from mdec.baselines._estimator import Consensus, StratifiedEstimator
+from mdec.baselines._estimator import Consensus, StratifiedBaseline
 from mdec.baselines._generation import (
     generate_kmeans_ensemble,
     generate_stratified_ensemble,
@@ -39,7 +39,7 @@ BASELINES: dict[str, Consensus] = {
 }
 
 GENERATION: dict[str, str] = {
-    each.__name__: "stratified" if issubclass(each, StratifiedEstimator) else "kmeans"
+    each.__name__: "stratified" if issubclass(each, StratifiedBaseline) else "kmeans"
     for each in _ESTIMATORS
 }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from inspect import cleandoc, signature
-from typing import Any
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ORDER = (
     *("", "Parameters", "Attributes", "Returns", "See Also", "Notes"),
@@ -55,12 +57,19 @@ def joined(parts: dict[str, str]) -> str:
     )
 
 
-def completed(function: Callable[..., Any], shared: str | None) -> str:
-    """Return a function's docstring with what it leaves unsaid taken from a shared one.
+def completed_by(shared: dict[str, str]) -> Callable[[Function], Function]:
+    """Complete a function's docstring by shared sections; it stays what it is.
 
-    That is each parameter that it does not describe, and each section it does not have.
+    They give each parameter that it does not describe and each section that it does not
+    have; NAME stands for its name.
     """
-    own, common = sections(function.__doc__), sections(shared)
-    texts = entries(common["Parameters"]) | entries(own["Parameters"])
-    own["Parameters"] = listed(texts, signature(function).parameters)
-    return joined({heading: own[heading] or common[heading] for heading in _ORDER})
+
+    def decorate(function: Function) -> Function:
+        own = sections(function.__doc__)
+        texts = entries(shared["Parameters"]) | entries(own["Parameters"])
+        own["Parameters"] = listed(texts, signature(function).parameters)
+        whole = joined({each: own[each] or shared[each] for each in _ORDER})
+        function.__doc__ = whole.replace("NAME", function.__name__)
+        return function
+
+    return decorate

@@ -1,7 +1,7 @@
 """The form of all baselines: a consensus function, and an estimator of the two steps.
 
 Each thing is said in one place. A consensus function describes what is its own, and
-`consensus_function` completes its docstring by what all share. An estimator is a
+`documented` completes its docstring by what all share. An estimator is a
 dataclass of the function's options; `estimator_of` gives it the docstring that follows
 from its two steps, generation and consensus, and the constraints of scikit-learn that
 follow from its type hints.
@@ -9,23 +9,13 @@ follow from its type hints.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from inspect import signature
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Self,
-    TypeVar,
-    Union,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +25,7 @@ from sklearn.utils.validation import validate_data
 
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState
-from mdec.baselines._docs import completed, entries, joined, listed, sections
+from mdec.baselines._docs import completed_by, entries, joined, listed, sections
 from mdec.baselines._generation import (
     generate_kmeans_ensemble,
     generate_stratified_ensemble,
@@ -44,7 +34,7 @@ from mdec.ensemble import Ensemble
 
 Consensus = Callable[..., NDArray[np.int32]]
 Function = TypeVar("Function", bound=Consensus)
-Estimator = TypeVar("Estimator", bound="type[BaselineEstimator]")
+Estimator = TypeVar("Estimator", bound="type[Baseline]")
 
 # Parameters of estimators, with what scikit-learn checks in `fit`.
 Count = Annotated[int, Interval(Integral, 1, None, closed="left")]
@@ -61,7 +51,7 @@ ensemble : Ensemble
 n_clusters : int
     Number of clusters.
 random_state : int, RandomState, Generator or None
-    Seed.
+    Not used: there is nothing random in it.
 
 Returns
 -------
@@ -71,71 +61,52 @@ ndarray of shape (n_samples,)
 Examples
 --------
 >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
->>> {name}(ensemble, 2, {options})
+>>> NAME(ensemble, 2, OPTIONS)
 array([0, 0, 1, 1], dtype=int32)
 """
 
 _EXAMPLE = """\
 >>> from sklearn.datasets import make_blobs
 >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
->>> model = {name}(3, ensemble_size=20, {options})
+>>> model = NAME(3, ensemble_size=20, OPTIONS)
 >>> model.fit(X).n_clusters_
 3"""
 
 
-def consensus_function(
-    example: str = "random_state=0",
+def documented(
+    like: Consensus | None = None, *, example: str = "random_state=0"
 ) -> Callable[[Function], Function]:
-    """Complete the docstring of a consensus function by what all of them share.
+    """Complete the docstring of a consensus function by what it need not say.
 
-    Parameters
-    ----------
-    example : str
-        The options of its example, as they are written in a call.
-
-    Returns
-    -------
-    callable
-        Decorator; the function stays what it is.
+    Parameters that it does not describe and its references are those of the function
+    `like`, the rest is what all share. The options in its example are `example`.
     """
-
-    def decorate(function: Function) -> Function:
-        shared = _SHARED.format(name=function.__name__, options=example)
-        function.__doc__ = completed(function, shared)
-        return function
-
-    return decorate
+    shared = sections(_SHARED.replace("OPTIONS", example))
+    if like is not None:
+        related = sections(like.__doc__)
+        shared |= {name: related[name] for name in ("Parameters", "References")}
+    return completed_by(shared)
 
 
-@dataclass_transform(eq_default=False, kw_only_default=True)
+@typing.dataclass_transform(eq_default=False, kw_only_default=True)
 def estimator_of(
     consensus: Consensus, example: str = "random_state=0"
 ) -> Callable[[Estimator], Estimator]:
-    """Make an estimator of a class that lists the options of a consensus function.
+    """Make an estimator of a class whose fields are a consensus function's options.
 
-    Parameters
-    ----------
-    consensus : callable
-        The function; its options are the fields of the class.
-    example : str
-        The options of its example, as they are written in a call.
-
-    Returns
-    -------
-    callable
-        Decorator of subclasses of `BaselineEstimator`.
+    The options in its example are `example`.
     """
 
     def decorate(cls: Estimator) -> Estimator:
         cls._consensus = staticmethod(consensus)
         cls.__doc__ = _docstring(cls, example)
         dataclass(eq=False, repr=False, kw_only=True)(cls)
-        hints = get_type_hints(cls, include_extras=True)
+        hints = typing.get_type_hints(cls, include_extras=True)
         cls._parameter_constraints = {
             each.name: _constraints(hints[each.name]) for each in fields(cls)
         }
         # `help` shows plain types, not what is checked.
-        plain = get_type_hints(cls)
+        plain = typing.get_type_hints(cls)
         for name in cls._parameter_constraints:
             cls.__init__.__annotations__[name] = plain[name]
         return cls
@@ -144,7 +115,7 @@ def estimator_of(
 
 
 @dataclass(eq=False, repr=False)
-class BaselineEstimator(ClusterMixin, BaseEstimator):
+class Baseline(ClusterMixin, BaseEstimator):
     """Generate an ensemble by k-means on all features, then find its consensus.
 
     Attributes
@@ -214,7 +185,7 @@ class BaselineEstimator(ClusterMixin, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class StratifiedEstimator(BaselineEstimator):
+class StratifiedBaseline(Baseline):
     """Generate an ensemble by k-means on stratified samples of the features."""
 
     sampling_ratio: Share = 0.5
@@ -222,25 +193,24 @@ class StratifiedEstimator(BaselineEstimator):
 
     _generate = staticmethod(generate_stratified_ensemble)
     _origin = (
-        "Base clusterings come from k-means on random features, drawn alike from strata "
-        "of\nsimilar ones."
+        "Base clusterings come from k-means on random features, drawn alike from\n"
+        "strata of similar ones."
     )
 
 
 def _constraints(hint: Any) -> list[Any]:
     """Return the constraints of scikit-learn that a type hint stands for."""
-    if get_origin(hint) is Annotated:
+    if typing.get_origin(hint) is Annotated:
         return list(hint.__metadata__)
-    if get_origin(hint) in (Union, UnionType):
-        return [each for part in get_args(hint) for each in _constraints(part)]
+    if typing.get_origin(hint) in (typing.Union, UnionType):
+        return [each for part in typing.get_args(hint) for each in _constraints(part)]
     return [{bool: "boolean", int: Integral, NoneType: None}.get(hint, hint)]
 
 
-def _docstring(cls: type[BaselineEstimator], example: str) -> str:
+def _docstring(cls: type[Baseline], options: str) -> str:
     """Write what an estimator is from what its two steps say of themselves."""
     consensus, generate = cls._consensus, cls._generate
     found, made = sections(consensus.__doc__), sections(generate.__doc__)
-    summary, *own = sections(cls.__doc__)[""].split("\n\n")
     texts = entries(found["Parameters"]) | entries(made["Parameters"])
     texts["n_clusters"] = texts["n_clusters"].replace(
         "int", f"int, default={cls.n_clusters}", 1
@@ -248,10 +218,11 @@ def _docstring(cls: type[BaselineEstimator], example: str) -> str:
     # Every consensus function takes the ensemble first and the seed last.
     names = [*signature(consensus).parameters][1:-1]
     names += [*signature(generate).parameters][1:]
-    attributes = sections(BaselineEstimator.__doc__)["Attributes"]
+    attributes = sections(Baseline.__doc__)["Attributes"]
+    example = _EXAMPLE.replace("NAME", cls.__name__).replace("OPTIONS", options)
     return joined(
         {
-            "": f"{summary}\n\n" + "\n".join([cls._origin, *own]),
+            "": f"{cls.__doc__}\n\n{cls._origin}\n\nConsensus: {found['']}",
             "Parameters": listed(texts, names),
             "Attributes": f"labels_ : {found['Returns']}\n{attributes}",
             "Returns": "",
@@ -259,6 +230,6 @@ def _docstring(cls: type[BaselineEstimator], example: str) -> str:
             f"mdec.baselines.{generate.__name__} : The base clusterings alone.",
             "Notes": f"{made['Notes']}\n\n{found['Notes']}",
             "References": f"{made['References']}\n\n{found['References']}".lstrip(),
-            "Examples": _EXAMPLE.format(name=cls.__name__, options=example),
+            "Examples": example,
         }
     )

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import (
-    BaselineEstimator,
-    Count,
-    consensus_function,
-    estimator_of,
-)
+from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
 from mdec.baselines._starts import distinct_rows, memberships
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
@@ -42,7 +37,7 @@ UTILITIES: dict[str, Callable[[Array, Norm, float], Array]] = {
 }
 
 
-@consensus_function()
+@documented()
 def kcc(
     ensemble: Ensemble,
     n_clusters: int,
@@ -101,8 +96,7 @@ def kcc(
     """
     if utility not in UTILITIES:
         raise ValueError(f"utility={utility!r} is not one of {', '.join(UTILITIES)}.")
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     rng = consensus_stream(random_state)
     weights = _member_weights(ensemble, utility, p, normalized)
@@ -118,7 +112,7 @@ def kcc(
     return numbered_by_appearance(best, n_clusters)
 
 
-@consensus_function()
+@documented()
 def ecc(
     ensemble: Ensemble,
     n_clusters: int,
@@ -148,8 +142,8 @@ def ecc(
     Notes
     -----
     ECC minimises :math:`\sum_i \sum_k \frac{n_k}{N} H(P_k^{(i)})`, the entropy of the
-    base labels inside the consensus clusters: `kcc` with the utility U_H. The authors'
-    code sets the same seed at every call, this one the caller's.
+    base labels inside the consensus clusters: `kcc` with the utility U_H and more
+    starts. The authors' code sets the same seed at every call, this one the caller's.
 
     References
     ----------
@@ -171,24 +165,10 @@ def label_distances(
 ) -> Array:
     r"""Return what a label in each base cluster adds to the distance of each centre.
 
-    Parameters
-    ----------
-    centers : ndarray of shape (n_base_clusters, n_centers)
-        In each column the label distributions :math:`m_i` of all members, one after the
-        other.
-    ensemble : Ensemble
-        The base clusterings.
-    utility : str
-        Name of the utility.
-    p : float
-        Exponent of "U_Lp".
-
-    Returns
-    -------
-    ndarray of shape (n_base_clusters, n_centers)
-        With q the entry of the centre for the label: U_c :math:`1 - 2q + \|m_i\|_2^2`;
-        U_H :math:`-\log_2(q + 2^{-52})`; U_cos :math:`1 - q / \|m_i\|_2`; U_Lp
-        :math:`1 - (q / \|m_i\|_p)^{p-1}`.
+    A column of `centers` holds the label distributions :math:`m_i` of all members, one
+    after the other. With q the entry of the centre for the label: U_c
+    :math:`1 - 2q + \|m_i\|_2^2`; U_H :math:`-\log_2(q + 2^{-52})`; U_cos
+    :math:`1 - q / \|m_i\|_2`; U_Lp :math:`1 - (q / \|m_i\|_p)^{p-1}`.
     """
     starts = ensemble.offsets[:-1]
 
@@ -208,9 +188,7 @@ def _member_weights(
     if not normalized:
         return np.ones(ensemble.n_base_clusters)
     starts = ensemble.offsets[:-1]
-    sizes = ensemble.cluster_sizes.astype(np.float64)
-    totals = np.add.reduceat(sizes, starts)
-    shares = sizes / np.repeat(totals, ensemble.cluster_counts)
+    shares = _distributions(ensemble.cluster_sizes.astype(np.float64), ensemble)
     if utility == "U_H":
         mu = -np.add.reduceat(shares * np.log2(shares), starts)
     else:
@@ -266,12 +244,8 @@ def _distributions(counts: Array, ensemble: Ensemble) -> Array:
 
 
 @estimator_of(kcc)
-class KCC(BaselineEstimator):
-    """K-means-based consensus clustering.
-
-    K-means on the labels, with a distance of its own for each utility, gives the
-    consensus.
-    """
+class KCC(Baseline):
+    """K-means-based consensus clustering."""
 
     utility: Annotated[str, StrOptions(set(UTILITIES))] = "U_H"
     p: Annotated[float, Interval(Real, 1, None, closed="neither")] = 5.0
@@ -281,12 +255,8 @@ class KCC(BaselineEstimator):
 
 
 @estimator_of(ecc)
-class ECC(BaselineEstimator):
-    """Entropy-based consensus clustering.
-
-    The consensus has the least entropy of their labels inside its clusters: KCC with
-    the utility U_H and more starts.
-    """
+class ECC(Baseline):
+    """Entropy-based consensus clustering."""
 
     n_init: Count = 10
     max_iterations: Count = 40

@@ -6,18 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import RandomState
-from mdec.baselines._estimator import (
-    BaselineEstimator,
-    Positive,
-    consensus_function,
-    estimator_of,
-)
+from mdec.baselines._estimator import Baseline, Positive, documented, estimator_of
 from mdec.consensus import bipartite, hierarchical
 from mdec.ensemble import Ensemble
 from mdec.weights import ensemble_driven_cluster_index, uniform_weights
 
 
-@consensus_function()
+@documented()
 def lwgp(
     ensemble: Ensemble,
     n_clusters: int,
@@ -39,9 +34,9 @@ def lwgp(
     Notes
     -----
     The normalised cut of the bipartite graph :math:`B = H\,diag(ECI)`, found by the
-    transfer cut, with :math:`ECI(C) = \exp(-H(C) / (\theta M))`. With
-    :math:`\theta = 1` it is the consensus of MDEC-BG. Eigenvectors come from an
-    iteration instead of a full decomposition.
+    transfer cut. The weight :math:`ECI(C) = \exp(-H(C) / (\theta M))` tells how far the
+    ensemble agrees with a cluster. With :math:`\theta = 1` it is the consensus of
+    MDEC-BG. Eigenvectors come from an iteration instead of a full decomposition.
 
     References
     ----------
@@ -52,7 +47,7 @@ def lwgp(
     return bipartite(ensemble, n_clusters, weights, random_state=random_state)
 
 
-@consensus_function()
+@documented(like=lwgp)
 def lwea(
     ensemble: Ensemble,
     n_clusters: int,
@@ -66,8 +61,6 @@ def lwea(
     ----------
     n_clusters : int
         Number of clusters; exactly that many come out.
-    theta : float, default=0.4
-        Scale of the entropy in the clusters' weights; the authors' value.
     random_state : int, RandomState, Generator or None
         Not used: there is nothing random in it.
 
@@ -77,17 +70,12 @@ def lwea(
     until `n_clusters` are left, with :math:`ECI(C) = \exp(-H(C) / (\theta M))`. The
     authors cut the tree at a height, which gives fewer clusters under ties; here the
     last merges are undone.
-
-    References
-    ----------
-    D. Huang, C.-D. Wang, J.-H. Lai, "Locally weighted ensemble clustering", IEEE
-    Transactions on Cybernetics 48(5), 2018.
     """
     weights = ensemble_driven_cluster_index(ensemble, theta)
     return hierarchical(ensemble, n_clusters, weights, random_state=random_state)
 
 
-@consensus_function()
+@documented()
 def eac(
     ensemble: Ensemble, n_clusters: int, *, random_state: RandomState = None
 ) -> NDArray[np.int32]:
@@ -97,13 +85,12 @@ def eac(
     ----------
     n_clusters : int
         Number of clusters; exactly that many come out.
-    random_state : int, RandomState, Generator or None
-        Not used: there is nothing random in it.
 
     Notes
     -----
-    The two clusters with the largest mean of :math:`A = H H^T / M` merge until
-    `n_clusters` are left. The authors use single and average linkage; this is average.
+    The two clusters with the largest mean of :math:`A = H H^T / M`, how often base
+    clusters join two samples, merge until `n_clusters` are left. The authors use single
+    and average linkage; this is average.
 
     References
     ----------
@@ -116,29 +103,19 @@ def eac(
 
 
 @estimator_of(lwgp)
-class LWGP(BaselineEstimator):
-    """Locally weighted graph partitioning.
-
-    The graph of samples and base clusters, weighted by how far the ensemble agrees with
-    each cluster, is cut.
-    """
+class LWGP(Baseline):
+    """Locally weighted graph partitioning."""
 
     theta: Positive = 0.4
 
 
 @estimator_of(lwea)
-class LWEA(BaselineEstimator):
-    """Locally weighted evidence accumulation.
-
-    Average linkage merges samples by how often weighted clusters join them.
-    """
+class LWEA(Baseline):
+    """Locally weighted evidence accumulation."""
 
     theta: Positive = 0.4
 
 
 @estimator_of(eac)
-class EAC(BaselineEstimator):
-    """Evidence accumulation clustering.
-
-    Average linkage merges samples by how often clusters join them.
-    """
+class EAC(Baseline):
+    """Evidence accumulation clustering."""

@@ -15,9 +15,9 @@ from mdec._support.optional import import_optional
 from mdec._support.random import RandomState, consensus_stream
 from mdec.base.spectral import spectral_partition
 from mdec.baselines._estimator import (
-    BaselineEstimator,
-    StratifiedEstimator,
-    consensus_function,
+    Baseline,
+    StratifiedBaseline,
+    documented,
     estimator_of,
 )
 from mdec.baselines._starts import agreement_blocks
@@ -42,7 +42,7 @@ _EXAMPLE = 'partitioner="spectral", random_state=0'
 _BLOCK = 256
 
 
-@consensus_function(_EXAMPLE)
+@documented(example=_EXAMPLE)
 def cspa(
     ensemble: Ensemble,
     n_clusters: int,
@@ -79,8 +79,7 @@ def cspa(
     A. Strehl, J. Ghosh, "Cluster ensembles: a knowledge reuse framework for combining
     multiple partitions", Journal of Machine Learning Research 3, 2002.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     rng = consensus_stream(random_state)
     graph = rounded_coassociation(ensemble)
@@ -88,7 +87,7 @@ def cspa(
     return numbered_by_appearance(labels, n_clusters)
 
 
-@consensus_function(_EXAMPLE)
+@documented(like=cspa, example=_EXAMPLE)
 def mcla(
     ensemble: Ensemble,
     n_clusters: int,
@@ -102,10 +101,6 @@ def mcla(
     ----------
     n_clusters : int
         Number of clusters, at most the number of base clusters.
-    partitioner : {"metis", "spectral"}, default="metis"
-        "metis" is the original's recursive bisection and needs the extra ``metis``;
-        "spectral" is a normalised cut, which is not balanced: another method for those
-        who cannot install the extra.
     random_state : int, RandomState, Generator or None
         Seed of the partitioner and of ties.
 
@@ -122,14 +117,8 @@ def mcla(
     sums of 1e8 and rounded, as in the original code. The parts are meta-clusters; a
     sample goes to the one with the largest mean
     :math:`\frac{1}{|P|} \sum_{c \in P} H_{ic}`, ties at random.
-
-    References
-    ----------
-    A. Strehl, J. Ghosh, "Cluster ensembles: a knowledge reuse framework for combining
-    multiple partitions", Journal of Machine Learning Research 3, 2002.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     require_vectors(ensemble.n_base_clusters, n_clusters)
     rng = consensus_stream(random_state)
@@ -142,7 +131,7 @@ def mcla(
     return numbered_by_appearance(shares.argmax(axis=1), n_clusters)
 
 
-@consensus_function(_EXAMPLE)
+@documented(example=_EXAMPLE)
 def hgpa(
     ensemble: Ensemble,
     n_clusters: int,
@@ -177,8 +166,7 @@ def hgpa(
     L. Gottesbüren, T. Heuer, P. Sanders, S. Schlag, "Scalable shared-memory hypergraph
     partitioning", ALENEX 2021.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     sizes = ensemble.cluster_sizes
     if partitioner == "spectral":
@@ -251,8 +239,6 @@ def association(
 ) -> Array:
     r"""Return the mean membership of each sample in each meta-cluster.
 
-    Notes
-    -----
     :math:`\frac{1}{|P|} \sum_{c \in P} H_{ic}`, scaled to a sum of one over the
     meta-clusters; zero for those without any base cluster.
     """
@@ -333,54 +319,36 @@ def _mtkahypar(
 
 
 @estimator_of(cspa, _EXAMPLE)
-class CSPA(BaselineEstimator):
-    """Cluster-based similarity partitioning.
-
-    The co-association graph is partitioned into parts of equal size.
-    """
+class CSPA(Baseline):
+    """Cluster-based similarity partitioning."""
 
     partitioner: Annotated[str, StrOptions({"metis", "spectral"})] = "metis"
 
 
 @estimator_of(cspa, _EXAMPLE)
-class SSCSPA(StratifiedEstimator, CSPA):
-    """Cluster-based similarity partitioning of stratified subspaces.
-
-    The co-association graph is partitioned into parts of equal size.
-    """
+class SSCSPA(StratifiedBaseline, CSPA):
+    """Cluster-based similarity partitioning of stratified subspaces."""
 
 
 @estimator_of(hgpa, _EXAMPLE)
-class HGPA(BaselineEstimator):
-    """Hypergraph partitioning.
-
-    Samples are parted equally so that few base clusters are cut.
-    """
+class HGPA(Baseline):
+    """Hypergraph partitioning."""
 
     partitioner: Annotated[str, StrOptions({"mtkahypar", "spectral"})] = "mtkahypar"
 
 
 @estimator_of(hgpa, _EXAMPLE)
-class SSHGPA(StratifiedEstimator, HGPA):
-    """Hypergraph partitioning of stratified subspaces.
-
-    Samples are parted equally so that few base clusters are cut.
-    """
+class SSHGPA(StratifiedBaseline, HGPA):
+    """Hypergraph partitioning of stratified subspaces."""
 
 
 @estimator_of(mcla, _EXAMPLE)
-class MCLA(BaselineEstimator):
-    """Meta-clustering.
-
-    Base clusters are grouped into meta-clusters, and samples go to the likeliest.
-    """
+class MCLA(Baseline):
+    """Meta-clustering."""
 
     partitioner: Annotated[str, StrOptions({"metis", "spectral"})] = "metis"
 
 
 @estimator_of(mcla, _EXAMPLE)
-class SSMCLA(StratifiedEstimator, MCLA):
-    """Meta-clustering of stratified subspaces.
-
-    Base clusters are grouped into meta-clusters, and samples go to the likeliest.
-    """
+class SSMCLA(StratifiedBaseline, MCLA):
+    """Meta-clustering of stratified subspaces."""

@@ -11,12 +11,7 @@ from scipy.spatial.distance import squareform
 from sklearn.utils._param_validation import StrOptions
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import (
-    BaselineEstimator,
-    Count,
-    consensus_function,
-    estimator_of,
-)
+from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
 from mdec.baselines._starts import microclusters
 from mdec.baselines._trajectories import BLOCK, trajectory_similarity
 from mdec.consensus.dendrogram import cut
@@ -29,7 +24,7 @@ from mdec.numerics.transfer import require_vectors
 Array = NDArray[np.floating]
 
 
-@consensus_function()
+@documented()
 def ptgp(
     ensemble: Ensemble,
     n_clusters: int,
@@ -73,8 +68,7 @@ def ptgp(
     D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
     trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     labels, inverse, sizes = microclusters(ensemble)
     if sizes.size <= n_clusters:
@@ -88,7 +82,7 @@ def ptgp(
     return numbered_by_appearance(found[inverse], n_clusters)
 
 
-@consensus_function()
+@documented(like=ptgp)
 def pta(
     ensemble: Ensemble,
     n_clusters: int,
@@ -107,26 +101,16 @@ def pta(
     linkage : {"average", "complete", "single"}, default="average"
         How the similarity of merged microclusters follows; the authors offer the three
         and report average linkage as the best.
-    n_elite : int, default=None
-        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
-        of the paper, at least 1 and at most 20, the cap of the authors' code.
-    n_steps : int, default=None
-        Steps of the walk; None as above.
     random_state : int, RandomState, Generator or None
         Not used: there is nothing random in it.
 
     Notes
     -----
-    Linkage on :math:`1 - PTS`, see `trajectory_similarity`; microclusters count alike,
-    whatever their size. The last merges are undone, so ties cost no cluster.
-
-    References
-    ----------
-    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
-    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
+    Linkage on :math:`1 - PTS`, see `trajectory_similarity`; microclusters, groups of
+    samples that share every label, count alike, whatever their size. The last merges
+    are undone, so ties cost no cluster.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     labels, inverse, sizes = microclusters(ensemble)
     if sizes.size <= n_clusters:
@@ -202,24 +186,16 @@ def _linked(similarity: Array, method: str, n_clusters: int) -> NDArray[np.int32
 
 
 @estimator_of(ptgp)
-class PTGP(BaselineEstimator):
-    """Probability trajectory based graph partitioning.
-
-    Random walks from groups of equal samples are compared, and the graph of groups and
-    base clusters is cut.
-    """
+class PTGP(Baseline):
+    """Probability trajectory based graph partitioning."""
 
     n_elite: Count | None = None
     n_steps: Count | None = None
 
 
 @estimator_of(pta)
-class PTA(BaselineEstimator):
-    """Probability trajectory accumulation.
-
-    Random walks from groups of equal samples are compared, and linkage merges the
-    groups.
-    """
+class PTA(Baseline):
+    """Probability trajectory accumulation."""
 
     linkage: Annotated[str, StrOptions({"average", "complete", "single"})] = "average"
     n_elite: Count | None = None

@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import (
-    BaselineEstimator,
-    Count,
-    consensus_function,
-    estimator_of,
-)
+from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
 from mdec.baselines._starts import distinct_rows, memberships
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
@@ -21,7 +16,7 @@ from mdec.ensemble import Ensemble
 Array = NDArray[np.floating]
 
 
-@consensus_function(example="n_init=5, random_state=0")
+@documented(example="n_init=5, random_state=0")
 def sec(
     ensemble: Ensemble,
     n_clusters: int,
@@ -63,8 +58,7 @@ def sec(
     k-means: theoretical and practical evidence", IEEE Transactions on Knowledge and
     Data Engineering 29(5), 2017.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     rng = consensus_stream(random_state)
     runs = (_run(ensemble, n_clusters, max_iterations, rng) for _ in range(n_init))
@@ -87,22 +81,9 @@ def sample_weights(ensemble: Ensemble) -> Array:
 def weighted_inertia(ensemble: Ensemble, labels: NDArray[np.integer]) -> float:
     r"""Return the objective of SEC, :math:`\sum_l w_l \|H_l / w_l - m_{c(l)}\|^2`.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings, with no sample left out of all of them.
-    labels : ndarray of shape (n_samples,)
-        A partition, numbered from 0.
-
-    Returns
-    -------
-    float
-        The weighted sum of squares around the weighted means.
-
-    Notes
-    -----
-    As :math:`m_k = h_k / v_k` with :math:`h_k = \sum_{l \in k} H_l` and
-    :math:`v_k = \sum_{l \in k} w_l`, it is
+    The weighted sum of squares around the weighted means of a partition, numbered from
+    0; no sample may be left out of all members. As :math:`m_k = h_k / v_k` with
+    :math:`h_k = \sum_{l \in k} H_l` and :math:`v_k = \sum_{l \in k} w_l`, it is
     :math:`\sum_l |H_l|^2 / w_l - \sum_k \|h_k\|^2 / v_k`.
 
     Examples
@@ -135,7 +116,7 @@ def _run(
     from mdec.baselines import _loops
 
     rows = distinct_rows(ensemble, n_clusters, rng)
-    sums = np.zeros((ensemble.n_base_clusters, n_clusters))
+    sums: Array = np.zeros((ensemble.n_base_clusters, n_clusters))
     sums[:, : rows.size] = memberships(ensemble, rows)
     volumes = np.maximum(ensemble.cluster_sizes @ sums, 1.0)
     sizes = ensemble.cluster_sizes[:, None]
@@ -172,11 +153,8 @@ def _fill_empty(labels: NDArray[np.int32], costs: Array, n_clusters: int) -> Non
 
 
 @estimator_of(sec, example="n_init=5, random_state=0")
-class SEC(BaselineEstimator):
-    """Spectral ensemble clustering.
-
-    Weighted k-means on their labels finds the normalised cut of the co-association.
-    """
+class SEC(Baseline):
+    """Spectral ensemble clustering."""
 
     n_init: Count = 1
     max_iterations: Count = 100

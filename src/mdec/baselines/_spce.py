@@ -13,11 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from mdec._support.memory import require_memory
 from mdec._support.random import RandomState
-from mdec.baselines._estimator import (
-    BaselineEstimator,
-    consensus_function,
-    estimator_of,
-)
+from mdec.baselines._estimator import Baseline, documented, estimator_of
 from mdec.consensus.partitions import trivial_partition
 from mdec.ensemble import Ensemble
 
@@ -36,7 +32,7 @@ _LEAST_ALPHA = 1e-12
 _MATRICES = 9
 
 
-@consensus_function()
+@documented()
 def spce(
     ensemble: Ensemble,
     n_clusters: int,
@@ -54,8 +50,6 @@ def spce(
     threshold : float, default=0.1
         t: entries of the graph below about t are cut. The authors scan 0 to 0.9 and
         keep the best by the true classes; a fixed 0.1 is our choice.
-    random_state : int, RandomState, Generator or None
-        Not used: there is nothing random in it.
 
     Returns
     -------
@@ -75,15 +69,14 @@ def spce(
     :math:`\gamma = t^2 M^2`, and :math:`\lambda = 2 q (1 - q) M^2` with q falling from
     0.9 to 0.5. Updates are in closed form. The authors' code keeps all
     :math:`A_i`, O(N^2 M); here the sums over them come from the labels, O(N^2). Time is
-    that of up to 40 eigenvalue problems of order N.
+    that of up to 40 eigenvalue problems of order N, O(N^3).
 
     References
     ----------
     P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
     IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     n_samples = ensemble.n_samples
     require_memory(
@@ -93,26 +86,13 @@ def spce(
     )
     graph = consensus_graph(ensemble, n_clusters, threshold)
     components = connected_components(sparse.csr_array(graph), directed=False)[1]
-    found: NDArray[np.int32] = components.astype(np.int32)
-    return found
+    return np.asarray(components, dtype=np.int32)
 
 
 def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Array:
-    """Return the learned graph S, whose components are the clusters.
+    """Return the learned graph S, whose components are the clusters, see `spce`.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_clusters : int
-        Components to drive the graph to.
-    threshold : float
-        t, see `spce`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_samples)
-        Symmetric, in [0, 1].
+    S is symmetric and in [0, 1].
     """
     n_members = len(ensemble)
     S: Array = _agreement(ensemble, np.ones(n_members)) / n_members
@@ -148,8 +128,6 @@ def pair_weights(
 ) -> Array:
     r"""Return how far each pair counts at a pace.
 
-    Notes
-    -----
     :math:`W = \min(1, \lambda / (2 B))` with :math:`\lambda = 2 q (1 - q) M^2` and
     :math:`B = \sum_i (S - A_i)^2 / \alpha_i = S^2 \sum_i 1/\alpha_i - 2 S Q + Q`, where
     :math:`Q = \sum_i A_i / \alpha_i`.
@@ -162,8 +140,6 @@ def pair_weights(
 def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
     r"""Return the share of each member in the misfit.
 
-    Notes
-    -----
     :math:`\alpha_i = \|W \circ (S - A_i)\|_F / \sum_j \|W \circ (S - A_j)\|_F`, and the
     square of a norm is the sum of :math:`W^2 S^2` over all pairs plus that of
     :math:`W^2 (1 - 2 S)` over the pairs that the member joins. A member equal to S gets
@@ -182,21 +158,10 @@ def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
 
 
 def smallest_eigenvectors(S: Array, n_vectors: int) -> tuple[Array, Array]:
-    """Return the eigenvalues of the Laplacian of S up to one past `n_vectors`.
+    """Return the smallest eigenvalues of the Laplacian of S, and their eigenvectors.
 
-    Parameters
-    ----------
-    S : ndarray of shape (n_samples, n_samples)
-        Symmetric and non-negative.
-    n_vectors : int
-        Eigenvectors wanted.
-
-    Returns
-    -------
-    values : ndarray of shape (n_vectors + 1,)
-        The smallest eigenvalues, ascending.
-    vectors : ndarray of shape (n_samples, n_vectors)
-        Eigenvectors of all but the last.
+    S is symmetric and non-negative. The values ascend, up to one past `n_vectors`; the
+    last has no vector.
     """
     try:
         values, vectors = _eigh(S, n_vectors, "evr")
@@ -254,11 +219,7 @@ def _thresholded(
 
 
 @estimator_of(spce)
-class SPCE(BaselineEstimator):
-    """Self-paced clustering ensemble.
-
-    A graph is learned from them, from easy pairs of samples to hard ones; its connected
-    components are the clusters. Needs O(N^2) memory and O(N^3) time.
-    """
+class SPCE(Baseline):
+    """Self-paced clustering ensemble."""
 
     threshold: Annotated[float, Interval(Real, 0, 1, closed="both")] = 0.1

@@ -45,16 +45,8 @@ def microclusters(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """Return the microclusters of an ensemble in the order of their labels.
 
-    Unlike that of `Ensemble.microclusters`, the order does not depend on a hash.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_microclusters, n_members)
-        The labels of each group.
-    inverse : ndarray of shape (n_samples,)
-        Group of each sample.
-    sizes : ndarray of shape (n_microclusters,)
-        Samples in each group.
+    Labels of each group, group of each sample, and size of each group. Unlike that of
+    `Ensemble.microclusters`, the order does not depend on a hash.
 
     Examples
     --------

@@ -39,10 +39,8 @@ def trajectory_similarity(
         Labels of the microclusters.
     sizes : ndarray of shape (n_microclusters,)
         Samples in each.
-    n_elite : int, optional
-        Neighbours kept.
-    n_steps : int, optional
-        T, the length of the walks.
+    n_elite, n_steps : int, optional
+        Neighbours kept, and T, the length of the walks.
 
     Returns
     -------
@@ -75,21 +73,9 @@ def transition_matrix(
 ) -> sparse.csr_array:
     r"""Return the transition probabilities between elite neighbours.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_microclusters, n_members)
-        Labels of the microclusters.
-    sizes : ndarray of shape (n_microclusters,)
-        Samples in each.
-    n_elite : int
-        Neighbours kept by each; ties with the last are kept too.
-
-    Returns
-    -------
-    csr_array of shape (n_microclusters, n_microclusters)
-        :math:`P_{ij} = n_j W_{ij} / \sum_k n_k W_{ik}`, where W holds the share of
-        members that join i and j if either is among the other's elite neighbours. Rows
-        of zeros for microclusters that are joined with no other.
+    :math:`P_{ij} = n_j W_{ij} / \sum_k n_k W_{ik}`, where W holds the share of members
+    that join i and j if either is among the other's `n_elite` neighbours; ties with the
+    last are kept too. Rows of zeros for microclusters that are joined with no other.
     """
     kth = max(sizes.size - n_elite, 0)
     blocks = []
@@ -107,24 +93,10 @@ def transition_matrix(
 def trajectory_gram(transition: sparse.csr_array, n_steps: int) -> Array:
     r"""Return :math:`G = \sum_{t=1}^T P^t (P^t)^T`.
 
-    Parameters
-    ----------
-    transition : csr_array of shape (n_rows, n_rows)
-        P.
-    n_steps : int
-        T.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_rows)
-        Symmetric; float32 above 4000 rows.
-
-    Notes
-    -----
-    The powers of P are dense, P is not. As :math:`G_{t+1} = P (I + G_t) P^T`, each step
-    takes two products of the sparse P with a dense matrix, in blocks of columns,
-    instead of a dense product: :math:`O(T N_t\,nnz(P))` in place of
-    :math:`O(T N_t^3)`.
+    Symmetric; float32 above 4000 rows. The powers of P are dense, P is not. As
+    :math:`G_{t+1} = P (I + G_t) P^T`, each step takes two products of the sparse P with
+    a dense matrix, in blocks of columns, instead of a dense product:
+    :math:`O(T N_t\,nnz(P))` in place of :math:`O(T N_t^3)`.
 
     Examples
     --------
