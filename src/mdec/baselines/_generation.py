@@ -54,7 +54,7 @@ def generate_kmeans_ensemble(
     -------
     Ensemble
         A member has fewer than :math:`K_m` clusters only if there are fewer distinct
-        samples.
+        samples in the features that it looks at.
 
     Notes
     -----
@@ -97,12 +97,6 @@ def generate_stratified_ensemble(
     n_strata : int, default=None
         Strata of features; None is :math:`\lfloor\sqrt D\rfloor`, the choice of the
         nearest public code.
-
-    Returns
-    -------
-    Ensemble
-        A member has fewer than :math:`K_m` clusters only if there are fewer distinct
-        samples in its subspace.
 
     Notes
     -----

@@ -33,26 +33,12 @@ def trajectory_similarity(
 ) -> Array:
     r"""Return the similarity of the random walks from each pair of microclusters.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_microclusters, n_members)
-        Labels of the microclusters.
-    sizes : ndarray of shape (n_microclusters,)
-        Samples in each.
-    n_elite, n_steps : int, optional
-        Neighbours kept, and T, the length of the walks.
-
-    Returns
-    -------
-    ndarray of shape (n_microclusters, n_microclusters)
-        PTS, symmetric, in [0, 1]; float32 above 4000 microclusters.
-
-    Notes
-    -----
-    The trajectory of i stacks the rows i of :math:`P, P^2, ..., P^T`; the similarity is
-    the cosine :math:`PTS_{ij} = G_{ij} / \sqrt{G_{ii} G_{jj}}` with
-    :math:`G = \sum_{t=1}^T P^t (P^t)^T`. A microcluster without neighbours has 1e-20
-    with all, as in the authors' code.
+    The trajectory of i, T = `n_steps` long, stacks the rows i of
+    :math:`P, P^2, ..., P^T`; the similarity is the cosine
+    :math:`PTS_{ij} = G_{ij} / \sqrt{G_{ii} G_{jj}}` with
+    :math:`G = \sum_{t=1}^T P^t (P^t)^T`. It is symmetric and in [0, 1], float32 above
+    4000 microclusters. A microcluster without neighbours has 1e-20 with all, as in the
+    authors' code.
     """
     length = max(1, min(GREATEST_LENGTH, math.isqrt(sizes.size) // 2))
     transition = transition_matrix(labels, sizes, n_elite or length)
