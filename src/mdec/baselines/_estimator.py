@@ -180,8 +180,9 @@ class Baseline(ClusterMixin, BaseEstimator):
 
     def _options(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return those of the parameters that a function takes."""
+        given = self.get_params(deep=False)
         taken = signature(function).parameters
-        return {name: value for name, value in vars(self).items() if name in taken}
+        return {name: given[name] for name in taken if name in given}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
