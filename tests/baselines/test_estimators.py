@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+import pydoc
+import re
 
 import numpy as np
 import pytest
@@ -69,6 +72,130 @@ def test_every_number_of_clusters_up_to_the_samples(name: str, X: np.ndarray) ->
         assert np.unique(labels).size == n_clusters
     with pytest.raises(ValueError, match="n_clusters=13 is more than n_samples=12"):
         estimator(name, 13).fit(few)
+
+
+def headings(docstring: str) -> list[str]:
+    return re.findall(r"^([A-Z][A-Za-z ]+)\n-{3,}$", docstring, flags=re.MULTILINE)
+
+
+def described(docstring: str) -> dict[str, str]:
+    """Return the first line and the text of each entry of a docstring."""
+    found = re.findall(r"^(\w+) : (.*(?:\n    .*)+)", docstring, flags=re.MULTILINE)
+    return dict(found)
+
+
+def default_in(entry: str) -> object:
+    """Return the default that the first line of an entry names."""
+    written = entry.split("\n")[0].split("default=")[1]
+    return {"None": None, "False": False}.get(written, written.strip('"'))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_is_complete(name: str) -> None:
+    cls = getattr(baselines, name)
+    written = inspect.cleandoc(cls.__doc__)
+    assert headings(written) == [
+        *("Parameters", "Attributes", "See Also", "Notes", "References", "Examples"),
+    ]
+    texts = described(written)
+    attributes = {"labels_", "ensemble_", "n_clusters_", "n_features_in_"}
+    parameters = cls().get_params()
+    assert set(texts) == {*parameters, *attributes}
+    for parameter, default in parameters.items():
+        assert str(default_in(texts[parameter])) == str(default)
+    shown = pydoc.plain(pydoc.render_doc(cls))
+    for line in written.splitlines():
+        assert line in shown
+    assert f">>> model = {name}(3, " in written
+    assert "NAME" not in written
+    assert "OPTIONS" not in written
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_of_the_function_is_complete(name: str) -> None:
+    function = BASELINES[name]
+    written = inspect.cleandoc(function.__doc__)
+    assert headings(written) == [
+        *("Parameters", "Returns", "Notes", "References", "Examples"),
+    ]
+    texts = described(written)
+    assert list(texts) == list(inspect.signature(function).parameters)
+    for parameter in list(texts)[2:-1]:
+        default = inspect.signature(function).parameters[parameter].default
+        assert str(default_in(texts[parameter])) == str(default)
+    assert f">>> {function.__name__}(ensemble, 2, " in written
+    assert ":math:" in written or ".. math::" in written
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_estimator_says_all_that_its_steps_say(name: str) -> None:
+    written = getattr(baselines, name).__doc__
+    generate = getattr(baselines, f"generate_{GENERATION[name]}_ensemble")
+    for step in (BASELINES[name], generate):
+        said = inspect.cleandoc(step.__doc__)
+        body = re.search(r"\nNotes\n-----\n(.*)\n\nExamples", said, re.DOTALL)
+        for paragraph in body[1].replace("\nReferences\n----------", "").split("\n\n"):
+            assert paragraph.strip() in written
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signature_is_that_of_the_two_steps(name: str) -> None:
+    parameters = inspect.signature(getattr(baselines, name)).parameters
+    generate = getattr(baselines, f"generate_{GENERATION[name]}_ensemble")
+    expected = {
+        **inspect.signature(BASELINES[name]).parameters,
+        **inspect.signature(generate).parameters,
+    }
+    assert set(parameters) == set(expected) - {"ensemble", "X"}
+    assert next(iter(parameters)) == "n_clusters"
+    for parameter, each in parameters.items():
+        positional = parameter == "n_clusters"
+        kind = each.POSITIONAL_OR_KEYWORD if positional else each.KEYWORD_ONLY
+        assert each.kind == kind
+        default = 8 if positional else expected[parameter].default
+        assert each.default == default
+        assert each.annotation is not inspect.Parameter.empty
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_kept_as_given(name: str) -> None:
+    seed = np.random.default_rng(0)
+    model = estimator(name, 4, base_n_clusters_range=[2, 5], random_state=seed)
+    given = model.get_params()
+    assert set(given) == set(inspect.signature(type(model)).parameters)
+    assert given["base_n_clusters_range"] is model.base_n_clusters_range
+    assert given["random_state"] is seed
+    assert clone(model).get_params().keys() == given.keys()
+    assert clone(model).ensemble_size == 10
+    assert model.set_params(n_clusters=5, n_jobs=2) is model
+    assert (model.n_clusters, model.n_jobs) == (5, 2)
+    with pytest.raises(ValueError, match="Invalid parameter 'n_cluster'"):
+        model.set_params(n_cluster=3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fitted_estimators_survive_pickle(name: str, X: np.ndarray) -> None:
+    model = estimator(name, random_state=2).fit(X)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_checked(name: str, X: np.ndarray) -> None:
+    for parameter in estimator(name).get_params():
+        with pytest.raises(ValueError, match=f"The '{parameter}' parameter of {name}"):
+            estimator(name).set_params(**{parameter: object()}).fit(X)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_random_where_the_help_says_so(name: str) -> None:
+    noise = np.random.default_rng(0).integers(0, 6, size=(80, 12)).astype(float)
+    ensemble = baselines.generate_kmeans_ensemble(noise, random_state=0)
+    found = [BASELINES[name](ensemble, 5, random_state=seed) for seed in range(4)]
+    same = all(np.array_equal(labels, found[0]) for labels in found[1:])
+    # Mt-KaHyPar finds the same cut from all these seeds.
+    assert same == ("Not used" in BASELINES[name].__doc__ or name.endswith("HGPA"))
 
 
 @pytest.mark.parametrize("name", NAMES)

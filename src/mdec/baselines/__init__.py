@@ -7,46 +7,40 @@ functions and `GENERATION` to the ensemble each takes there, so that one generat
 feed many functions.
 """
 
-from mdec.baselines._estimator import Consensus
+from mdec.baselines._estimator import Consensus, StratifiedBaseline
 from mdec.baselines._generation import (
     generate_kmeans_ensemble,
     generate_stratified_ensemble,
 )
 from mdec.baselines._kcc import ECC, KCC, ecc, kcc
 from mdec.baselines._local_weights import EAC, LWEA, LWGP, eac, lwea, lwgp
-from mdec.baselines._partitioning import cspa, hgpa, mcla
-from mdec.baselines._partitioning_estimators import (
+from mdec.baselines._partitioning import (
     CSPA,
     HGPA,
     MCLA,
     SSCSPA,
     SSHGPA,
     SSMCLA,
+    cspa,
+    hgpa,
+    mcla,
 )
 from mdec.baselines._ptgp import PTA, PTGP, pta, ptgp
 from mdec.baselines._sec import SEC, sec
 from mdec.baselines._spce import SPCE, spce
 
+_ESTIMATORS = (
+    *(SSCSPA, SSHGPA, SSMCLA, KCC, PTGP, SEC, ECC, LWGP, SPCE),
+    *(EAC, LWEA, PTA, CSPA, HGPA, MCLA),
+)
+
 BASELINES: dict[str, Consensus] = {
-    "SSCSPA": cspa,
-    "SSHGPA": hgpa,
-    "SSMCLA": mcla,
-    "KCC": kcc,
-    "PTGP": ptgp,
-    "SEC": sec,
-    "ECC": ecc,
-    "LWGP": lwgp,
-    "SPCE": spce,
-    "EAC": eac,
-    "LWEA": lwea,
-    "PTA": pta,
-    "CSPA": cspa,
-    "HGPA": hgpa,
-    "MCLA": mcla,
+    each.__name__: each._consensus for each in _ESTIMATORS
 }
 
 GENERATION: dict[str, str] = {
-    name: "stratified" if name.startswith("SS") else "kmeans" for name in BASELINES
+    each.__name__: "stratified" if issubclass(each, StratifiedBaseline) else "kmeans"
+    for each in _ESTIMATORS
 }
 
 __all__ = [

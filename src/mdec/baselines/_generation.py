@@ -13,15 +13,16 @@ from sklearn.utils import check_array
 
 from mdec._support.parallel import map_ordered, single_threaded_blas
 from mdec._support.random import RandomState, member_stream, root_entropy
+from mdec.baselines._docs import completed_by, sections
+from mdec.consensus.partitions import numbered_by_appearance
 from mdec.ensemble import Ensemble
+from mdec.numerics.kmeans import MAX_ITER
 from mdec.plan import base_n_clusters_bounds
 
 Array = NDArray[np.floating]
 
 # From this many samples on, base clusterings are made in float32.
 SINGLE_PRECISION_SAMPLES = 1000
-
-MAX_ITER = 100
 
 
 def generate_kmeans_ensemble(
@@ -39,20 +40,21 @@ def generate_kmeans_ensemble(
     X : array-like of shape (n_samples, n_features)
         At least three samples, not all equal; no missing values.
     ensemble_size : int, default=100
-        M, the number of members.
+        M, the number of base clusterings, as in the paper's tables.
     base_n_clusters_range : tuple of int, default=None
-        Interval of a member's number of clusters :math:`K_m`, drawn uniformly; None
-        is 2 to :math:`\lceil\sqrt N\rceil`.
+        Interval of their numbers of clusters :math:`K_m`, drawn uniformly; None is 2 to
+        :math:`\lceil\sqrt N\rceil`.
     n_jobs : int, default=None
-        Members made at the same time, as in joblib; changes no label.
+        Base clusterings made at the same time, as in joblib; changes no label.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; the first members do not depend on `ensemble_size`.
+        Seed; an integer makes the result repeatable. The first base clusterings do not
+        depend on `ensemble_size`.
 
     Returns
     -------
     Ensemble
         A member has fewer than :math:`K_m` clusters only if there are fewer distinct
-        samples.
+        samples in the features that it looks at.
 
     Notes
     -----
@@ -70,12 +72,11 @@ def generate_kmeans_ensemble(
     """
     data = _checked(X)
     spec = _specification(data, "kmeans", base_n_clusters_range, random_state)
-    rotated = _prepared(rotate(data))
-    return _generate(
-        partial(_kmeans_member, rotated, spec), spec, ensemble_size, n_jobs
-    )
+    make = partial(_kmeans_member, _prepared(rotate(data)), spec)
+    return _generate(make, spec, ensemble_size, n_jobs)
 
 
+@completed_by(sections(generate_kmeans_ensemble.__doc__))
 def generate_stratified_ensemble(
     X: ArrayLike,
     *,
@@ -90,29 +91,12 @@ def generate_stratified_ensemble(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        At least three samples, not all equal; no missing values.
     sampling_ratio : float, default=0.5
-        Share of each stratum that a member looks at. The value is our calibration: it
-        is the ratio of MDEC and comes near the published scores.
+        Share of each stratum of features that a base clustering looks at. The value is
+        our calibration: it is the ratio of MDEC and comes near the published scores.
     n_strata : int, default=None
-        Groups of features; None is :math:`\lfloor\sqrt D\rfloor`, the choice of the
+        Strata of features; None is :math:`\lfloor\sqrt D\rfloor`, the choice of the
         nearest public code.
-    ensemble_size : int, default=100
-        M, the number of members.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of a member's number of clusters :math:`K_m`, drawn uniformly; None
-        is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Members made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; the first members do not depend on `ensemble_size`.
-
-    Returns
-    -------
-    Ensemble
-        A member has fewer than :math:`K_m` clusters only if there are fewer distinct
-        samples in its subspace.
 
     Notes
     -----
@@ -153,19 +137,8 @@ def feature_strata(
 ) -> NDArray[np.int32]:
     r"""Group the features by k-means on the columns of X.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The data.
-    n_strata : int or None
-        Groups; None is :math:`\lfloor\sqrt D\rfloor`.
-    rng : Generator
-        Start of k-means.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Stratum of each feature; those without variation share the last.
+    None is :math:`\lfloor\sqrt D\rfloor` strata; features without variation share one
+    more, the last.
 
     Examples
     --------
@@ -178,9 +151,9 @@ def feature_strata(
         n_strata = math.isqrt(X.shape[1])
     columns = np.ascontiguousarray(X[:, varying].T)
     grouped = kmeans_once(rotate(columns), min(n_strata, varying.size), rng)
-    _, first, inverse = np.unique(grouped, return_index=True, return_inverse=True)
-    strata = np.full(X.shape[1], first.size, dtype=np.int32)
-    strata[varying] = np.argsort(np.argsort(first))[inverse]
+    numbered = numbered_by_appearance(grouped, n_clusters=1)
+    strata = np.full(X.shape[1], numbered.max() + 1, dtype=np.int32)
+    strata[varying] = numbered
     return strata
 
 
@@ -189,8 +162,6 @@ def draw_stratified(
 ) -> NDArray[np.int64]:
     r"""Draw the same share of every stratum, at least one feature of each.
 
-    Notes
-    -----
     :math:`n_g = \max(1, \lfloor \tau D_g + 1/2 \rfloor)` features of stratum g.
 
     Examples

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from operator import itemgetter
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import BaselineEstimator
-from mdec.baselines._starts import distinct_rows
+from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
+from mdec.baselines._starts import distinct_rows, memberships
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
 
@@ -36,6 +37,7 @@ UTILITIES: dict[str, Callable[[Array, Norm, float], Array]] = {
 }
 
 
+@documented()
 def kcc(
     ensemble: Ensemble,
     n_clusters: int,
@@ -51,10 +53,6 @@ def kcc(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_clusters : int
-        Number of clusters.
     utility : {"U_H", "U_c", "U_cos", "U_Lp"}, default="U_H"
         What agreement with a base clustering is worth, see Notes. The authors call the
         entropy the most robust; that it made the published tables is our calibration.
@@ -95,17 +93,10 @@ def kcc(
     ----------
     J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen, "K-means-based consensus clustering: a
     unified view", IEEE Transactions on Knowledge and Data Engineering 27(1), 2015.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> kcc(ensemble, 2, random_state=0)
-    array([0, 0, 1, 1], dtype=int32)
     """
     if utility not in UTILITIES:
         raise ValueError(f"utility={utility!r} is not one of {', '.join(UTILITIES)}.")
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     rng = consensus_stream(random_state)
     weights = _member_weights(ensemble, utility, p, normalized)
@@ -113,16 +104,15 @@ def kcc(
     def distances(centers: Array) -> Array:
         return label_distances(centers, ensemble, utility, p) * weights[:, None]
 
-    best: NDArray[np.int32] | None = None
-    least = np.inf
-    for _ in range(n_init):
-        labels, total = _run(ensemble, n_clusters, distances, max_iterations, rng)
-        if best is None or total < least:
-            best, least = labels, total
-    assert best is not None
+    runs = (
+        _run(ensemble, n_clusters, distances, max_iterations, rng)
+        for _ in range(n_init)
+    )
+    best, _ = min(runs, key=itemgetter(1))
     return numbered_by_appearance(best, n_clusters)
 
 
+@documented()
 def ecc(
     ensemble: Ensemble,
     n_clusters: int,
@@ -135,10 +125,6 @@ def ecc(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_clusters : int
-        Number of clusters.
     n_init : int, default=10
         Runs from random samples, as in the demonstration of the authors' code; its
         description has 20.
@@ -156,19 +142,13 @@ def ecc(
     Notes
     -----
     ECC minimises :math:`\sum_i \sum_k \frac{n_k}{N} H(P_k^{(i)})`, the entropy of the
-    base labels inside the consensus clusters: `kcc` with the utility U_H. The authors'
-    code sets the same seed at every call, this one the caller's.
+    base labels inside the consensus clusters: `kcc` with the utility U_H and more
+    starts. The authors' code sets the same seed at every call, this one the caller's.
 
     References
     ----------
     H. Liu, R. Zhao, H. Fang, F. Cheng, Y. Fu, Y.-Y. Liu, "Entropy-based consensus
     clustering for patient stratification", Bioinformatics 33(17), 2017.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> ecc(ensemble, 2, random_state=0)
-    array([0, 0, 1, 1], dtype=int32)
     """
     return kcc(
         ensemble,
@@ -185,24 +165,10 @@ def label_distances(
 ) -> Array:
     r"""Return what a label in each base cluster adds to the distance of each centre.
 
-    Parameters
-    ----------
-    centers : ndarray of shape (n_base_clusters, n_centers)
-        In each column the label distributions :math:`m_i` of all members, one after the
-        other.
-    ensemble : Ensemble
-        The base clusterings.
-    utility : str
-        Name of the utility.
-    p : float
-        Exponent of "U_Lp".
-
-    Returns
-    -------
-    ndarray of shape (n_base_clusters, n_centers)
-        With q the entry of the centre for the label: U_c :math:`1 - 2q + \|m_i\|_2^2`;
-        U_H :math:`-\log_2(q + 2^{-52})`; U_cos :math:`1 - q / \|m_i\|_2`; U_Lp
-        :math:`1 - (q / \|m_i\|_p)^{p-1}`.
+    A column of `centers` holds the label distributions :math:`m_i` of all members, one
+    after the other. With q the entry of the centre for the label: U_c
+    :math:`1 - 2q + \|m_i\|_2^2`; U_H :math:`-\log_2(q + 2^{-52})`; U_cos
+    :math:`1 - q / \|m_i\|_2`; U_Lp :math:`1 - (q / \|m_i\|_p)^{p-1}`.
     """
     starts = ensemble.offsets[:-1]
 
@@ -222,9 +188,7 @@ def _member_weights(
     if not normalized:
         return np.ones(ensemble.n_base_clusters)
     starts = ensemble.offsets[:-1]
-    sizes = ensemble.cluster_sizes.astype(np.float64)
-    totals = np.add.reduceat(sizes, starts)
-    shares = sizes / np.repeat(totals, ensemble.cluster_counts)
+    shares = _distributions(ensemble.cluster_sizes.astype(np.float64), ensemble)
     if utility == "U_H":
         mu = -np.add.reduceat(shares * np.log2(shares), starts)
     else:
@@ -247,10 +211,8 @@ def _run(
     from mdec.baselines import _loops
 
     rows = distinct_rows(ensemble, n_clusters, rng)
-    centers: Array = np.zeros((ensemble.n_base_clusters, n_clusters))
-    for k in range(n_clusters):
-        # Fewer distinct samples than clusters: the rest start at copies and stay empty.
-        _place(centers, k, ensemble, int(rows[k % rows.size]))
+    # Fewer distinct samples than clusters: the rest start at copies and stay empty.
+    centers = memberships(ensemble, np.resize(rows, n_clusters))
     kept: NDArray[np.int32] | None = None
     total = np.inf
     for _ in range(max_iterations):
@@ -266,8 +228,9 @@ def _run(
             ensemble.labels, ensemble.offsets, labels, n_clusters
         )
         centers = _distributions(counts, ensemble)
-        for k in np.setdiff1d(np.arange(n_clusters), labels):
-            _place(centers, int(k), ensemble, int(rng.integers(ensemble.n_samples)))
+        empty = np.setdiff1d(np.arange(n_clusters), labels)
+        rows = rng.integers(ensemble.n_samples, size=empty.size)
+        centers[:, empty] = memberships(ensemble, rows)
     assert kept is not None
     return kept, total
 
@@ -280,193 +243,20 @@ def _distributions(counts: Array, ensemble: Ensemble) -> Array:
     return shares
 
 
-def _place(centers: Array, k: int, ensemble: Ensemble, sample: int) -> None:
-    """Put centre k on one sample."""
-    labels = ensemble.labels[sample]
-    present = labels >= 0
-    centers[:, k] = 0.0
-    centers[(labels + ensemble.offsets[:-1])[present], k] = 1.0
+@estimator_of(kcc)
+class KCC(Baseline):
+    """K-means-based consensus clustering."""
+
+    utility: Annotated[str, StrOptions(set(UTILITIES))] = "U_H"
+    p: Annotated[float, Interval(Real, 1, None, closed="neither")] = 5.0
+    normalized: bool = False
+    n_init: Count = 5
+    max_iterations: Count = 20
 
 
-class KCC(BaselineEstimator):
-    r"""K-means-based consensus clustering.
+@estimator_of(ecc)
+class ECC(Baseline):
+    """Entropy-based consensus clustering."""
 
-    Base clusterings come from k-means on all features with random numbers of clusters.
-    K-means on the labels, with a distance of its own for each utility, gives the
-    consensus.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters; a cluster that loses all its samples is left out, with a
-        warning.
-    utility : {"U_H", "U_c", "U_cos", "U_Lp"}, default="U_H"
-        What agreement with a base clustering is worth; that the entropy made the
-        published tables is our calibration.
-    p : float, default=5.0
-        Exponent of "U_Lp"; the authors use 5 and 8.
-    normalized : bool, default=False
-        Divide the worth of each base clustering by its own.
-    n_init : int, default=5
-        Runs from random samples, the default of the authors' code.
-    max_iterations : int, default=20
-        Iterations at most in one run, from the same place.
-    ensemble_size : int, default=100
-        M, the number of base clusterings, as in the paper's tables.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Base clusterings made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; an integer makes the result repeatable.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
-    ensemble_ : Ensemble
-        The base clusterings.
-    n_clusters_ : int
-        Number of clusters in `labels_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-
-    See Also
-    --------
-    mdec.baselines.kcc : The consensus function, with its objective.
-
-    References
-    ----------
-    J. Wu, H. Liu, H. Xiong, J. Cao, J. Chen, "K-means-based consensus clustering: a
-    unified view", IEEE Transactions on Knowledge and Data Engineering 27(1), 2015.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
-    >>> model = KCC(3, ensemble_size=20, random_state=0)
-    >>> model.fit(X).n_clusters_
-    3
-    """
-
-    _function = staticmethod(kcc)
-    _options = ("utility", "p", "normalized", "n_init", "max_iterations")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaselineEstimator._parameter_constraints,
-        "utility": [StrOptions(set(UTILITIES))],
-        "p": [Interval(Real, 1, None, closed="neither")],
-        "normalized": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iterations": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        utility: str = "U_H",
-        p: float = 5.0,
-        normalized: bool = False,
-        n_init: int = 5,
-        max_iterations: int = 20,
-        ensemble_size: int = 100,
-        base_n_clusters_range: tuple[int, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            ensemble_size=ensemble_size,
-            base_n_clusters_range=base_n_clusters_range,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.utility = utility
-        self.p = p
-        self.normalized = normalized
-        self.n_init = n_init
-        self.max_iterations = max_iterations
-
-
-class ECC(BaselineEstimator):
-    r"""Entropy-based consensus clustering.
-
-    Base clusterings come from k-means on all features with random numbers of clusters.
-    The consensus has the least entropy of their labels inside its clusters: KCC with
-    the utility U_H and more starts.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters; a cluster that loses all its samples is left out, with a
-        warning.
-    n_init : int, default=10
-        Runs from random samples, as in the demonstration of the authors' code.
-    max_iterations : int, default=40
-        Iterations at most in one run, from the same place.
-    ensemble_size : int, default=100
-        M, the number of base clusterings, as in the paper's tables.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Base clusterings made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; an integer makes the result repeatable.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
-    ensemble_ : Ensemble
-        The base clusterings.
-    n_clusters_ : int
-        Number of clusters in `labels_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-
-    See Also
-    --------
-    mdec.baselines.ecc : The consensus function, with its objective.
-
-    References
-    ----------
-    H. Liu, R. Zhao, H. Fang, F. Cheng, Y. Fu, Y.-Y. Liu, "Entropy-based consensus
-    clustering for patient stratification", Bioinformatics 33(17), 2017.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
-    >>> model = ECC(3, ensemble_size=20, random_state=0)
-    >>> model.fit(X).n_clusters_
-    3
-    """
-
-    _function = staticmethod(ecc)
-    _options = ("n_init", "max_iterations")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaselineEstimator._parameter_constraints,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iterations": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_init: int = 10,
-        max_iterations: int = 40,
-        ensemble_size: int = 100,
-        base_n_clusters_range: tuple[int, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            ensemble_size=ensemble_size,
-            base_n_clusters_range=base_n_clusters_range,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.n_init = n_init
-        self.max_iterations = max_iterations
+    n_init: Count = 10
+    max_iterations: Count = 40

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils._param_validation import StrOptions
 
 from mdec._support.memory import require_memory
 from mdec._support.optional import import_optional
 from mdec._support.random import RandomState, consensus_stream
 from mdec.base.spectral import spectral_partition
+from mdec.baselines._estimator import (
+    Baseline,
+    StratifiedBaseline,
+    documented,
+    estimator_of,
+)
+from mdec.baselines._starts import agreement_blocks
 from mdec.consensus import bipartite
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
+from mdec.numerics.transfer import require_vectors
 
 Array = NDArray[np.floating]
 
@@ -27,9 +36,13 @@ IMBALANCE = 0.05
 
 _TIE_NOISE = 1e-4
 
+# The partitioner that needs no extra.
+_EXAMPLE = 'partitioner="spectral", random_state=0'
+
 _BLOCK = 256
 
 
+@documented(example=_EXAMPLE)
 def cspa(
     ensemble: Ensemble,
     n_clusters: int,
@@ -41,10 +54,6 @@ def cspa(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_clusters : int
-        Number of clusters.
     partitioner : {"metis", "spectral"}, default="metis"
         "metis" is the original's recursive bisection and needs the extra ``metis``;
         "spectral" is a normalised cut, which is not balanced: another method for those
@@ -69,15 +78,8 @@ def cspa(
     ----------
     A. Strehl, J. Ghosh, "Cluster ensembles: a knowledge reuse framework for combining
     multiple partitions", Journal of Machine Learning Research 3, 2002.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> cspa(ensemble, 2, partitioner="spectral", random_state=0)
-    array([0, 0, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     rng = consensus_stream(random_state)
     graph = rounded_coassociation(ensemble)
@@ -85,6 +87,7 @@ def cspa(
     return numbered_by_appearance(labels, n_clusters)
 
 
+@documented(like=cspa, example=_EXAMPLE)
 def mcla(
     ensemble: Ensemble,
     n_clusters: int,
@@ -96,14 +99,8 @@ def mcla(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
     n_clusters : int
         Number of clusters, at most the number of base clusters.
-    partitioner : {"metis", "spectral"}, default="metis"
-        "metis" is the original's recursive bisection and needs the extra ``metis``;
-        "spectral" is a normalised cut, which is not balanced: another method for those
-        who cannot install the extra.
     random_state : int, RandomState, Generator or None
         Seed of the partitioner and of ties.
 
@@ -120,26 +117,10 @@ def mcla(
     sums of 1e8 and rounded, as in the original code. The parts are meta-clusters; a
     sample goes to the one with the largest mean
     :math:`\frac{1}{|P|} \sum_{c \in P} H_{ic}`, ties at random.
-
-    References
-    ----------
-    A. Strehl, J. Ghosh, "Cluster ensembles: a knowledge reuse framework for combining
-    multiple partitions", Journal of Machine Learning Research 3, 2002.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> mcla(ensemble, 2, partitioner="spectral", random_state=0)
-    array([0, 0, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
-    if ensemble.n_base_clusters < n_clusters:
-        raise ValueError(
-            f"n_clusters={n_clusters} is more than the {ensemble.n_base_clusters} base "
-            "clusters; make a larger ensemble or ask for fewer clusters."
-        )
+    require_vectors(ensemble.n_base_clusters, n_clusters)
     rng = consensus_stream(random_state)
     sizes = ensemble.cluster_sizes
     weights = np.round(sizes * (WEIGHT_SUM / sizes.sum())).astype(np.int64)
@@ -150,6 +131,7 @@ def mcla(
     return numbered_by_appearance(shares.argmax(axis=1), n_clusters)
 
 
+@documented(example=_EXAMPLE)
 def hgpa(
     ensemble: Ensemble,
     n_clusters: int,
@@ -161,21 +143,12 @@ def hgpa(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_clusters : int
-        Number of clusters.
     partitioner : {"mtkahypar", "spectral"}, default="mtkahypar"
         "mtkahypar" is Mt-KaHyPar with its deterministic preset and needs the extra
         ``hypergraph``; "spectral" is the normalised cut of the graph of samples and
         clusters, which is not balanced: another method for those who cannot install it.
     random_state : int, RandomState, Generator or None
         Seed of the partitioner.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Labels, numbered in the order of first samples.
 
     Notes
     -----
@@ -192,15 +165,8 @@ def hgpa(
 
     L. Gottesbüren, T. Heuer, P. Sanders, S. Schlag, "Scalable shared-memory hypergraph
     partitioning", ALENEX 2021.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> hgpa(ensemble, 2, partitioner="spectral", random_state=0)
-    array([0, 0, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     sizes = ensemble.cluster_sizes
     if partitioner == "spectral":
@@ -228,18 +194,8 @@ def hgpa(
 def rounded_coassociation(ensemble: Ensemble) -> sparse.csr_array:
     """Return the co-association without its diagonal, scaled and rounded.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-
-    Returns
-    -------
-    csr_array of shape (n_samples, n_samples)
-        Whole numbers that sum to about 1e8; pairs rounded to zero are left out.
+    Whole numbers that sum to about 1e8; pairs rounded to zero are left out.
     """
-    from mdec.baselines import _loops
-
     n_samples = ensemble.n_samples
     require_memory(
         3 * 16 * n_samples**2,
@@ -249,28 +205,16 @@ def rounded_coassociation(ensemble: Ensemble) -> sparse.csr_array:
     sizes = ensemble.cluster_sizes.astype(np.float64)
     total = float((sizes * (sizes - 1.0)).sum())
     scale = WEIGHT_SUM / max(total, 1.0)
-    blocks = []
-    for first in range(0, n_samples, _BLOCK):
-        counts = np.empty((min(_BLOCK, n_samples - first), n_samples), dtype=np.int32)
-        _loops.agreement_counts(ensemble.labels, first, counts)
-        counts[np.arange(len(counts)), first + np.arange(len(counts))] = 0
-        table = np.round(scale * np.arange(len(ensemble) + 1)).astype(np.int64)
-        blocks.append(sparse.csr_array(table[counts]))
-    return sparse.csr_array(sparse.vstack(blocks))
+    table = np.round(scale * np.arange(len(ensemble) + 1)).astype(np.int64)
+    blocks = agreement_blocks(ensemble.labels, _BLOCK)
+    rows = [sparse.csr_array(table[counts]) for counts in blocks]
+    return sparse.csr_array(sparse.vstack(rows))
 
 
 def jaccard_graph(ensemble: Ensemble) -> sparse.csr_array:
-    r"""Return Jaccard's index of all pairs of base clusters.
+    r"""Return :math:`|a \cap b| / |a \cup b|` of all pairs of base clusters.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-
-    Returns
-    -------
-    csr_array of shape (n_base_clusters, n_base_clusters)
-        :math:`|a \cap b| / |a \cup b|`, without the diagonal.
+    Jaccard's index, without the diagonal.
 
     Examples
     --------
@@ -295,8 +239,6 @@ def association(
 ) -> Array:
     r"""Return the mean membership of each sample in each meta-cluster.
 
-    Notes
-    -----
     :math:`\frac{1}{|P|} \sum_{c \in P} H_{ic}`, scaled to a sum of one over the
     meta-clusters; zero for those without any base cluster.
     """
@@ -374,3 +316,39 @@ def _mtkahypar(
     )
     parts = hypergraph.partition(context)
     return np.array([parts.block_id(v) for v in range(n_vertices)], dtype=np.int32)
+
+
+@estimator_of(cspa, _EXAMPLE)
+class CSPA(Baseline):
+    """Cluster-based similarity partitioning."""
+
+    partitioner: Annotated[str, StrOptions({"metis", "spectral"})] = "metis"
+
+
+@estimator_of(cspa, _EXAMPLE)
+class SSCSPA(StratifiedBaseline, CSPA):
+    """Cluster-based similarity partitioning of stratified subspaces."""
+
+
+@estimator_of(hgpa, _EXAMPLE)
+class HGPA(Baseline):
+    """Hypergraph partitioning."""
+
+    partitioner: Annotated[str, StrOptions({"mtkahypar", "spectral"})] = "mtkahypar"
+
+
+@estimator_of(hgpa, _EXAMPLE)
+class SSHGPA(StratifiedBaseline, HGPA):
+    """Hypergraph partitioning of stratified subspaces."""
+
+
+@estimator_of(mcla, _EXAMPLE)
+class MCLA(Baseline):
+    """Meta-clustering."""
+
+    partitioner: Annotated[str, StrOptions({"metis", "spectral"})] = "metis"
+
+
+@estimator_of(mcla, _EXAMPLE)
+class SSMCLA(StratifiedBaseline, MCLA):
+    """Meta-clustering of stratified subspaces."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage as hierarchy
 from scipy.spatial.distance import squareform
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import BaselineEstimator
+from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
 from mdec.baselines._starts import microclusters
 from mdec.baselines._trajectories import BLOCK, trajectory_similarity
 from mdec.consensus.dendrogram import cut
@@ -20,10 +19,12 @@ from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
 from mdec.numerics.affinity import leading_vectors, unit_rows
 from mdec.numerics.kmeans import kmeans
+from mdec.numerics.transfer import require_vectors
 
 Array = NDArray[np.floating]
 
 
+@documented()
 def ptgp(
     ensemble: Ensemble,
     n_clusters: int,
@@ -36,8 +37,6 @@ def ptgp(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
     n_clusters : int
         Number of clusters, at most the number of base clusters.
     n_elite : int, default=None
@@ -68,24 +67,13 @@ def ptgp(
     ----------
     D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
     trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> ptgp(ensemble, 2, random_state=0)
-    array([0, 0, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     labels, inverse, sizes = microclusters(ensemble)
     if sizes.size <= n_clusters:
         return numbered_by_appearance(inverse, n_clusters)
-    if ensemble.n_base_clusters < n_clusters:
-        raise ValueError(
-            f"n_clusters={n_clusters} is more than the {ensemble.n_base_clusters} base "
-            "clusters; make a larger ensemble or ask for fewer clusters."
-        )
+    require_vectors(ensemble.n_base_clusters, n_clusters)
     rng = consensus_stream(random_state)
     similarity = trajectory_similarity(labels, sizes, n_elite, n_steps)
     graph = _cluster_means(similarity, Ensemble(labels))
@@ -94,6 +82,7 @@ def ptgp(
     return numbered_by_appearance(found[inverse], n_clusters)
 
 
+@documented(like=ptgp)
 def pta(
     ensemble: Ensemble,
     n_clusters: int,
@@ -107,44 +96,21 @@ def pta(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
     n_clusters : int
         Number of clusters; exactly that many come out if as many samples are distinct.
     linkage : {"average", "complete", "single"}, default="average"
         How the similarity of merged microclusters follows; the authors offer the three
         and report average linkage as the best.
-    n_elite : int, default=None
-        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
-        of the paper, at least 1 and at most 20, the cap of the authors' code.
-    n_steps : int, default=None
-        Steps of the walk; None as above.
     random_state : int, RandomState, Generator or None
         Not used: there is nothing random in it.
 
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Labels, numbered in the order of first samples.
-
     Notes
     -----
-    Linkage on :math:`1 - PTS`, see `trajectory_similarity`; microclusters count alike,
-    whatever their size. The last merges are undone, so ties cost no cluster.
-
-    References
-    ----------
-    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
-    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> pta(ensemble, 2)
-    array([0, 0, 1, 1], dtype=int32)
+    Linkage on :math:`1 - PTS`, see `trajectory_similarity`; microclusters, groups of
+    samples that share every label, count alike, whatever their size. The last merges
+    are undone, so ties cost no cluster.
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     labels, inverse, sizes = microclusters(ensemble)
     if sizes.size <= n_clusters:
@@ -219,175 +185,18 @@ def _linked(similarity: Array, method: str, n_clusters: int) -> NDArray[np.int32
     return cut(pairs, -tree[:, 2], n_rows, n_clusters)
 
 
-class PTGP(BaselineEstimator):
-    r"""Probability trajectory based graph partitioning.
+@estimator_of(ptgp)
+class PTGP(Baseline):
+    """Probability trajectory based graph partitioning."""
 
-    Base clusterings come from k-means on all features with random numbers of clusters.
-    Random walks from groups of equal samples are compared, and the graph of groups and
-    base clusters is cut.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    n_elite : int, default=None
-        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
-        of the paper, between 1 and the authors' cap of 20.
-    n_steps : int, default=None
-        Steps of the walk; None as above.
-    ensemble_size : int, default=100
-        M, the number of base clusterings, as in the paper's tables.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Base clusterings made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; an integer makes the result repeatable.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
-    ensemble_ : Ensemble
-        The base clusterings.
-    n_clusters_ : int
-        Number of clusters in `labels_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-
-    See Also
-    --------
-    mdec.baselines.ptgp : The consensus function, with its objective.
-
-    References
-    ----------
-    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
-    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
-    >>> model = PTGP(3, ensemble_size=20, random_state=0)
-    >>> model.fit(X).n_clusters_
-    3
-    """
-
-    _function = staticmethod(ptgp)
-    _options = ("n_elite", "n_steps")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaselineEstimator._parameter_constraints,
-        "n_elite": [Interval(Integral, 1, None, closed="left"), None],
-        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_elite: int | None = None,
-        n_steps: int | None = None,
-        ensemble_size: int = 100,
-        base_n_clusters_range: tuple[int, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            ensemble_size=ensemble_size,
-            base_n_clusters_range=base_n_clusters_range,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.n_elite = n_elite
-        self.n_steps = n_steps
+    n_elite: Count | None = None
+    n_steps: Count | None = None
 
 
-class PTA(BaselineEstimator):
-    r"""Probability trajectory accumulation.
+@estimator_of(pta)
+class PTA(Baseline):
+    """Probability trajectory accumulation."""
 
-    Base clusterings come from k-means on all features with random numbers of clusters.
-    Random walks from groups of equal samples are compared, and linkage merges the
-    groups.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    linkage : {"average", "complete", "single"}, default="average"
-        How the similarity of merged groups follows; the authors report average linkage
-        as the best.
-    n_elite : int, default=None
-        Neighbours that a microcluster keeps; None is :math:`\lfloor\sqrt{N_t}/2\rfloor`
-        of the paper, between 1 and the authors' cap of 20.
-    n_steps : int, default=None
-        Steps of the walk; None as above.
-    ensemble_size : int, default=100
-        M, the number of base clusterings, as in the paper's tables.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Base clusterings made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; an integer makes the result repeatable.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
-    ensemble_ : Ensemble
-        The base clusterings.
-    n_clusters_ : int
-        Number of clusters in `labels_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-
-    See Also
-    --------
-    mdec.baselines.pta : The consensus function, with its objective.
-
-    References
-    ----------
-    D. Huang, J.-H. Lai, C.-D. Wang, "Robust ensemble clustering using probability
-    trajectories", IEEE Transactions on Knowledge and Data Engineering 28(5), 2016.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
-    >>> model = PTA(3, ensemble_size=20, random_state=0)
-    >>> model.fit(X).n_clusters_
-    3
-    """
-
-    _function = staticmethod(pta)
-    _options = ("linkage", "n_elite", "n_steps")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaselineEstimator._parameter_constraints,
-        "linkage": [StrOptions({"average", "complete", "single"})],
-        "n_elite": [Interval(Integral, 1, None, closed="left"), None],
-        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        linkage: str = "average",
-        n_elite: int | None = None,
-        n_steps: int | None = None,
-        ensemble_size: int = 100,
-        base_n_clusters_range: tuple[int, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            ensemble_size=ensemble_size,
-            base_n_clusters_range=base_n_clusters_range,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.linkage = linkage
-        self.n_elite = n_elite
-        self.n_steps = n_steps
+    linkage: Annotated[str, StrOptions({"average", "complete", "single"})] = "average"
+    n_elite: Count | None = None
+    n_steps: Count | None = None

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import BaselineEstimator
-from mdec.baselines._starts import distinct_rows
+from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
+from mdec.baselines._starts import distinct_rows, memberships
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
 
 Array = NDArray[np.floating]
 
 
+@documented(example="n_init=5, random_state=0")
 def sec(
     ensemble: Ensemble,
     n_clusters: int,
@@ -30,10 +29,6 @@ def sec(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_clusters : int
-        Number of clusters.
     n_init : int, default=1
         Runs from random samples; the best counts. The authors' number is not known; one
         run comes nearest to the published scores, which is our calibration.
@@ -62,25 +57,12 @@ def sec(
     H. Liu, J. Wu, T. Liu, D. Tao, Y. Fu, "Spectral ensemble clustering via weighted
     k-means: theoretical and practical evidence", IEEE Transactions on Knowledge and
     Data Engineering 29(5), 2017.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> sec(ensemble, 2, n_init=5, random_state=0)
-    array([0, 0, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     rng = consensus_stream(random_state)
-    best: NDArray[np.int32] | None = None
-    least = np.inf
-    for _ in range(n_init):
-        labels = _run(ensemble, n_clusters, max_iterations, rng)
-        inertia = weighted_inertia(ensemble, labels)
-        if best is None or inertia < least:
-            best, least = labels, inertia
-    assert best is not None
+    runs = (_run(ensemble, n_clusters, max_iterations, rng) for _ in range(n_init))
+    best = min(runs, key=partial(weighted_inertia, ensemble))
     return numbered_by_appearance(best, n_clusters)
 
 
@@ -99,22 +81,9 @@ def sample_weights(ensemble: Ensemble) -> Array:
 def weighted_inertia(ensemble: Ensemble, labels: NDArray[np.integer]) -> float:
     r"""Return the objective of SEC, :math:`\sum_l w_l \|H_l / w_l - m_{c(l)}\|^2`.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings, with no sample left out of all of them.
-    labels : ndarray of shape (n_samples,)
-        A partition, numbered from 0.
-
-    Returns
-    -------
-    float
-        The weighted sum of squares around the weighted means.
-
-    Notes
-    -----
-    As :math:`m_k = h_k / v_k` with :math:`h_k = \sum_{l \in k} H_l` and
-    :math:`v_k = \sum_{l \in k} w_l`, it is
+    The weighted sum of squares around the weighted means of a partition, numbered from
+    0; no sample may be left out of all members. As :math:`m_k = h_k / v_k` with
+    :math:`h_k = \sum_{l \in k} H_l` and :math:`v_k = \sum_{l \in k} w_l`, it is
     :math:`\sum_l |H_l|^2 / w_l - \sum_k \|h_k\|^2 / v_k`.
 
     Examples
@@ -147,10 +116,8 @@ def _run(
     from mdec.baselines import _loops
 
     rows = distinct_rows(ensemble, n_clusters, rng)
-    start = ensemble.labels[rows]
-    sums = _loops.shared_counts(
-        start, ensemble.offsets, np.arange(rows.size, dtype=np.int32), n_clusters
-    )
+    sums: Array = np.zeros((ensemble.n_base_clusters, n_clusters))
+    sums[:, : rows.size] = memberships(ensemble, rows)
     volumes = np.maximum(ensemble.cluster_sizes @ sums, 1.0)
     sizes = ensemble.cluster_sizes[:, None]
     labels: NDArray[np.int32] | None = None
@@ -185,84 +152,9 @@ def _fill_empty(labels: NDArray[np.int32], costs: Array, n_clusters: int) -> Non
         costs[worst] = -np.inf
 
 
-class SEC(BaselineEstimator):
-    r"""Spectral ensemble clustering.
+@estimator_of(sec, example="n_init=5, random_state=0")
+class SEC(Baseline):
+    """Spectral ensemble clustering."""
 
-    Base clusterings come from k-means on all features with random numbers of clusters.
-    Weighted k-means on their labels finds the normalised cut of the co-association.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Number of clusters.
-    n_init : int, default=1
-        Runs from random samples; our calibration, the authors' number is not known.
-    max_iterations : int, default=100
-        Iterations at most in one run.
-    ensemble_size : int, default=100
-        M, the number of base clusterings, as in the paper's tables.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Base clusterings made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; an integer makes the result repeatable.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
-    ensemble_ : Ensemble
-        The base clusterings.
-    n_clusters_ : int
-        Number of clusters in `labels_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-
-    See Also
-    --------
-    mdec.baselines.sec : The consensus function, with its objective.
-
-    References
-    ----------
-    H. Liu, J. Wu, T. Liu, D. Tao, Y. Fu, "Spectral ensemble clustering via weighted
-    k-means: theoretical and practical evidence", IEEE Transactions on Knowledge and
-    Data Engineering 29(5), 2017.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
-    >>> model = SEC(3, ensemble_size=20, n_init=5, random_state=0)
-    >>> model.fit(X).n_clusters_
-    3
-    """
-
-    _function = staticmethod(sec)
-    _options = ("n_init", "max_iterations")
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaselineEstimator._parameter_constraints,
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iterations": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_init: int = 1,
-        max_iterations: int = 100,
-        ensemble_size: int = 100,
-        base_n_clusters_range: tuple[int, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            ensemble_size=ensemble_size,
-            base_n_clusters_range=base_n_clusters_range,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.n_init = n_init
-        self.max_iterations = max_iterations
+    n_init: Count = 1
+    max_iterations: Count = 100

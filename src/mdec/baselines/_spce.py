@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from mdec._support.memory import require_memory
 from mdec._support.random import RandomState
-from mdec.baselines._estimator import BaselineEstimator
+from mdec.baselines._estimator import Baseline, documented, estimator_of
 from mdec.consensus.partitions import trivial_partition
 from mdec.ensemble import Ensemble
 
@@ -32,6 +32,7 @@ _LEAST_ALPHA = 1e-12
 _MATRICES = 9
 
 
+@documented()
 def spce(
     ensemble: Ensemble,
     n_clusters: int,
@@ -43,16 +44,12 @@ def spce(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
     n_clusters : int
         Number of components that the graph is driven to; the number that comes out can
         be smaller or larger, which is the method's own.
     threshold : float, default=0.1
         t: entries of the graph below about t are cut. The authors scan 0 to 0.9 and
         keep the best by the true classes; a fixed 0.1 is our choice.
-    random_state : int, RandomState, Generator or None
-        Not used: there is nothing random in it.
 
     Returns
     -------
@@ -72,21 +69,14 @@ def spce(
     :math:`\gamma = t^2 M^2`, and :math:`\lambda = 2 q (1 - q) M^2` with q falling from
     0.9 to 0.5. Updates are in closed form. The authors' code keeps all
     :math:`A_i`, O(N^2 M); here the sums over them come from the labels, O(N^2). Time is
-    that of up to 40 eigenvalue problems of order N.
+    that of up to 40 eigenvalue problems of order N, O(N^3).
 
     References
     ----------
     P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
     IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
-    >>> spce(ensemble, 2)
-    array([0, 0, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     n_samples = ensemble.n_samples
     require_memory(
@@ -96,26 +86,13 @@ def spce(
     )
     graph = consensus_graph(ensemble, n_clusters, threshold)
     components = connected_components(sparse.csr_array(graph), directed=False)[1]
-    found: NDArray[np.int32] = components.astype(np.int32)
-    return found
+    return np.asarray(components, dtype=np.int32)
 
 
 def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Array:
-    """Return the learned graph S, whose components are the clusters.
+    """Return the learned graph S, whose components are the clusters, see `spce`.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_clusters : int
-        Components to drive the graph to.
-    threshold : float
-        t, see `spce`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_samples)
-        Symmetric, in [0, 1].
+    S is symmetric and in [0, 1].
     """
     n_members = len(ensemble)
     S: Array = _agreement(ensemble, np.ones(n_members)) / n_members
@@ -151,8 +128,6 @@ def pair_weights(
 ) -> Array:
     r"""Return how far each pair counts at a pace.
 
-    Notes
-    -----
     :math:`W = \min(1, \lambda / (2 B))` with :math:`\lambda = 2 q (1 - q) M^2` and
     :math:`B = \sum_i (S - A_i)^2 / \alpha_i = S^2 \sum_i 1/\alpha_i - 2 S Q + Q`, where
     :math:`Q = \sum_i A_i / \alpha_i`.
@@ -165,8 +140,6 @@ def pair_weights(
 def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
     r"""Return the share of each member in the misfit.
 
-    Notes
-    -----
     :math:`\alpha_i = \|W \circ (S - A_i)\|_F / \sum_j \|W \circ (S - A_j)\|_F`, and the
     square of a norm is the sum of :math:`W^2 S^2` over all pairs plus that of
     :math:`W^2 (1 - 2 S)` over the pairs that the member joins. A member equal to S gets
@@ -185,21 +158,10 @@ def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
 
 
 def smallest_eigenvectors(S: Array, n_vectors: int) -> tuple[Array, Array]:
-    """Return the eigenvalues of the Laplacian of S up to one past `n_vectors`.
+    """Return the smallest eigenvalues of the Laplacian of S, and their eigenvectors.
 
-    Parameters
-    ----------
-    S : ndarray of shape (n_samples, n_samples)
-        Symmetric and non-negative.
-    n_vectors : int
-        Eigenvectors wanted.
-
-    Returns
-    -------
-    values : ndarray of shape (n_vectors + 1,)
-        The smallest eigenvalues, ascending.
-    vectors : ndarray of shape (n_samples, n_vectors)
-        Eigenvectors of all but the last.
+    S is symmetric and non-negative. The values ascend, up to one past `n_vectors`; the
+    last has no vector.
     """
     try:
         values, vectors = _eigh(S, n_vectors, "evr")
@@ -256,81 +218,8 @@ def _thresholded(
     return S
 
 
-class SPCE(BaselineEstimator):
-    r"""Self-paced clustering ensemble.
+@estimator_of(spce)
+class SPCE(Baseline):
+    """Self-paced clustering ensemble."""
 
-    Base clusterings come from k-means on all features with random numbers of clusters.
-    A graph is learned from them, from easy pairs of samples to hard ones; its connected
-    components are the clusters. Needs O(N^2) memory and O(N^3) time.
-
-    Parameters
-    ----------
-    n_clusters : int, default=8
-        Components that the graph is driven to. The number that comes out can be smaller
-        or larger, which is the method's own; see `n_clusters_`.
-    threshold : float, default=0.1
-        t: entries of the graph below about t are cut. The authors scan it and keep the
-        best by the true classes; the fixed value is our choice.
-    ensemble_size : int, default=100
-        M, the number of base clusterings, as in the paper's tables.
-    base_n_clusters_range : tuple of int, default=None
-        Interval of their numbers of clusters; None is 2 to :math:`\lceil\sqrt N\rceil`.
-    n_jobs : int, default=None
-        Base clusterings made at the same time, as in joblib; changes no label.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed; an integer makes the result repeatable.
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
-    ensemble_ : Ensemble
-        The base clusterings.
-    n_clusters_ : int
-        Number of clusters in `labels_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-
-    See Also
-    --------
-    mdec.baselines.spce : The consensus function, with its objective.
-
-    References
-    ----------
-    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
-    IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
-    >>> model = SPCE(3, ensemble_size=20, random_state=0)
-    >>> model.fit(X).n_clusters_
-    3
-    """
-
-    _function = staticmethod(spce)
-    _options = ("threshold",)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaselineEstimator._parameter_constraints,
-        "threshold": [Interval(Real, 0, 1, closed="both")],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        threshold: float = 0.1,
-        ensemble_size: int = 100,
-        base_n_clusters_range: tuple[int, int] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(
-            n_clusters,
-            ensemble_size=ensemble_size,
-            base_n_clusters_range=base_n_clusters_range,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.threshold = threshold
+    threshold: Annotated[float, Interval(Real, 0, 1, closed="both")] = 0.1

@@ -1,11 +1,13 @@
-"""What several baselines share: random rows to start from, samples that are alike."""
+"""What several baselines share: samples to start from, samples that are alike."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.ensemble import Ensemble
+from mdec.ensemble import Ensemble, membership
 
 
 def distinct_rows(
@@ -13,19 +15,7 @@ def distinct_rows(
 ) -> NDArray[np.int64]:
     """Draw samples that differ in some label, in random order.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_rows : int
-        Samples wanted.
-    rng : Generator
-        Source of the draw.
-
-    Returns
-    -------
-    ndarray
-        Samples; fewer than `n_rows` only if fewer are distinct.
+    Fewer than `n_rows` are returned only if fewer are distinct.
     """
     order = rng.permutation(ensemble.n_samples)
     size = n_rows
@@ -37,24 +27,26 @@ def distinct_rows(
         size *= 2
 
 
+def memberships(ensemble: Ensemble, rows: NDArray[np.int64]) -> NDArray[np.floating]:
+    """Return the base clusters of some samples as columns of ones, to put centres on.
+
+    Examples
+    --------
+    >>> memberships(Ensemble.from_labels([[0, 0], [1, 0]]), np.array([1]))
+    array([[0.],
+           [1.],
+           [1.]])
+    """
+    return membership(ensemble.labels[rows], ensemble.offsets).toarray().T
+
+
 def microclusters(
     ensemble: Ensemble,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Group the samples that share every label.
+    """Return the microclusters of an ensemble in the order of their labels.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_microclusters, n_members)
-        The labels of each group.
-    inverse : ndarray of shape (n_samples,)
-        Group of each sample.
-    sizes : ndarray of shape (n_microclusters,)
-        Samples in each group.
+    Labels of each group, group of each sample, and size of each group. Unlike that of
+    `Ensemble.microclusters`, the order does not depend on a hash.
 
     Examples
     --------
@@ -62,7 +54,19 @@ def microclusters(
     >>> inverse, sizes
     (array([0, 1, 0]), array([2, 1]))
     """
-    labels, inverse, sizes = np.unique(
-        ensemble.labels, axis=0, return_inverse=True, return_counts=True
-    )
-    return np.ascontiguousarray(labels), inverse.ravel(), sizes
+    first, group, sizes = ensemble.microclusters
+    order = np.lexsort(ensemble.labels[first].T[::-1])
+    return ensemble.labels[first[order]], np.argsort(order)[group], sizes[order]
+
+
+def agreement_blocks(
+    labels: NDArray[np.int32], height: int
+) -> Iterator[NDArray[np.int32]]:
+    """Count the members that join each row with each other row, in blocks of rows."""
+    from mdec.baselines import _loops
+
+    for first in range(0, len(labels), height):
+        counts = np.empty((min(height, len(labels) - first), len(labels)), np.int32)
+        _loops.agreement_counts(labels, first, counts)
+        counts[np.arange(len(counts)), first + np.arange(len(counts))] = 0
+        yield counts

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.memory import require_memory
+from mdec.baselines._starts import agreement_blocks
 
 Array = NDArray[np.floating]
 
@@ -32,28 +33,12 @@ def trajectory_similarity(
 ) -> Array:
     r"""Return the similarity of the random walks from each pair of microclusters.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_microclusters, n_members)
-        Labels of the microclusters.
-    sizes : ndarray of shape (n_microclusters,)
-        Samples in each.
-    n_elite : int, optional
-        Neighbours kept.
-    n_steps : int, optional
-        T, the length of the walks.
-
-    Returns
-    -------
-    ndarray of shape (n_microclusters, n_microclusters)
-        PTS, symmetric, in [0, 1]; float32 above 4000 microclusters.
-
-    Notes
-    -----
-    The trajectory of i stacks the rows i of :math:`P, P^2, ..., P^T`; the similarity is
-    the cosine :math:`PTS_{ij} = G_{ij} / \sqrt{G_{ii} G_{jj}}` with
-    :math:`G = \sum_{t=1}^T P^t (P^t)^T`. A microcluster without neighbours has 1e-20
-    with all, as in the authors' code.
+    The trajectory of i, T = `n_steps` long, stacks the rows i of
+    :math:`P, P^2, ..., P^T`; the similarity is the cosine
+    :math:`PTS_{ij} = G_{ij} / \sqrt{G_{ii} G_{jj}}` with
+    :math:`G = \sum_{t=1}^T P^t (P^t)^T`. It is symmetric and in [0, 1], float32 above
+    4000 microclusters. A microcluster without neighbours has 1e-20 with all, as in the
+    authors' code.
     """
     length = max(1, min(GREATEST_LENGTH, math.isqrt(sizes.size) // 2))
     transition = transition_matrix(labels, sizes, n_elite or length)
@@ -74,31 +59,13 @@ def transition_matrix(
 ) -> sparse.csr_array:
     r"""Return the transition probabilities between elite neighbours.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_microclusters, n_members)
-        Labels of the microclusters.
-    sizes : ndarray of shape (n_microclusters,)
-        Samples in each.
-    n_elite : int
-        Neighbours kept by each; ties with the last are kept too.
-
-    Returns
-    -------
-    csr_array of shape (n_microclusters, n_microclusters)
-        :math:`P_{ij} = n_j W_{ij} / \sum_k n_k W_{ik}`, where W holds the share of
-        members that join i and j if either is among the other's elite neighbours. Rows
-        of zeros for microclusters that are joined with no other.
+    :math:`P_{ij} = n_j W_{ij} / \sum_k n_k W_{ik}`, where W holds the share of members
+    that join i and j if either is among the other's `n_elite` neighbours; ties with the
+    last are kept too. Rows of zeros for microclusters that are joined with no other.
     """
-    from mdec.baselines import _loops
-
-    n_rows = sizes.size
-    kth = max(n_rows - n_elite, 0)
+    kth = max(sizes.size - n_elite, 0)
     blocks = []
-    for first in range(0, n_rows, BLOCK):
-        counts = np.empty((min(BLOCK, n_rows - first), n_rows), dtype=np.int32)
-        _loops.agreement_counts(labels, first, counts)
-        counts[np.arange(len(counts)), first + np.arange(len(counts))] = 0
+    for counts in agreement_blocks(labels, BLOCK):
         threshold = np.partition(counts, kth, axis=1)[:, [kth]]
         blocks.append(sparse.csr_array(np.where(counts >= threshold, counts, 0)))
     elite = sparse.csr_array(sparse.vstack(blocks))
@@ -112,24 +79,10 @@ def transition_matrix(
 def trajectory_gram(transition: sparse.csr_array, n_steps: int) -> Array:
     r"""Return :math:`G = \sum_{t=1}^T P^t (P^t)^T`.
 
-    Parameters
-    ----------
-    transition : csr_array of shape (n_rows, n_rows)
-        P.
-    n_steps : int
-        T.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_rows)
-        Symmetric; float32 above 4000 rows.
-
-    Notes
-    -----
-    The powers of P are dense, P is not. As :math:`G_{t+1} = P (I + G_t) P^T`, each step
-    takes two products of the sparse P with a dense matrix, in blocks of columns,
-    instead of a dense product: :math:`O(T N_t\,nnz(P))` in place of
-    :math:`O(T N_t^3)`.
+    Symmetric; float32 above 4000 rows. The powers of P are dense, P is not. As
+    :math:`G_{t+1} = P (I + G_t) P^T`, each step takes two products of the sparse P with
+    a dense matrix, in blocks of columns, instead of a dense product:
+    :math:`O(T N_t\,nnz(P))` in place of :math:`O(T N_t^3)`.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def transfer_cut(
     Li, Wu, Chang, "Segmentation using superpixels: a bipartite graph partitioning
     approach", CVPR 2012.
     """
-    _require_vectors(graph.shape[1], n_vectors)
+    require_vectors(graph.shape[1], n_vectors)
     tiny = np.finfo(np.float64).tiny
     sample_degrees = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), tiny)
     degrees = np.asarray(graph.sum(axis=0)).ravel()
@@ -79,7 +79,8 @@ def transfer_cut(
     return unit_rows(to_samples @ (scale * vectors))
 
 
-def _require_vectors(n_columns: int, n_vectors: int) -> None:
+def require_vectors(n_columns: int, n_vectors: int) -> None:
+    """Raise if there are fewer base clusters than clusters wanted."""
     if n_columns < n_vectors:
         raise ValueError(
             f"n_clusters={n_vectors} is more than the {n_columns} base clusters; "
@@ -195,7 +196,7 @@ def reduced_vectors(
     Eigenvectors of a full matrix have residuals of 1e-6; those of a sparse one are
     computed in float32 as for a graph.
     """
-    _require_vectors(affinity.shape[0], n_vectors)
+    require_vectors(affinity.shape[0], n_vectors)
     degrees = np.asarray(affinity.sum(axis=1)).ravel()
     scale = 1.0 / np.sqrt(np.maximum(degrees, np.finfo(np.float64).tiny))
     component = connected_components(sparse.csr_array(affinity), directed=False)[1]
