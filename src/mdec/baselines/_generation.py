@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +20,7 @@ from mdec.consensus.partitions import numbered_by_appearance
 from mdec.ensemble import Ensemble
 from mdec.numerics.kmeans import MAX_ITER
 from mdec.plan import base_n_clusters_bounds
+from mdec.rows.blocks import opened, refuse_useless
 
 Array = NDArray[np.floating]
 
@@ -71,9 +74,9 @@ def generate_kmeans_ensemble(
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
     data = _checked(X)
-    spec = _specification(data, "kmeans", base_n_clusters_range, random_state)
-    make = partial(_kmeans_member, _prepared(rotate(data)), spec)
-    return _generate(make, spec, ensemble_size, n_jobs)
+    shared = _Shared.checked(data, "kmeans", base_n_clusters_range, random_state)
+    make = partial(_kmeans_member, _prepared(rotate(data)), shared)
+    return _generate(make, asdict(shared), ensemble_size, n_jobs)
 
 
 @completed_by(sections(generate_kmeans_ensemble.__doc__))
@@ -123,13 +126,13 @@ def generate_stratified_ensemble(
         )
     if n_strata is not None and n_strata < 1:
         raise ValueError(f"n_strata={n_strata} must be 1 or more.")
-    spec = _specification(data, "stratified", base_n_clusters_range, random_state)
-    spec |= {"sampling_ratio": sampling_ratio, "n_strata": n_strata}
+    shared = _Shared.checked(data, "stratified", base_n_clusters_range, random_state)
     with single_threaded_blas():
-        rng = member_stream(spec["entropy"], 0, "strata")
+        rng = member_stream(shared.entropy, 0, "strata")
         strata = feature_strata(data, n_strata, rng)
-    make = partial(_stratified_member, _prepared(data), strata, spec)
-    return _generate(make, spec, ensemble_size, n_jobs)
+    make = partial(_stratified_member, _prepared(data), strata, sampling_ratio, shared)
+    own = {"sampling_ratio": sampling_ratio, "n_strata": n_strata}
+    return _generate(make, asdict(shared) | own, ensemble_size, n_jobs)
 
 
 def feature_strata(
@@ -225,33 +228,38 @@ def _distinct(X: Array, enough: int) -> int:
 
 def _checked(X: ArrayLike) -> Array:
     data: Array = check_array(X, dtype=(np.float64, np.float32), ensure_min_samples=3)
-    if np.ptp(data, axis=0).max() == 0.0:
-        raise ValueError(
-            f"all {len(data)} samples are equal, so there is nothing to cluster; check "
-            "how X was read or scaled."
-        )
+    refuse_useless(opened(data))
     return data
 
 
-def _specification(
-    X: Array,
-    generation: str,
-    base_n_clusters_range: tuple[int, int] | None,
-    random_state: RandomState,
-) -> dict[str, Any]:
-    low, high = base_n_clusters_range or base_n_clusters_bounds(len(X), "graph")
-    if not 2 <= low <= high <= len(X):
-        raise ValueError(
-            f"base_n_clusters_range={(low, high)} must be (low, high), low 2 or more, "
-            f"high at most the {len(X)} samples."
-        )
-    return {
-        "entropy": root_entropy(random_state),
-        "generation": generation,
-        "n_samples": X.shape[0],
-        "n_features": X.shape[1],
-        "base_n_clusters_range": (low, high),
-    }
+@dataclass(frozen=True)
+class _Shared:
+    """What all members share."""
+
+    entropy: int
+    generation: str
+    n_samples: int
+    n_features: int
+    base_n_clusters_range: tuple[int, int]
+
+    @classmethod
+    def checked(
+        cls,
+        X: Array,
+        generation: str,
+        base_n_clusters_range: tuple[int, int] | None,
+        random_state: RandomState,
+    ) -> Self:
+        low, high = base_n_clusters_range or base_n_clusters_bounds(len(X), "graph")
+        if not 2 <= low <= high <= len(X):
+            raise ValueError(
+                f"base_n_clusters_range={(low, high)} must be (low, high), low 2 or "
+                f"more, high at most the {len(X)} samples."
+            )
+        return cls(root_entropy(random_state), generation, *X.shape, (low, high))
+
+    def stream(self, index: int, name: str) -> np.random.Generator:
+        return member_stream(self.entropy, index, name)
 
 
 def _prepared(X: Array) -> Array:
@@ -262,28 +270,29 @@ def _prepared(X: Array) -> Array:
     return centred
 
 
-def _kmeans_member(X: Array, spec: dict[str, Any], index: int) -> NDArray[np.int32]:
-    low, high = spec["base_n_clusters_range"]
-    draw = member_stream(spec["entropy"], index, "n_clusters")
-    n_clusters = int(draw.integers(low, high, endpoint=True))
-    labels = kmeans_once(X, n_clusters, member_stream(spec["entropy"], index, "kmeans"))
+def _kmeans_member(X: Array, shared: _Shared, index: int) -> NDArray[np.int32]:
+    draw = shared.stream(index, "n_clusters")
+    n_clusters = int(draw.integers(*shared.base_n_clusters_range, endpoint=True))
+    labels = kmeans_once(X, n_clusters, shared.stream(index, "kmeans"))
     return np.unique(labels, return_inverse=True)[1].astype(np.int32)
 
 
 def _stratified_member(
-    X: Array, strata: NDArray[np.int32], spec: dict[str, Any], index: int
+    X: Array, strata: NDArray[np.int32], ratio: float, shared: _Shared, index: int
 ) -> NDArray[np.int32]:
-    rng = member_stream(spec["entropy"], index, "subspace")
-    features = draw_stratified(strata, spec["sampling_ratio"], rng)
-    return _kmeans_member(X[:, features], spec, index)
+    features = draw_stratified(strata, ratio, shared.stream(index, "subspace"))
+    return _kmeans_member(X[:, features], shared, index)
 
 
 def _generate(
-    make: Any, spec: dict[str, Any], ensemble_size: int, n_jobs: int | None
+    make: Callable[[int], NDArray[np.int32]],
+    parameters: dict[str, Any],
+    ensemble_size: int,
+    n_jobs: int | None,
 ) -> Ensemble:
     if ensemble_size < 1:
         raise ValueError(
             f"ensemble_size={ensemble_size} makes no member; use 1 or more."
         )
     columns = list(map_ordered(make, range(ensemble_size), n_jobs=n_jobs))
-    return Ensemble(np.stack(columns, axis=1), parameters=spec)
+    return Ensemble(np.stack(columns, axis=1), parameters=parameters)
