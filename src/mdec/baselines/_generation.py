@@ -256,7 +256,8 @@ class _Shared:
                 f"base_n_clusters_range={(low, high)} must be (low, high), low 2 or "
                 f"more, high at most the {len(X)} samples."
             )
-        return cls(root_entropy(random_state), generation, *X.shape, (low, high))
+        entropy, (n_samples, n_features) = root_entropy(random_state), X.shape
+        return cls(entropy, generation, n_samples, n_features, (low, high))
 
     def stream(self, index: int, name: str) -> np.random.Generator:
         return member_stream(self.entropy, index, name)
