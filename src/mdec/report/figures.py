@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.experiments.records import Store
+from mdec.experiments.study import Axis
 from mdec.experiments.summary import METRIC_TITLES, score_table
 from mdec.experiments.sweep import Sweep, sweep
 
@@ -169,7 +170,7 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
     return figure
 
 
-def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
+def grid_figure(store: Store, metric: str, axis: Axis) -> Any:
     """Return small panels of curves, one for each dataset."""
     datasets = score_table(store, metric).datasets
     n_columns = min(4, len(datasets))
@@ -177,8 +178,7 @@ def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
     figure = new_figure(2.3 * n_columns, 1.8 * n_rows + 0.7)
     ax = None
     for index, dataset in enumerate(datasets):
-        scores = sweep(store, metric, options["x"], dataset)
-        display = CurvesDisplay(scores, options["label"])
+        display = CurvesDisplay(sweep(store, metric, axis.x, dataset), axis.label)
         ax = display.plot(figure.add_subplot(n_rows, n_columns, index + 1))
         ax.set(xlabel="", ylabel="")
         _at_least(ax, 4.0)
@@ -186,7 +186,7 @@ def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
         ax.tick_params(labelsize=7)
     if ax is not None:
         lines, names = ax.get_legend_handles_labels()
-        figure.supxlabel(options["label"], fontsize=10)
+        figure.supxlabel(axis.label, fontsize=10)
         figure.supylabel(short_title(metric), fontsize=10)
         figure.legend(
             lines,
