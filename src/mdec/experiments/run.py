@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -117,31 +117,27 @@ def _pending(group: Group, done: set[str]) -> Group:
     return replace(group, runs=tuple(left))
 
 
+@dataclass
 class _Dispatcher:
     """Feeds workers, one thread each, and writes what they send."""
 
-    def __init__(
-        self,
-        study: Study,
-        groups: Sequence[Group],
-        journal: Journal,
-        progress: Progress,
-        notify: Notify | None,
-    ) -> None:
-        self._study = study
-        self._groups = list(reversed(groups))
-        self._journal = journal
-        self._progress = progress
-        self._notify = notify
+    study: Study
+    groups: list[Group]
+    journal: Journal
+    progress: Progress
+    notify: Notify | None
+
+    def __post_init__(self) -> None:
+        self.groups = list(reversed(self.groups))
         self._lock = threading.Lock()
         self._workers: list[Worker] = []
         self._spent: defaultdict[str, list[float]] = defaultdict(list)
         self._stopped = False
-        total = study.limits.seconds_total
+        total = self.study.limits.seconds_total
         self._end = time.monotonic() + total if total else float("inf")
 
     def work(self, n_jobs: int) -> None:
-        n_workers = max(1, min(n_jobs, len(self._groups)))
+        n_workers = max(1, min(n_jobs, len(self.groups)))
         with ThreadPoolExecutor(n_workers) as pool:
             served = [pool.submit(self._serve, n_workers) for _ in range(n_workers)]
             try:
@@ -153,7 +149,7 @@ class _Dispatcher:
                     worker.kill()
 
     def _serve(self, n_workers: int) -> None:
-        worker = Worker(self._study)
+        worker = Worker(self.study)
         with self._lock:
             self._workers.append(worker)
         try:
@@ -164,16 +160,16 @@ class _Dispatcher:
                     group = self._execute(worker, group)
                 with self._lock:
                     self._spent[group.dataset.name].append(time.monotonic() - start)
-                    self._progress.eta = self._remaining() / n_workers
+                    self.progress.eta = self._remaining() / n_workers
         finally:
             worker.close()
 
     def _next(self) -> Group | None:
         with self._lock:
             late = time.monotonic() > self._end
-            if not self._groups or self._stopped or late:
+            if not self.groups or self._stopped or late:
                 return None
-            return self._groups.pop()
+            return self.groups.pop()
 
     def _execute(self, worker: Worker, group: Group) -> Group:
         """Run a group; return what is left of it if the worker had to be ended."""
@@ -194,18 +190,18 @@ class _Dispatcher:
 
     def _take(self, record: RunRecord) -> None:
         with self._lock:
-            self._journal.append(record)
-            self._progress.n_done += 1
-            self._progress.n_failed += record["status"] != OK
-            self._progress.last = (
+            self.journal.append(record)
+            self.progress.n_done += 1
+            self.progress.n_failed += record["status"] != OK
+            self.progress.last = (
                 f"{record['dataset']} {record['method']} "
                 f"#{record['repetition'] + 1}: {record['status']}"
             )
-            if self._notify is not None:
-                self._notify(self._progress)
+            if self.notify is not None:
+                self.notify(self.progress)
 
     def _remaining(self) -> float:
         """Return the expected work of the waiting groups, by dataset where known."""
         means = {name: sum(s) / len(s) for name, s in self._spent.items()}
         overall = sum(means.values()) / len(means)
-        return sum(means.get(g.dataset.name, overall) for g in self._groups)
+        return sum(means.get(g.dataset.name, overall) for g in self.groups)

@@ -207,16 +207,8 @@ def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
         (
             str(value),
             [
-                Cell("-")
-                if np.isnan(mean)
-                else Cell(
-                    f"{mean:.2f}",
-                    "" if np.isnan(error) else f"{error:.2f}",
-                    place=int(best[j] == i),
-                )
-                for j, (mean, error) in enumerate(
-                    zip(scores.mean[i], scores.error[i], strict=True)
-                )
+                _swept_cell(scores.mean[i, j], scores.error[i, j], best[j] == i)
+                for j in range(len(scores.columns))
             ],
         )
         for i, value in enumerate(scores.values)
@@ -227,6 +219,13 @@ def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
     )
     title = METRIC_TITLES[table.metric]
     return Section(table.metric, title, text, [x, *scores.columns], rows)
+
+
+def _swept_cell(mean: float, error: float, best: bool) -> Cell:
+    if np.isnan(mean):
+        return Cell("-")
+    spread = "" if np.isnan(error) else f"{error:.2f}"
+    return Cell(f"{mean:.2f}", spread, place=int(best))
 
 
 def _test_sentence(table: ScoreTable) -> str:
