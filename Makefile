@@ -38,9 +38,10 @@ bench-scale: $(VENV)/test
 		$(BIN)/python benchmarks/scale.py $$part || exit; done
 	$(if $(DATA),$(BIN)/python benchmarks/scale.py images $(DATA))
 
-# The paper's numbers: DATA is a folder of DS-XX_name.npz files with X and y.
-paper: $(VENV)/core
-	$(BIN)/python benchmarks/paper_tables.py $(DATA)
+# The paper's numbers, hours of work: RAW is a folder of raw files, else the user's own.
+paper: $(VENV)/demo
+	$(if $(RAW),MDEC_DATA=$(RAW)) $(BIN)/mdec bench run paper-tables
+	$(BIN)/mdec bench report paper-tables.jsonl
 
 # The figures of docs/choosing-k.md and docs/confidence.md.
 figures: $(VENV)/core

@@ -31,8 +31,7 @@ def nmi_max(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     >>> round(nmi_max([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 2, 2, 2]), 6)
     0.480376
     """
-    score = normalized_mutual_info_score(labels_true, labels_pred, average_method="max")
-    return float(score)
+    return _nmi(labels_true, labels_pred, "max")
 
 
 def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -74,10 +73,7 @@ def nmi_geometric(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     >>> round(nmi_geometric([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 2, 2, 2]), 6)
     0.600235
     """
-    score = normalized_mutual_info_score(
-        labels_true, labels_pred, average_method="geometric"
-    )
-    return float(score)
+    return _nmi(labels_true, labels_pred, "geometric")
 
 
 def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -98,10 +94,7 @@ def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     >>> nmi_arithmetic([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    score = normalized_mutual_info_score(
-        labels_true, labels_pred, average_method="arithmetic"
-    )
-    return float(score)
+    return _nmi(labels_true, labels_pred, "arithmetic")
 
 
 def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -175,9 +168,13 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     return float(overlaps[rows, columns].sum() / overlaps.sum())
 
 
+def _nmi(labels_true: ArrayLike, labels_pred: ArrayLike, mean: str) -> float:
+    score = normalized_mutual_info_score(labels_true, labels_pred, average_method=mean)
+    return float(score)
+
+
 def _overlaps(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int64]:
-    table: NDArray[np.int64] = contingency_matrix(labels_true, labels_pred)
-    return table
+    return contingency_matrix(labels_true, labels_pred)
 
 
 METRICS = {

@@ -6,27 +6,24 @@ drawn by ``plot``, which does nothing else and leaves ``ax_`` and ``figure_``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec._support.random import member_stream
 from mdec.report.clustering.compute import (
+    MAP_SAMPLES,
     consensus_heatmap,
     consensus_matrix,
     drawn_in_clusters,
     plane,
     tracking,
 )
-from mdec.report.clustering.svg import COLOURS
+from mdec.report.clustering.described import Array, Labels
+from mdec.report.clustering.svg import COLOURS, colour
 from mdec.selection.rule import KSelection
-
-Array = NDArray[np.floating]
-Labels = NDArray[np.integer]
-
-MAP_SAMPLES = 1200
 
 __all__ = [
     "ConfidenceDisplay",
@@ -53,6 +50,7 @@ class _Display:
         return self.ax_
 
 
+@dataclass(eq=False, repr=False)
 class ConsensusMatrixDisplay(_Display):
     """The consensus of all pairs, in the order of the dendrogram.
 
@@ -64,9 +62,8 @@ class ConsensusMatrixDisplay(_Display):
         Cluster of each row.
     """
 
-    def __init__(self, matrix: Array, clusters: Labels) -> None:
-        self.matrix = matrix
-        self.clusters = clusters
+    matrix: Array
+    clusters: Labels
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
@@ -91,6 +88,7 @@ class ConsensusMatrixDisplay(_Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ConsensusCDFDisplay(_Display):
     """The distribution of the pairs' consensus for each number of clusters.
 
@@ -100,8 +98,7 @@ class ConsensusCDFDisplay(_Display):
         The criteria.
     """
 
-    def __init__(self, selection: KSelection) -> None:
-        self.selection = selection
+    selection: KSelection
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
@@ -121,6 +118,7 @@ class ConsensusCDFDisplay(_Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class KSelectionDisplay(_Display):
     """One criterion over the number of clusters.
 
@@ -133,9 +131,8 @@ class KSelectionDisplay(_Display):
         "agreement" or "silhouette".
     """
 
-    def __init__(self, selection: KSelection, criterion: str = "eigengap") -> None:
-        self.selection = selection
-        self.criterion = criterion
+    selection: KSelection
+    criterion: str = "eigengap"
 
     @classmethod
     def from_estimator(cls, model: Any, criterion: str = "eigengap") -> Self:
@@ -163,6 +160,7 @@ class KSelectionDisplay(_Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class TrackingDisplay(_Display):
     """The cluster of each sample for each number of clusters.
 
@@ -174,9 +172,8 @@ class TrackingDisplay(_Display):
         The numbers of clusters.
     """
 
-    def __init__(self, colours: Labels, n_clusters: Labels) -> None:
-        self.colours = colours
-        self.n_clusters = n_clusters
+    colours: Labels
+    n_clusters: Labels
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
@@ -198,6 +195,7 @@ class TrackingDisplay(_Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class SampleMapDisplay(_Display):
     """The samples in the plane, near where the ensemble puts them together.
 
@@ -209,9 +207,8 @@ class SampleMapDisplay(_Display):
         Cluster of each sample.
     """
 
-    def __init__(self, places: Array, clusters: Labels) -> None:
-        self.places = places
-        self.clusters = clusters
+    places: Array
+    clusters: Labels
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
@@ -226,14 +223,14 @@ class SampleMapDisplay(_Display):
         axes = self._axes(ax)
         for k in np.unique(self.clusters):
             inside = self.places[self.clusters == k]
-            colour = COLOURS[k % len(COLOURS)]
-            drawn = {"s": 14, "color": colour, "label": f"{k}"} | settings
+            drawn = {"s": 14, "color": colour(k), "label": f"{k}"} | settings
             axes.scatter(*inside.T, **drawn)
         axes.set(xticks=[], yticks=[])
         axes.legend(title="cluster", fontsize="small")
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ConfidenceDisplay(_Display):
     """How many samples have which confidence.
 
@@ -243,8 +240,7 @@ class ConfidenceDisplay(_Display):
         In [0, 1].
     """
 
-    def __init__(self, confidence: Array) -> None:
-        self.confidence = confidence
+    confidence: Array
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:

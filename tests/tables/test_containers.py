@@ -1,4 +1,4 @@
-"""Displays draw what was computed; pandas and AnnData get their results back."""
+"""Pandas and AnnData get their results back."""
 
 from __future__ import annotations
 
@@ -14,35 +14,6 @@ def data():
     X = np.random.default_rng(0).normal(size=(60, 10))
     X[:30] += 3.0
     return X
-
-
-@pytest.fixture(scope="module")
-def model(data):
-    return MDEC("auto", ensemble_size=25, random_state=0).fit(data)
-
-
-def test_every_display_draws(model):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    from mdec import plots
-
-    for name in plots.__all__:
-        display = getattr(plots, name).from_estimator(model).plot()
-        drawn = display.ax_.lines or display.ax_.images or display.ax_.patches
-        assert drawn or display.ax_.collections, name
-        assert display.figure_ is display.ax_.figure
-        pyplot.close(display.figure_)
-    figure, axes = pyplot.subplots()
-    line = plots.KSelectionDisplay.from_estimator(model, "pac").plot(ax=axes)
-    assert line.ax_ is axes
-    np.testing.assert_array_equal(
-        axes.lines[0].get_ydata(), model.k_selection_.table["pac"]
-    )
-    with pytest.raises(ValueError, match="'votes' is not one of pac"):
-        plots.KSelectionDisplay.from_estimator(model, "votes").plot(ax=axes)
-    pyplot.close(figure)
 
 
 def test_frames_keep_their_index(data):

@@ -20,7 +20,7 @@ from mdec._support.progress import Progress
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.report.clustering import describe_clustering, render_report
+from mdec.report.clustering import Description, describe_clustering, render_report
 from mdec.selection.rule import KSelection, select_n_clusters
 from mdec.weights import WEIGHTINGS
 
@@ -209,7 +209,7 @@ def _labels_csv(
     return text.getvalue().encode()
 
 
-def _summary(described: dict[str, Any], request: Request, out: Path) -> dict[str, Any]:
+def _summary(described: Description, request: Request, out: Path) -> dict[str, Any]:
     selection = described["selection"]
     null = selection["null"]
     return {

@@ -9,8 +9,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mdec.datasets import data_dir, dataset_info, fetch_dataset, list_datasets
-from mdec.datasets._registry import BASE_URL
+from mdec.datasets import (
+    BASE_URL,
+    data_dir,
+    dataset_info,
+    fetch_dataset,
+    list_datasets,
+)
 
 app = typer.Typer(help="The paper's datasets.", no_args_is_help=True)
 

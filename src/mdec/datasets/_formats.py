@@ -6,7 +6,6 @@ Labels are returned as they stand in the file; `_load` numbers them.
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
+from mdec.tables import Table, read_table
 
 Parsed = tuple[NDArray[Any], NDArray[Any]]
 
 FLOWER_SIZE = (100, 100)
 FLOWERS_PER_CLASS = 80
-
-# Names under which MATLAB users keep data and labels.
-_MAT_DATA = ("fea", "X", "data")
-_MAT_LABELS = ("gnd", "gt", "Y", "y", "labels")
 
 
 def compact(X: NDArray[Any]) -> NDArray[Any]:
@@ -58,41 +54,32 @@ def _is_number(cell: str) -> bool:
 
 def mat(paths: Sequence[Path]) -> Parsed:
     """Read MATLAB files of data and labels, stacked in the given order."""
-    parts = [(_mat_arrays(path), path) for path in paths]
-    data = [_named(arrays, _MAT_DATA, path) for arrays, path in parts]
-    labels = [_named(arrays, _MAT_LABELS, path) for arrays, path in parts]
-    return compact(np.vstack(data)), np.concatenate([part.ravel() for part in labels])
+    tables = [_mat_table(path) for path in paths]
+    labels = [table.labels for table in tables if table.labels is not None]
+    if len(labels) < len(tables):
+        raise ValueError(
+            f"{' or '.join(path.name for path in paths)} names no classes; call the "
+            "array that holds them gnd."
+        )
+    values = np.vstack([table.values for table in tables])
+    return compact(values), np.concatenate(labels)
 
 
 def mat_label_first(paths: Sequence[Path]) -> Parsed:
     """Read a MATLAB file whose table holds the label in its first column."""
-    table = _named(_mat_arrays(paths[0]), _MAT_DATA, paths[0])
-    return compact(table[:, 1:]), table[:, 0]
+    table = _mat_table(paths[0]).values
+    return compact(table[:, 1:]), table[:, 0].astype(np.int64)
 
 
-def _mat_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    from scipy.io.matlab import loadmat, matfile_version
+def _mat_table(path: Path) -> Table:
+    from scipy.io.matlab import matfile_version
 
     # The second format is HDF5, which SciPy does not read.
     if matfile_version(path)[0] == 2:
         raise ValueError(
             f"{path.name} is a MATLAB 7.3 file; save it again with save -v7."
         )
-    content = loadmat(path)
-    return {key: value for key, value in content.items() if not key.startswith("__")}
-
-
-def _named(
-    arrays: dict[str, NDArray[Any]], names: Sequence[str], path: Path
-) -> NDArray[Any]:
-    for name in names:
-        if name in arrays:
-            found = arrays[name]
-            return found.toarray() if hasattr(found, "toarray") else found
-    raise ValueError(
-        f"{path.name} holds {', '.join(arrays) or 'no array'}, and none of "
-        f"{', '.join(names)}; rename the array."
-    )
+    return read_table(path)
 
 
 def one_hot_csv(paths: Sequence[Path], n_classes: int = 10) -> Parsed:
@@ -103,12 +90,7 @@ def one_hot_csv(paths: Sequence[Path], n_classes: int = 10) -> Parsed:
 
 def csv_label_last(paths: Sequence[Path]) -> Parsed:
     """Read comma-separated values, gzipped or not, with the label at the end."""
-    path = paths[0]
-    if path.suffix == ".gz":
-        with gzip.open(path, "rt", encoding="ascii") as file:
-            table = np.loadtxt(file, delimiter=",")
-    else:
-        table = np.loadtxt(path, delimiter=",")
+    table = np.loadtxt(paths[0], delimiter=",")
     return compact(table[:, :-1]), table[:, -1].astype(np.int64)
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+# Where the pinned files are served, as owner/name/commit/path.
 BASE_URL = "https://raw.githubusercontent.com"
 BUILT_IN = "built-in"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 from mdec.experiments.methods import Method
-from mdec.experiments.study import DatasetSpec, Parameters, Study
+from mdec.experiments.records import OK, Parameters, RunRecord
+from mdec.experiments.study import DatasetSpec, Study
 
 # Ensembles of different sizes are the first members of one.
 _SHARED_PARAMETER = "ensemble_size"
@@ -22,8 +23,8 @@ class Run:
 
     Attributes
     ----------
-    method : str
-        Its name.
+    method, function : str
+        Its name, and where it is found.
     generator_parameters, parameters : dict
         Arguments of the generator and of the method.
     seed : int
@@ -31,6 +32,7 @@ class Run:
     """
 
     method: str
+    function: str
     generator_parameters: Parameters
     parameters: Parameters
     seed: int
@@ -42,12 +44,14 @@ class Group:
 
     Attributes
     ----------
+    study : str
+        Its name.
     dataset : DatasetSpec
         What to cluster.
     repetition : int
         From 0.
-    generator : str or None
-        Maker of the ensemble.
+    generator, function : str or None
+        Maker of the ensemble, and where it is found.
     parameters : dict
         Its arguments, the size of the ensemble being the largest that a run needs.
     seed : int
@@ -56,12 +60,42 @@ class Group:
         In the order of the study.
     """
 
+    study: str
     dataset: DatasetSpec
     repetition: int
     generator: str | None
+    function: str | None
     parameters: Parameters
     seed: int
     runs: tuple[Run, ...]
+
+    def to_json(self) -> str:
+        """Return the group as one line, for another process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> Self:
+        """Return the group that `to_json` wrote."""
+        read = json.loads(line)
+        runs = tuple(Run(**run) for run in read.pop("runs"))
+        return cls(dataset=DatasetSpec(**read.pop("dataset")), runs=runs, **read)
+
+    def record(self, run: Run, status: str = OK, message: str = "") -> RunRecord:
+        """Return the record of a run, less what only the run itself can tell."""
+        return {
+            "record": "run",
+            "study": self.study,
+            "dataset": self.dataset.name,
+            "method": run.method,
+            "generator": self.generator,
+            "generator_parameters": run.generator_parameters,
+            "parameters": run.parameters,
+            "repetition": self.repetition,
+            "generator_seed": self.seed,
+            "seed": run.seed,
+            "status": status,
+            "message": message,
+        }
 
 
 def seed_from_names(*names: object) -> int:
@@ -120,17 +154,25 @@ def _groups(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Group]
         for made_with in _generator_points(study, method):
             shared = {k: v for k, v in made_with.items() if k != _SHARED_PARAMETER}
             key = method.generator, json.dumps(shared, sort_keys=True)
-            for point in _points(study.grid["method"]):
+            for point in _points(study.method_grid):
                 parameters = {**method.parameters, **point}
-                run = Run(name, made_with, parameters, seed)
+                run = Run(name, method.function, made_with, parameters, seed)
                 found.setdefault(key, []).append(run)
     for (generator, shared_text), runs in found.items():
         parameters = json.loads(shared_text)
         sizes = [r.generator_parameters.get(_SHARED_PARAMETER) for r in runs]
         if any(sizes):
             parameters[_SHARED_PARAMETER] = max(size for size in sizes if size)
-        seed = seed_from_names(study.name, spec.name, repetition, generator)
-        yield Group(spec, repetition, generator, parameters, seed, tuple(runs))
+        yield Group(
+            study.name,
+            spec,
+            repetition,
+            generator,
+            None if generator is None else study.generators[generator].function,
+            parameters,
+            seed_from_names(study.name, spec.name, repetition, generator),
+            tuple(runs),
+        )
 
 
 def _generator_points(study: Study, method: Method) -> Iterator[Parameters]:
@@ -142,8 +184,8 @@ def _generator_points(study: Study, method: Method) -> Iterator[Parameters]:
             f"there is no generator {method.generator!r}; describe it under "
             f"[generators.{method.generator}]."
         )
-    given = study.generators[method.generator][1]
-    for point in _points(study.grid["generator"]):
+    given = study.generators[method.generator].parameters
+    for point in _points(study.generator_grid):
         yield {**given, **point}
 
 

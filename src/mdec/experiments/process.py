@@ -12,8 +12,12 @@ import threading
 from collections.abc import Iterator
 from typing import IO
 
-from mdec.experiments.records import FAILED, OUT_OF_MEMORY, TIMEOUT, Record
+from mdec.experiments.plan import Group
+from mdec.experiments.records import FAILED, OUT_OF_MEMORY, TIMEOUT, RunRecord
 from mdec.experiments.study import Study
+
+# A worker tells the stage it is at, then the record of what it did there.
+Answer = str | int | RunRecord
 
 
 class Worker:
@@ -25,14 +29,14 @@ class Worker:
         self._complaints: IO[str] | None = None
         self._late = False
 
-    def execute(self, message: Record) -> Iterator[Record]:
+    def execute(self, group: Group) -> Iterator[Answer]:
         """Yield the answers to a group; fewer than expected if the process ends."""
         process = self.ensure_started()
-        limit = self._study.limits.get("seconds_per_run")
+        limit = self._study.limits.seconds_per_run
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(json.dumps(message) + "\n")
+            process.stdin.write(group.to_json() + "\n")
             process.stdin.flush()
         except BrokenPipeError:
             return
@@ -45,26 +49,24 @@ class Worker:
                 timer.cancel()
             if not line.endswith("\n"):
                 return
-            answer = json.loads(line)
+            answer: Answer = json.loads(line)
             yield answer
-            if answer.get("stage") == "done":
+            if answer == "done":
                 return
 
     def ensure_started(self) -> subprocess.Popen[str]:
         """Return the process, ready for its first group."""
         if self._process is not None:
             return self._process
-        options = {
-            "memory_gb": self._study.limits.get("memory_gb"),
-            "warm_up": [m.generator or "" for m in self._study.methods.values()],
-        }
+        memory = self._study.limits.memory_gb or 0
+        generators = [m.generator or "" for m in self._study.methods.values()]
         command = "from mdec.experiments.worker import serve; serve()"
         folders = [self._study.folder, os.environ.get("PYTHONPATH", "")]
         self._late = False
         # Closed with the process.
         self._complaints = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-c", command, json.dumps(options)],
+            [sys.executable, "-c", command, str(memory), *generators],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,
@@ -92,7 +94,7 @@ class Worker:
         code, words = self._process.wait(), self._last_words()
         self.close()
         if self._late:
-            limit = self._study.limits["seconds_per_run"]
+            limit = self._study.limits.seconds_per_run
             return TIMEOUT, f"took more than {limit:g} seconds."
         if code == -signal.SIGKILL:
             return OUT_OF_MEMORY, "was ended by the system, which had no memory left."

@@ -48,8 +48,7 @@ def average_score(table: ScoreTable) -> Array:
     ndarray of shape (n_methods,)
         NaN for a method that lacks a dataset, as in the paper.
     """
-    means: Array = table.mean.mean(axis=0)
-    return means
+    return table.mean.mean(axis=0)
 
 
 def average_rank(table: ScoreTable) -> Array:
@@ -65,8 +64,7 @@ def average_rank(table: ScoreTable) -> Array:
     ndarray of shape (n_methods,)
         From 1; equal scores share the better position, as in the paper.
     """
-    means: Array = ranks(table).mean(axis=0)
-    return means
+    return ranks(table).mean(axis=0)
 
 
 def top_counts(table: ScoreTable, n: int = 3) -> NDArray[np.int64]:

@@ -15,19 +15,85 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Literal, NotRequired, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-Record = dict[str, Any]
+# As people write them: the arguments of a call, and a study file.
+Parameters = dict[str, Any]
+StudyText = dict[str, Any]
 
 OK = "ok"
 OUT_OF_MEMORY = "OM"
 TIMEOUT = "timeout"
 MISSING = "missing"
 FAILED = "failed"
+
+
+class StudyRecord(TypedDict):
+    """The line that holds the study file, as it was read."""
+
+    record: Literal["study"]
+    study: StudyText
+
+
+class DatasetRecord(TypedDict):
+    """The line of a dataset: its shape, its bytes' checksum, its classes."""
+
+    record: Literal["dataset"]
+    dataset: str
+    n_samples: int
+    n_features: int
+    n_clusters: int
+    dtype: str
+    sha256: str
+    classes: str
+
+
+class Costs(TypedDict):
+    """What a step took."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+class Machine(TypedDict):
+    """What a reader of timings needs to know about the machine."""
+
+    system: str
+    processor: str
+    cores: int | None
+    available_memory: int | None
+
+
+class RunRecord(TypedDict):
+    """The line of a run; one that was ended from outside lacks what is not required."""
+
+    record: Literal["run"]
+    study: str
+    dataset: str
+    method: str
+    generator: str | None
+    generator_parameters: Parameters
+    parameters: Parameters
+    repetition: int
+    generator_seed: int
+    seed: int
+    status: str
+    message: str
+    time: NotRequired[str]
+    versions: NotRequired[dict[str, str]]
+    machine: NotRequired[Machine]
+    generation: NotRequired[Costs]
+    consensus: NotRequired[Costs]
+    warnings: NotRequired[list[str]]
+    labels: NotRequired[str]
+    n_found: NotRequired[int]
+
+
+Record = StudyRecord | DatasetRecord | RunRecord
 
 
 def encode_labels(labels: NDArray[np.integer]) -> str:
@@ -59,10 +125,11 @@ def decode_labels(text: str) -> NDArray[np.integer]:
     return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=dtype)
 
 
-def run_key(record: Record) -> str:
+def run_key(record: RunRecord) -> str:
     """Return what makes a run the same run: names, parameters and repetition."""
-    names = ("dataset", "method", "generator_parameters", "parameters", "repetition")
-    return json.dumps([record[name] for name in names], sort_keys=True)
+    names = record["dataset"], record["method"]
+    given = record["generator_parameters"], record["parameters"]
+    return json.dumps([*names, *given, record["repetition"]], sort_keys=True)
 
 
 @dataclass
@@ -79,9 +146,9 @@ class Store:
         Key to record; the last of several with the same key.
     """
 
-    study: Record = field(default_factory=dict)
-    datasets: dict[str, Record] = field(default_factory=dict)
-    runs: dict[str, Record] = field(default_factory=dict)
+    study: StudyText = field(default_factory=dict)
+    datasets: dict[str, DatasetRecord] = field(default_factory=dict)
+    runs: dict[str, RunRecord] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         """Take one line into account."""
@@ -152,12 +219,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def append(self, record: Record) -> None:

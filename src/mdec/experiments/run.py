@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mdec.datasets import fetch_dataset
-from mdec.experiments.plan import Group, Run, plan_groups
+from mdec.experiments.plan import Group, plan_groups
 from mdec.experiments.process import Worker
-from mdec.experiments.records import (
-    OK,
-    Journal,
-    Record,
-    read_records,
-    run_key,
-)
-from mdec.experiments.study import DatasetSpec, Study
+from mdec.experiments.records import OK, Journal, RunRecord, read_records, run_key
+from mdec.experiments.study import Study
 from mdec.experiments.worker import dataset_record
 
 Notify = Callable[["Progress"], None]
@@ -100,7 +93,13 @@ def run_study(
         if store.study != study.text:
             journal.append({"record": "study", "study": study.text})
         for spec in study.datasets:
-            _prepare(spec, store.datasets, journal, progress, offline)
+            try:
+                if spec.kind != "file":
+                    fetch_dataset(spec.source, download=not offline)
+                if spec.name not in store.datasets:
+                    journal.append(dataset_record(spec))
+            except (OSError, ValueError, ImportError) as error:
+                progress.unavailable[spec.name] = str(error)
         groups = [
             group
             for group in plan_groups(study)
@@ -113,94 +112,32 @@ def run_study(
     return progress
 
 
-def _prepare(
-    spec: DatasetSpec,
-    known: dict[str, Record],
-    journal: Journal,
-    progress: Progress,
-    offline: bool,
-) -> None:
-    """Make sure that a dataset is on disk and its classes are in the records."""
-    try:
-        if spec.kind != "file":
-            fetch_dataset(spec.source, download=not offline)
-        if spec.name not in known:
-            journal.append(dataset_record(spec.name, spec.source, spec.target))
-    except (OSError, ValueError, ImportError) as error:
-        progress.unavailable[spec.name] = str(error)
-
-
 def _pending(group: Group, done: set[str]) -> Group:
-    left = tuple(run for run in group.runs if run_key(_names(group, run)) not in done)
-    return replace(group, runs=left)
+    left = (run for run in group.runs if run_key(group.record(run)) not in done)
+    return replace(group, runs=tuple(left))
 
 
-def _names(group: Group, run: Run) -> Record:
-    # Through JSON, since that is what the keys of records went through.
-    names: Record = {
-        "dataset": group.dataset.name,
-        "method": run.method,
-        "generator_parameters": run.generator_parameters,
-        "parameters": run.parameters,
-        "repetition": group.repetition,
-    }
-    through: Record = json.loads(json.dumps(names))
-    return through
-
-
-def group_message(study: Study, group: Group) -> Record:
-    """Return a group as the worker reads it."""
-    function = None
-    if group.generator is not None:
-        function = study.generators[group.generator][0]
-    return {
-        "study": study.name,
-        "dataset": group.dataset.name,
-        "source": group.dataset.source,
-        "target": group.dataset.target,
-        "repetition": group.repetition,
-        "generator": group.generator,
-        "generator_function": function,
-        "parameters": group.parameters,
-        "seed": group.seed,
-        "runs": [
-            {
-                "method": run.method,
-                "function": study.methods[run.method].function,
-                "generator_parameters": run.generator_parameters,
-                "parameters": run.parameters,
-                "seed": run.seed,
-            }
-            for run in group.runs
-        ],
-    }
-
-
+@dataclass
 class _Dispatcher:
     """Feeds workers, one thread each, and writes what they send."""
 
-    def __init__(
-        self,
-        study: Study,
-        groups: Sequence[Group],
-        journal: Journal,
-        progress: Progress,
-        notify: Notify | None,
-    ) -> None:
-        self._study = study
-        self._groups = list(reversed(groups))
-        self._journal = journal
-        self._progress = progress
-        self._notify = notify
+    study: Study
+    groups: list[Group]
+    journal: Journal
+    progress: Progress
+    notify: Notify | None
+
+    def __post_init__(self) -> None:
+        self.groups = list(reversed(self.groups))
         self._lock = threading.Lock()
         self._workers: list[Worker] = []
         self._spent: defaultdict[str, list[float]] = defaultdict(list)
         self._stopped = False
-        total = study.limits.get("seconds_total")
+        total = self.study.limits.seconds_total
         self._end = time.monotonic() + total if total else float("inf")
 
     def work(self, n_jobs: int) -> None:
-        n_workers = max(1, min(n_jobs, len(self._groups)))
+        n_workers = max(1, min(n_jobs, len(self.groups)))
         with ThreadPoolExecutor(n_workers) as pool:
             served = [pool.submit(self._serve, n_workers) for _ in range(n_workers)]
             try:
@@ -212,7 +149,7 @@ class _Dispatcher:
                     worker.kill()
 
     def _serve(self, n_workers: int) -> None:
-        worker = Worker(self._study)
+        worker = Worker(self.study)
         with self._lock:
             self._workers.append(worker)
         try:
@@ -223,64 +160,48 @@ class _Dispatcher:
                     group = self._execute(worker, group)
                 with self._lock:
                     self._spent[group.dataset.name].append(time.monotonic() - start)
-                    self._progress.eta = self._remaining() / n_workers
+                    self.progress.eta = self._remaining() / n_workers
         finally:
             worker.close()
 
     def _next(self) -> Group | None:
         with self._lock:
             late = time.monotonic() > self._end
-            if not self._groups or self._stopped or late:
+            if not self.groups or self._stopped or late:
                 return None
-            return self._groups.pop()
+            return self.groups.pop()
 
     def _execute(self, worker: Worker, group: Group) -> Group:
         """Run a group; return what is left of it if the worker had to be ended."""
-        message = group_message(self._study, group)
         stage: int | str = "generation"
-        for answer in worker.execute(message):
-            if "record" in answer:
-                self._take(answer)
+        for answer in worker.execute(group):
+            if isinstance(answer, int | str):
+                stage = answer
             else:
-                stage = answer["stage"]
+                self._take(answer)
         if stage == "done" or self._stopped:
             return replace(group, runs=())
         status, reason = worker.cause_of_death()
         hit = group.runs if stage == "generation" else group.runs[int(stage) :][:1]
         for run in hit:
-            self._take(_lost_record(message, group, run, status, reason))
+            self._take(group.record(run, status, reason))
         left = () if stage == "generation" else group.runs[int(stage) + 1 :]
         return replace(group, runs=left)
 
-    def _take(self, record: Record) -> None:
+    def _take(self, record: RunRecord) -> None:
         with self._lock:
-            self._journal.append(record)
-            self._progress.n_done += 1
-            self._progress.n_failed += record["status"] != OK
-            self._progress.last = (
+            self.journal.append(record)
+            self.progress.n_done += 1
+            self.progress.n_failed += record["status"] != OK
+            self.progress.last = (
                 f"{record['dataset']} {record['method']} "
                 f"#{record['repetition'] + 1}: {record['status']}"
             )
-            if self._notify is not None:
-                self._notify(self._progress)
+            if self.notify is not None:
+                self.notify(self.progress)
 
     def _remaining(self) -> float:
         """Return the expected work of the waiting groups, by dataset where known."""
         means = {name: sum(s) / len(s) for name, s in self._spent.items()}
         overall = sum(means.values()) / len(means)
-        return sum(means.get(g.dataset.name, overall) for g in self._groups)
-
-
-def _lost_record(
-    message: Record, group: Group, run: Run, status: str, reason: str
-) -> Record:
-    return {
-        "record": "run",
-        "study": message["study"],
-        **_names(group, run),
-        "generator": group.generator,
-        "generator_seed": group.seed,
-        "seed": run.seed,
-        "status": status,
-        "message": reason,
-    }
+        return sum(means.get(g.dataset.name, overall) for g in self.groups)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from mdec.datasets import dataset_info, list_datasets
 from mdec.experiments.methods import GENERATORS, METHODS, Method
-
-Parameters = dict[str, Any]
+from mdec.experiments.records import Parameters, StudyText
 
 # The name of all thirty datasets in a study.
 PAPER = "paper"
@@ -42,6 +41,63 @@ class DatasetSpec:
 
 
 @dataclass(frozen=True)
+class Generator:
+    """A maker of ensembles: "module:function", and the arguments of every call."""
+
+    function: str
+    parameters: Parameters
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a study may take; see `run_study`."""
+
+    seconds_per_run: float | None = None
+    seconds_total: float | None = None
+    memory_gb: float | None = None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A varied parameter, what to call it, and a second one that splits the panels."""
+
+    x: str
+    label: str
+    split: str | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the report of a study shows.
+
+    Attributes
+    ----------
+    metrics : sequence of str
+        Scores.
+    times, published, critical_difference : bool
+        Whether to show seconds, the paper's numbers, the diagram of ranks.
+    curves, bars : Axis or None
+        Figures of scores against a parameter.
+    """
+
+    metrics: Sequence[str] = ("nmi_max", "ari")
+    times: bool = False
+    published: bool = False
+    critical_difference: bool = False
+    curves: Axis | None = None
+    bars: Axis | None = None
+
+
+def shown_in_report(text: StudyText) -> Shown:
+    """Return what the report of a study shows, from the content of its file."""
+    asked = dict(text.get("report", {}))
+    for name in ("curves", "bars"):
+        if name in asked:
+            asked[name] = Axis(**asked[name])
+    return Shown(**asked)
+
+
+@dataclass(frozen=True)
 class Study:
     """A study file, read and completed.
 
@@ -54,15 +110,13 @@ class Study:
     methods : dict
         Name to `Method`, in the order of the tables.
     generators : dict
-        Name to a pair of function and parameters.
-    grid : dict
-        Values of the parameters of generators and of methods.
+        Name to `Generator`.
+    generator_grid, method_grid : dict
+        Name of a parameter to the values it takes.
     repetitions : dict
         Counts: "default", and by dataset, kind of dataset or method.
-    limits : dict
-        seconds_per_run, memory_gb, seconds_total.
-    report : dict
-        What the report shows.
+    limits : Limits
+        Of time and memory.
     text : dict
         The file as it was read.
     folder : str
@@ -73,13 +127,16 @@ class Study:
     title: str
     datasets: tuple[DatasetSpec, ...]
     methods: dict[str, Method]
-    generators: dict[str, tuple[str, Parameters]]
-    grid: dict[str, dict[str, list[Any]]]
+    generators: dict[str, Generator]
+    generator_grid: dict[str, list[Any]]
+    method_grid: dict[str, list[Any]]
     repetitions: dict[str, int]
-    limits: dict[str, float]
-    report: dict[str, Any]
-    text: dict[str, Any] = field(repr=False)
+    limits: Limits
+    text: StudyText = field(repr=False)
     folder: str = ""
+
+
+_FILES = resources.files("mdec.experiments.studies")
 
 
 def study_names() -> list[str]:
@@ -90,12 +147,8 @@ def study_names() -> list[str]:
     list of str
         Each can be given to `read_study`.
     """
-    folder = resources.files("mdec.experiments.studies")
-    return sorted(
-        item.name.removesuffix(".toml")
-        for item in folder.iterdir()
-        if item.name.endswith(".toml")
-    )
+    names = [item.name for item in _FILES.iterdir()]
+    return sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))
 
 
 def read_study(source: str | os.PathLike[str]) -> Study:
@@ -122,10 +175,7 @@ def read_study(source: str | os.PathLike[str]) -> Study:
             raise FileNotFoundError(f"there is no study file {path}; check the path.")
         content, folder = path.read_text(encoding="utf-8"), path.resolve().parent
     elif str(source) in study_names():
-        name = f"{source}.toml"
-        content = (resources.files("mdec.experiments.studies") / name).read_text(
-            encoding="utf-8"
-        )
+        content = (_FILES / f"{source}.toml").read_text(encoding="utf-8")
         folder = Path.cwd()
     else:
         raise ValueError(
@@ -139,23 +189,23 @@ def read_study(source: str | os.PathLike[str]) -> Study:
     return make_study(text, folder)
 
 
+_PARTS = "name title datasets methods generators parameters repetitions limits report"
 _KEYS = {
-    "": "name title datasets methods generators parameters repetitions limits report",
-    "parameters": "generator method",
-    "limits": "seconds_per_run seconds_total memory_gb",
-    "report": "metrics times published critical_difference curves bars",
+    "": _PARTS.split(),
+    "parameters": ["generator", "method"],
+    "limits": [each.name for each in fields(Limits)],
+    "report": [each.name for each in fields(Shown)],
 }
 
 
-def _check_keys(text: dict[str, Any]) -> None:
+def _check_keys(text: StudyText) -> None:
     for part, allowed in _KEYS.items():
         table = text.get(part, {}) if part else text
-        unknown = sorted(set(table) - set(allowed.split()))
+        unknown = sorted(set(table) - set(allowed))
         if unknown:
             where = f"[{part}] of a study" if part else "a study"
             raise ValueError(
-                f"{where} has no {', '.join(unknown)}; it has "
-                f"{', '.join(allowed.split())}."
+                f"{where} has no {', '.join(unknown)}; it has {', '.join(allowed)}."
             )
     for key in ("name", "datasets", "methods"):
         if not text.get(key):
@@ -170,7 +220,7 @@ def _distinct(names: Sequence[str], what: str) -> None:
         )
 
 
-def make_study(text: dict[str, Any], folder: str | os.PathLike[str] = "") -> Study:
+def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
     """Return the study that a parsed study file describes.
 
     Parameters
@@ -195,18 +245,18 @@ def make_study(text: dict[str, Any], folder: str | os.PathLike[str] = "") -> Stu
     repetitions = text.get("repetitions", 1)
     return Study(
         name=text["name"],
-        title=text.get("title", text["name"]),
+        title=str(text.get("title", text["name"])),
         datasets=datasets,
         methods=dict(methods),
         generators=_generators(text.get("generators", {})),
-        grid={key: dict(grid.get(key, {})) for key in ("generator", "method")},
+        generator_grid=dict(grid.get("generator", {})),
+        method_grid=dict(grid.get("method", {})),
         repetitions=(
             {"default": repetitions}
             if isinstance(repetitions, int)
             else {"default": 1, **repetitions}
         ),
-        limits=text.get("limits", {}),
-        report=text.get("report", {}),
+        limits=Limits(**text.get("limits", {})),
         text=text,
         folder=str(folder),
     )
@@ -304,10 +354,8 @@ def _method(entry: Any) -> tuple[str, Method]:
     return entry["name"], Method(base.function, base.generator, parameters)
 
 
-def _generators(tables: dict[str, Any]) -> dict[str, tuple[str, Parameters]]:
-    made: dict[str, tuple[str, Parameters]] = {
-        name: (function, {}) for name, function in GENERATORS.items()
-    }
+def _generators(tables: dict[str, Parameters]) -> dict[str, Generator]:
+    made = {name: Generator(function, {}) for name, function in GENERATORS.items()}
     for name, table in tables.items():
         parameters = dict(table)
         function = parameters.pop("function", GENERATORS.get(name))
@@ -315,5 +363,5 @@ def _generators(tables: dict[str, Any]) -> dict[str, tuple[str, Parameters]]:
             raise ValueError(
                 f'the generator {name!r} needs function = "module:function".'
             )
-        made[name] = function, parameters
+        made[name] = Generator(function, parameters)
     return made

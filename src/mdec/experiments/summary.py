@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec.evaluation import METRICS
-from mdec.experiments.records import OK, Record, Store, decode_labels
+from mdec.experiments.records import (
+    OK,
+    Parameters,
+    RunRecord,
+    Store,
+    StudyText,
+    decode_labels,
+)
 
 Array = NDArray[np.floating]
 
@@ -64,7 +71,12 @@ class ScoreTable:
         return self.metric in COSTS
 
 
-def variant(record: Record, swept: Sequence[str] = ()) -> str:
+def given_parameters(record: RunRecord) -> Parameters:
+    """Return the parameters of a run, those of its generator and its method."""
+    return {**record["generator_parameters"], **record["parameters"]}
+
+
+def variant(record: RunRecord, swept: Iterable[str] = ()) -> str:
     """Return the name of a column: the method and its swept parameters.
 
     Examples
@@ -74,15 +86,15 @@ def variant(record: Record, swept: Sequence[str] = ()) -> str:
     >>> variant(record, ["weighting"])
     'MDEC-HC, weighting=uniform'
     """
-    given = {**record["generator_parameters"], **record["parameters"]}
+    given = given_parameters(record)
     parts = [f"{name}={given[name]}" for name in swept if name in given]
     return ", ".join([record["method"], *parts])
 
 
-def swept_parameters(study: Record) -> list[str]:
-    """Return the names of the parameters that a study varies."""
+def swept_parameters(study: StudyText) -> dict[str, list[Any]]:
+    """Return the parameters that a study varies, with their values."""
     grid = study.get("parameters", {})
-    return [name for part in ("generator", "method") for name in grid.get(part, {})]
+    return {**grid.get("generator", {}), **grid.get("method", {})}
 
 
 @lru_cache(maxsize=200_000)
@@ -91,17 +103,18 @@ def _score(metric: str, classes: str, labels: str) -> float:
     return 100.0 * METRICS[metric](truth, found)
 
 
-def run_value(store: Store, record: Record, metric: str) -> float:
+def run_value(store: Store, record: RunRecord, metric: str) -> float:
     """Return the score of a run in percent, or its seconds."""
-    if metric in COSTS:
-        consensus: float = record["consensus"][metric]
-        return consensus + float(record["generation"][metric])
+    if metric == "seconds":
+        return record["consensus"]["seconds"] + record["generation"]["seconds"]
+    if metric == "cpu_seconds":
+        return record["consensus"]["cpu_seconds"] + record["generation"]["cpu_seconds"]
     classes = store.datasets[record["dataset"]]["classes"]
     return _score(metric, classes, record["labels"])
 
 
 def score_table(
-    store: Store, metric: str, where: Callable[[Record], bool] | None = None
+    store: Store, metric: str, where: Callable[[RunRecord], bool] | None = None
 ) -> ScoreTable:
     """Return the mean and spread of a score for each dataset and method.
 
@@ -132,32 +145,22 @@ def score_table(
     methods = tuple(dict.fromkeys(variant(run, swept) for run in runs))
     present = {run["dataset"] for run in runs}
     datasets = tuple(name for name in _dataset_order(store) if name in present)
-    cells: dict[tuple[str, str], list[Record]] = {}
+    cells: dict[tuple[str, str], list[RunRecord]] = {}
     for run in runs:
         cells.setdefault((run["dataset"], variant(run, swept)), []).append(run)
-    return _tabulate(store, metric, datasets, methods, cells)
-
-
-def _tabulate(
-    store: Store,
-    metric: str,
-    datasets: tuple[str, ...],
-    methods: tuple[str, ...],
-    cells: dict[tuple[str, str], list[Record]],
-) -> ScoreTable:
     shape = len(datasets), len(methods)
     mean, std = np.full(shape, np.nan), np.full(shape, np.nan)
     counts = np.zeros(shape, dtype=np.int64)
     status = np.full(shape, "", dtype="<U16")
     for i, dataset in enumerate(datasets):
         for j, method in enumerate(methods):
-            runs = cells.get((dataset, method), [])
-            lost = [run["status"] for run in runs if run["status"] != OK]
+            cell = cells.get((dataset, method), [])
+            lost = [run["status"] for run in cell if run["status"] != OK]
             # A mean over the lucky repetitions alone would flatter the method.
-            if lost or not runs:
+            if lost or not cell:
                 status[i, j] = lost[0] if lost else "-"
                 continue
-            values = np.array([run_value(store, run, metric) for run in runs])
+            values = np.array([run_value(store, run, metric) for run in cell])
             mean[i, j], counts[i, j] = values.mean(), values.size
             std[i, j] = values.std(ddof=1) if values.size > 1 else 0.0
     return ScoreTable(metric, datasets, methods, mean, std, counts, status)
@@ -173,21 +176,31 @@ def _dataset_order(store: Store) -> list[str]:
     return sorted(store.datasets, key=key)
 
 
-def _order(store: Store, record: Record) -> tuple[int, str, str, list[Any]]:
+def _order(store: Store, record: RunRecord) -> tuple[int, str, list[int]]:
     names = [m if isinstance(m, str) else m["name"] for m in store.study["methods"]]
     method = record["method"]
     position = names.index(method) if method in names else len(names)
-    grid = store.study.get("parameters", {})
-    given = {**record["generator_parameters"], **record["parameters"]}
+    given = given_parameters(record)
     places = [
         values.index(given[name]) if given.get(name) in values else len(values)
-        for part in ("generator", "method")
-        for name, values in grid.get(part, {}).items()
+        for name, values in swept_parameters(store.study).items()
     ]
-    return position, method, "", places
+    return position, method, places
 
 
-def long_rows(store: Store, metrics: Sequence[str]) -> list[dict[str, Any]]:
+class LongRow(NamedTuple):
+    """A mean as a row of one long table, for other programs."""
+
+    metric: str
+    dataset: str
+    method: str
+    mean: str
+    std: str
+    runs: int
+    status: str
+
+
+def long_rows(store: Store, metrics: Sequence[str]) -> list[LongRow]:
     """Return all means as rows of one long table, for other programs.
 
     Parameters
@@ -199,38 +212,34 @@ def long_rows(store: Store, metrics: Sequence[str]) -> list[dict[str, Any]]:
 
     Returns
     -------
-    list of dict
-        With metric, dataset, method, mean, std, runs and status.
+    list of LongRow
+        Metric by metric, in the order of `score_table`.
     """
-    rows = []
-    for metric in metrics:
-        table = score_table(store, metric)
-        for i, dataset in enumerate(table.datasets):
-            for j, method in enumerate(table.methods):
-                rows.append(
-                    {
-                        "metric": metric,
-                        "dataset": dataset,
-                        "method": method,
-                        "mean": _rounded(table.mean[i, j]),
-                        "std": _rounded(table.std[i, j]),
-                        "runs": int(table.counts[i, j]),
-                        "status": str(table.status[i, j]) or OK,
-                    }
-                )
-    return rows
+    return [
+        LongRow(
+            metric,
+            table.datasets[i],
+            table.methods[j],
+            _rounded(float(table.mean[i, j])),
+            _rounded(float(table.std[i, j])),
+            int(table.counts[i, j]),
+            str(table.status[i, j]) or OK,
+        )
+        for metric in metrics
+        for table in [score_table(store, metric)]
+        for i, j in np.ndindex(table.mean.shape)
+    ]
 
 
 def _rounded(value: float) -> str:
     return "" if np.isnan(value) else f"{value:.4f}"
 
 
-def failures(store: Store) -> list[dict[str, Any]]:
-    """Return what went wrong, counted by dataset, method, status and message."""
-    counted: dict[str, dict[str, Any]] = {}
-    for run in store.runs.values():
-        if run["status"] != OK:
-            entry = {k: run[k] for k in ("dataset", "method", "status", "message")}
-            known = counted.setdefault(json.dumps(entry), {**entry, "runs": 0})
-            known["runs"] += 1
-    return [counted[key] for key in sorted(counted)]
+def failures(store: Store) -> list[tuple[str, str, str, int, str]]:
+    """Return what went wrong: dataset, method, status, number of runs and message."""
+    lost = Counter(
+        (run["dataset"], run["method"], run["status"], run["message"])
+        for run in store.runs.values()
+        if run["status"] != OK
+    )
+    return [(*key[:3], lost[key], key[3]) for key in sorted(lost)]

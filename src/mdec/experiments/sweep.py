@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec.experiments.ranking import average_score
-from mdec.experiments.records import Record, Store
-from mdec.experiments.summary import ScoreTable, score_table
+from mdec.experiments.records import RunRecord, Store
+from mdec.experiments.summary import (
+    ScoreTable,
+    given_parameters,
+    score_table,
+    swept_parameters,
+)
 
 Array = NDArray[np.floating]
 
@@ -66,7 +71,10 @@ def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Swee
     of the :math:`n_d` runs on dataset d. It says how far other seeds might move the
     mean, and nothing about other datasets.
     """
-    values = _swept(store, x)
+    swept = swept_parameters(store.study)
+    if x not in swept:
+        raise ValueError(f"the study does not vary {x!r}; name a swept parameter.")
+    values = list(swept[x])
     means: dict[str, Array] = {}
     errors: dict[str, Array] = {}
     for place, value in enumerate(values):
@@ -94,18 +102,10 @@ def _standard_error(table: ScoreTable) -> Array:
     return errors
 
 
-def _swept(store: Store, name: str) -> list[Any]:
-    grid = store.study.get("parameters", {})
-    for part in ("generator", "method"):
-        if name in grid.get(part, {}):
-            return list(grid[part][name])
-    raise ValueError(f"the study does not vary {name!r}; name a swept parameter.")
-
-
-def _having(name: str, value: Any, dataset: str | None) -> Callable[[Record], bool]:
-    def chosen(record: Record) -> bool:
-        given = {**record["generator_parameters"], **record["parameters"]}
-        return given.get(name, value) == value and dataset in (None, record["dataset"])
+def _having(name: str, value: Any, dataset: str | None) -> Callable[[RunRecord], bool]:
+    def chosen(record: RunRecord) -> bool:
+        given = given_parameters(record).get(name, value)
+        return given == value and dataset in (None, record["dataset"])
 
     return chosen
 

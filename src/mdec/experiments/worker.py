@@ -9,58 +9,50 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import queue
 import sys
 import threading
-import time
-import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache, lru_cache, partial
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from mdec._support.memory import available_memory
-from mdec._support.parallel import single_threaded_blas
+from mdec.baselines import BASELINES, generate_kmeans_ensemble
 from mdec.datasets import Dataset, load_dataset
 from mdec.ensemble import Ensemble
+from mdec.estimator import MDEC
+from mdec.experiments.measure import Measured, limit_memory, machine, versions
 from mdec.experiments.methods import resolve
-from mdec.experiments.records import (
-    FAILED,
-    MISSING,
-    OK,
-    OUT_OF_MEMORY,
-    Record,
-    encode_labels,
-)
+from mdec.experiments.plan import Group, Run
+from mdec.experiments.process import Answer
+from mdec.experiments.records import OK, DatasetRecord, Parameters, encode_labels
+from mdec.experiments.study import DatasetSpec
 
-Emit = Callable[[Record], None]
+Emit = Callable[[Answer], None]
 
 _CACHED_DATASETS = 32
 _PACKAGES = ("mdec", "numpy", "scipy", "scikit-learn", "numba")
 
 
 @lru_cache(maxsize=_CACHED_DATASETS)
-def _load(source: str, target: str | None) -> Dataset:
-    return load_dataset(source, target=target, download=False)
+def _load(spec: DatasetSpec) -> Dataset:
+    return load_dataset(spec.source, target=spec.target, download=False)
 
 
-def dataset_record(name: str, source: str, target: str | None) -> Record:
+def dataset_record(spec: DatasetSpec) -> DatasetRecord:
     """Return the record of a dataset: its shape, its bytes' checksum, its classes."""
-    dataset = _load(source, target)
+    dataset = _load(spec)
     if dataset.target is None:
         raise ValueError(
-            f"{source} names no classes to score against; give the column that holds "
-            "them as target."
+            f"{spec.source} names no classes to score against; give the column that "
+            "holds them as target."
         )
     data = np.ascontiguousarray(dataset.data)
     return {
         "record": "dataset",
-        "dataset": name,
+        "dataset": spec.name,
         "n_samples": data.shape[0],
         "n_features": data.shape[1],
         "n_clusters": len(dataset.target_names),
@@ -70,108 +62,31 @@ def dataset_record(name: str, source: str, target: str | None) -> Record:
     }
 
 
-@cache
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
-
-
-@cache
-def machine() -> dict[str, Any]:
-    """Return what a reader of timings needs to know about the machine."""
-    return {
-        "system": platform.platform(terse=True),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "available_memory": available_memory(),
-    }
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:  # not Linux
-        pass
-    return platform.processor() or platform.machine()
-
-
-class Measured:
-    """What a call gave and cost; a failure is a status, not an exception."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self.result: Any = None
-        self.status, self.message = OK, ""
-        _reset_peak()
-        wall, cpu = time.perf_counter(), time.process_time()
-        with warnings.catch_warnings(record=True) as caught, single_threaded_blas():
-            warnings.simplefilter("always")
-            try:
-                self.result = call()
-            except MemoryError as error:
-                self.status, self.message = OUT_OF_MEMORY, str(error)
-            except ImportError as error:
-                self.status, self.message = MISSING, str(error)
-            # A method may fail in any way; the study goes on and the record says how.
-            except Exception as error:  # noqa: BLE001
-                self.status = FAILED
-                self.message = f"{type(error).__name__}: {error}"
-        self.wall = round(time.perf_counter() - wall, 4)
-        self.cpu = round(time.process_time() - cpu, 4)
-        self.peak = _peak()
-        self.warnings = sorted({str(entry.message) for entry in caught})
-
-
-def _reset_peak() -> None:
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:  # not Linux: the peak is that of the process so far
-        return
-
-
-def _peak() -> int:
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) * 1024
-    except OSError:  # not Linux
-        pass
-    try:
-        import resource
-    except ImportError:  # Windows
-        return 0
-    scale = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
-
-
-def execute(group: Record, emit: Emit) -> None:
+def execute(group: Group, emit: Emit) -> None:
     """Make the ensemble of a group, then apply its methods one after the other.
 
     Parameters
     ----------
-    group : dict
-        As `run.group_message` makes it.
+    group : Group
+        From `plan_groups`.
     emit : callable
-        Takes a message before each stage and a record after each run.
+        Takes the name of each stage before it, and a record after each run.
     """
-    emit({"stage": "generation"})
-    loaded = Measured(partial(_load, group["source"], group["target"]))
+    emit("generation")
+    loaded = Measured(partial(_load, group.dataset))
     made = _after(loaded, partial(_generate, loaded.result, group))
-    for index, run in enumerate(group["runs"]):
-        emit({"stage": index})
-        record = _new_record(group, run)
-        record["generation"] = _costs(made)
+    for index, run in enumerate(group.runs):
+        emit(index)
         done = _after(made, partial(_apply, made.result, loaded.result, run))
-        record |= {"status": done.status, "message": done.message}
-        record["consensus"] = _costs(done)
-        record["warnings"] = sorted({*made.warnings, *done.warnings})
+        record = group.record(run, done.status, done.message)
+        record |= {
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(*_PACKAGES),
+            "machine": machine(),
+            "generation": made.costs,
+            "consensus": done.costs,
+            "warnings": sorted({*made.warnings, *done.warnings}),
+        }
         if done.status == OK:
             labels = np.asarray(done.result)
             record["labels"] = encode_labels(labels)
@@ -184,24 +99,19 @@ def _after(before: Measured, call: Callable[[], Any]) -> Measured:
     return Measured(call) if before.status == OK else before
 
 
-def _generate(dataset: Dataset, group: Record) -> Any:
-    if group["generator"] is None:
+def _generate(dataset: Dataset, group: Group) -> Any:
+    if group.function is None:
         return np.asarray(dataset.data, dtype=np.float64)
-    generate = resolve(group["generator_function"])
-    parameters = _tuples(group["parameters"])
-    return generate(dataset.data, random_state=group["seed"], **parameters)
+    generate = resolve(group.function)
+    return generate(dataset.data, random_state=group.seed, **_tuples(group.parameters))
 
 
-def _apply(made: Any, dataset: Dataset, run: Record) -> Any:
-    size = run["generator_parameters"].get("ensemble_size")
+def _apply(made: Any, dataset: Dataset, run: Run) -> Any:
+    size = run.generator_parameters.get("ensemble_size")
     if isinstance(made, Ensemble) and size is not None:
         made = made[:size]
-    labels = resolve(run["function"])(
-        made,
-        len(dataset.target_names),
-        random_state=run["seed"],
-        **_tuples(run["parameters"]),
-    )
+    n_classes, parameters = len(dataset.target_names), _tuples(run.parameters)
+    labels = resolve(run.function)(made, n_classes, random_state=run.seed, **parameters)
     if np.shape(labels) != (len(dataset.data),):
         raise ValueError(
             f"the method gave labels of shape {np.shape(labels)} for "
@@ -210,7 +120,7 @@ def _apply(made: Any, dataset: Dataset, run: Record) -> Any:
     return labels
 
 
-def _tuples(parameters: dict[str, Any]) -> dict[str, Any]:
+def _tuples(parameters: Parameters) -> Parameters:
     """Study files have lists where signatures have tuples."""
     return {
         name: tuple(value) if isinstance(value, list) else value
@@ -218,59 +128,16 @@ def _tuples(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _costs(measured: Measured) -> dict[str, float]:
-    return {
-        "seconds": measured.wall,
-        "cpu_seconds": measured.cpu,
-        "peak_bytes": measured.peak,
-    }
-
-
-def _new_record(group: Record, run: Record) -> Record:
-    return {
-        "record": "run",
-        "study": group["study"],
-        "dataset": group["dataset"],
-        "method": run["method"],
-        "generator": group["generator"],
-        "generator_parameters": run["generator_parameters"],
-        "parameters": run["parameters"],
-        "repetition": group["repetition"],
-        "generator_seed": group["seed"],
-        "seed": run["seed"],
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "machine": machine(),
-    }
-
-
-def _limit_memory(n_bytes: int) -> None:
-    """Make allocations beyond what is used now plus `n_bytes` fail."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    used = 0
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmData"):
-            used = int(line.split()[1]) * 1024
-    resource.setrlimit(resource.RLIMIT_DATA, (used + n_bytes, used + n_bytes))
-
-
 def _warm_up(generators: list[str]) -> None:
     """Load the compiled loops, which belongs to no run's time."""
     X = np.random.default_rng(0).normal(size=(1200, 8))
     if "mdec" in generators:
-        from mdec.estimator import MDEC
-
         for dtype in (np.float32, np.float64):
             model = MDEC(3, ensemble_size=3, random_state=0)
             model.fit(X[:400].astype(dtype))
             for consensus in ("spectral", "bipartite"):
                 model.recluster(consensus=consensus)
     if not {"kmeans", "stratified"}.isdisjoint(generators):
-        from mdec.baselines import BASELINES, generate_kmeans_ensemble
-
         for data in (X, X[:60]):  # large data are clustered in float32
             ensemble = generate_kmeans_ensemble(data, ensemble_size=5, random_state=0)
         for name in ("KCC", "PTGP", "SEC", "LWGP", "SPCE"):
@@ -280,30 +147,30 @@ def _warm_up(generators: list[str]) -> None:
 def serve() -> None:
     """Serve groups from standard input until it closes.
 
-    The first argument of the process is JSON: ``warm_up`` names the generators whose
-    compiled loops are loaded first, ``memory_gb`` limits the memory.
+    The first argument of the process limits its memory in GB, 0 being no limit; the
+    others name the generators whose compiled loops are loaded first.
     """
-    options = json.loads(sys.argv[1])
+    memory_gb, generators = float(sys.argv[1]), sys.argv[2:]
     # Methods may print; only records go to the reader.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    groups: queue.SimpleQueue[Record] = queue.SimpleQueue()
+    groups: queue.SimpleQueue[Group] = queue.SimpleQueue()
 
     def listen() -> None:
         for line in sys.stdin:
-            groups.put(json.loads(line))
+            groups.put(Group.from_json(line))
         # Whoever reads the records is gone: end in the middle of a run as well.
         os._exit(0)
 
-    def emit(message: Record) -> None:
-        output.write(json.dumps(message, separators=(",", ":")) + "\n")
+    def emit(answer: Answer) -> None:
+        output.write(json.dumps(answer, separators=(",", ":")) + "\n")
         output.flush()
 
     threading.Thread(target=listen, daemon=True).start()
-    _warm_up(options["warm_up"])
-    if options["memory_gb"] and sys.platform == "linux":
-        _limit_memory(int(options["memory_gb"] * 1e9))
-    emit({"stage": "ready"})
+    _warm_up(generators)
+    if memory_gb:
+        limit_memory(int(memory_gb * 1e9))
+    emit("ready")
     while True:
         execute(groups.get(), emit)
-        emit({"stage": "done"})
+        emit("done")

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,10 @@ from mdec.experiments.ranking import (
     top_counts,
 )
 from mdec.experiments.records import OK, Store
+from mdec.experiments.study import Shown, shown_in_report
 from mdec.experiments.summary import (
     METRIC_TITLES,
+    LongRow,
     ScoreTable,
     failures,
     long_rows,
@@ -111,12 +113,15 @@ def write_report(
     if not store.runs:
         raise ValueError("there are no runs in these records yet; run the study first.")
     jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
-    asked = store.study.get("report", {})
-    chosen = tuple(metrics or asked.get("metrics", ("nmi_max", "ari")))
-    beside = asked.get("published", False) if published is None else published
-    sections = list(_sections(store, chosen, beside, with_figures))
+    shown = shown_in_report(store.study)
+    if metrics:
+        shown = replace(shown, metrics=metrics)
+    if published is not None:
+        shown = replace(shown, published=published)
+    sections = list(_sections(store, shown, with_figures))
     target = Path(folder)
-    written = [_write(target / "scores.csv", _as_csv(long_rows(store, chosen)))]
+    rows = long_rows(store, shown.metrics)
+    written = [_write(target / "scores.csv", _as_csv(rows))]
     for section in sections:
         for kind, text in section.tables.items():
             written.append(_write(target / "tables" / f"{section.name}.{kind}", text))
@@ -137,36 +142,30 @@ def write_report(
     return written
 
 
-def _sections(
-    store: Store, metrics: Sequence[str], beside: bool, with_figures: bool
-) -> Iterator[Section]:
-    asked = store.study.get("report", {})
-    for metric in metrics:
+def _sections(store: Store, shown: Shown, with_figures: bool) -> Iterator[Section]:
+    for metric in shown.metrics:
         table = score_table(store, metric)
-        section = _score_section(store, table, beside)
+        section = _score_section(store, table, shown.published)
         if with_figures:
-            section.figures = list(_figures(store, table, asked))
+            section.figures = list(_figures(store, table, shown))
         yield section
-        if beside and metric in _PUBLISHED and not swept_parameters(store.study):
+        known = shown.published and metric in _PUBLISHED
+        if known and not swept_parameters(store.study):
             yield _summary_section(table)
-    if asked.get("times"):
+    if shown.times:
         # Those of the wall clock tell how busy the machine was.
-        yield _score_section(store, score_table(store, "cpu_seconds"), beside)
+        yield _score_section(store, score_table(store, "cpu_seconds"), shown.published)
     lost = failures(store)
     if lost:
         headers = ["dataset", "method", "status", "runs", "reason"]
-        rows = [
-            [e["dataset"], e["method"], e["status"], e["runs"], e["message"]]
-            for e in lost
-        ]
-        yield Section("failures", "Runs without labels", "", headers, plain_rows(rows))
+        yield Section("failures", "Runs without labels", "", headers, plain_rows(lost))
 
 
 def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
     title = METRIC_TITLES[table.metric]
     swept = swept_parameters(store.study)
     if swept:
-        return _sweep_section(store, table, swept[0])
+        return _sweep_section(store, table, next(iter(swept)))
     known = beside and table.metric in _PUBLISHED
     published = published_table(table.metric) if known else None
     text = caption(table)
@@ -208,16 +207,8 @@ def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
         (
             str(value),
             [
-                Cell("-")
-                if np.isnan(mean)
-                else Cell(
-                    f"{mean:.2f}",
-                    "" if np.isnan(error) else f"{error:.2f}",
-                    place=int(best[j] == i),
-                )
-                for j, (mean, error) in enumerate(
-                    zip(scores.mean[i], scores.error[i], strict=True)
-                )
+                _swept_cell(scores.mean[i, j], scores.error[i, j], best[j] == i)
+                for j in range(len(scores.columns))
             ],
         )
         for i, value in enumerate(scores.values)
@@ -228,6 +219,13 @@ def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
     )
     title = METRIC_TITLES[table.metric]
     return Section(table.metric, title, text, [x, *scores.columns], rows)
+
+
+def _swept_cell(mean: float, error: float, best: bool) -> Cell:
+    if np.isnan(mean):
+        return Cell("-")
+    spread = "" if np.isnan(error) else f"{error:.2f}"
+    return Cell(f"{mean:.2f}", spread, place=int(best))
 
 
 def _test_sentence(table: ScoreTable) -> str:
@@ -265,35 +263,32 @@ def _comparison_sentence(table: ScoreTable) -> str:
     )
 
 
-def _figures(
-    store: Store, table: ScoreTable, asked: dict[str, Any]
-) -> Iterator[Figure]:
+def _figures(store: Store, table: ScoreTable, shown: Shown) -> Iterator[Figure]:
     metric, title = table.metric, METRIC_TITLES[table.metric]
-    if asked.get("critical_difference") and len(table.methods) > 2:
+    if shown.critical_difference and len(table.methods) > 2:
         display = CriticalDifferenceDisplay.from_table(table)
         yield Figure(
             f"{metric}_ranks",
             f"Mean ranks by {title}; bars join methods that cannot be told apart.",
             display.plot().figure,
         )
-    if "curves" in asked:
-        options = asked["curves"]
-        scores = sweep(store, metric, options["x"])
-        curves = drawn.CurvesDisplay(scores, options["label"])
+    if shown.curves is not None:
+        axis = shown.curves
+        curves = drawn.CurvesDisplay(sweep(store, metric, axis.x), axis.label)
         yield Figure(
             f"{metric}_curves",
-            f"{title} against {options['label']}, mean over datasets; bands are "
-            "standard errors over runs.",
-            drawn.curves_figure(curves, split=options.get("split")),
+            f"{title} against {axis.label}, mean over datasets; bands are standard "
+            "errors over runs.",
+            drawn.curves_figure(curves, split=axis.split),
         )
         yield Figure(
             f"{metric}_datasets",
-            f"{title} against {options['label']}, dataset by dataset.",
-            drawn.grid_figure(store, metric, options),
+            f"{title} against {axis.label}, dataset by dataset.",
+            drawn.grid_figure(store, metric, axis),
         )
-    if "bars" in asked:
-        scores = sweep(store, metric, asked["bars"]["x"])
-        bars = drawn.BarsDisplay(scores, asked["bars"]["label"])
+    if shown.bars is not None:
+        scores = sweep(store, metric, shown.bars.x)
+        bars = drawn.BarsDisplay(scores, shown.bars.label)
         text = (
             f"{title} by {bars.label}, mean over datasets; whiskers are standard "
             "errors over runs."
@@ -312,11 +307,9 @@ def _origin(store: Store) -> str:
     )
 
 
-def _as_csv(rows: list[dict[str, Any]]) -> str:
+def _as_csv(rows: list[LongRow]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([LongRow._fields, *rows])
     return text.getvalue()
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.experiments.records import Store
+from mdec.experiments.study import Axis
 from mdec.experiments.summary import METRIC_TITLES, score_table
 from mdec.experiments.sweep import Sweep, sweep
 
@@ -22,23 +23,24 @@ MDEC_COLORS = {"MDEC-HC": "#c0392b", "MDEC-SC": "#1f6fb2", "MDEC-BG": "#2a8c4a"}
 _MUTED = ("#8c6d31", "#7b4173", "#5254a3", "#637939", "#843c39", "#3f8f8f", "#777777")
 _DASHES = ("--", ":", "-.")
 _MARKERS = "os^Dv<>ph*X"
+_LEGEND = {"frameon": False, "fontsize": 8}
+
+
+def _matplotlib(module: str) -> Any:
+    return import_optional(module, needed_for="figures", install="mdec[report]")
 
 
 def new_figure(width: float, height: float) -> Any:
     """Return an empty figure that needs no display."""
-    figure = import_optional(
-        "matplotlib.figure", needed_for="figures", install="mdec[report]"
-    )
+    figure = _matplotlib("matplotlib.figure")
     return figure.Figure(figsize=(width, height), layout="constrained")
 
 
 def save_figure(figure: Any, path: Path) -> list[Path]:
     """Write a figure as SVG and PNG; the same figure gives the same bytes."""
-    matplotlib = import_optional(
-        "matplotlib", needed_for="figures", install="mdec[report]"
-    )
     paths = [path.with_suffix(".svg"), path.with_suffix(".png")]
-    with matplotlib.rc_context({"svg.hashsalt": "mdec", "svg.fonttype": "none"}):
+    settings = {"svg.hashsalt": "mdec", "svg.fonttype": "none"}
+    with _matplotlib("matplotlib").rc_context(settings):
         figure.savefig(paths[0], metadata={"Date": None})
     figure.savefig(paths[1], dpi=150, metadata={"Software": None})
     return paths
@@ -47,20 +49,11 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
 def _style(method: str, index: int) -> dict[str, Any]:
     base = method.split(",")[0]
     if base in MDEC_COLORS:
-        return {
-            "color": MDEC_COLORS[base],
-            "lw": 1.8,
-            "marker": "o",
-            "ms": 3.5,
-            "zorder": 3,
-        }
-    return {
-        "color": _MUTED[index % len(_MUTED)],
-        "ls": _DASHES[index % len(_DASHES)],
-        "marker": _MARKERS[index % len(_MARKERS)],
-        "lw": 1.1,
-        "ms": 3,
-    }
+        line = {"color": MDEC_COLORS[base], "lw": 1.8, "zorder": 3}
+        return line | {"marker": "o", "ms": 3.5}
+    line = {"color": _MUTED[index % len(_MUTED)], "lw": 1.1}
+    line["ls"] = _DASHES[index % len(_DASHES)]
+    return line | {"marker": _MARKERS[index % len(_MARKERS)], "ms": 3}
 
 
 def new_axes(ax: Any, width: float = 6.0, height: float = 4.0) -> Any:
@@ -110,14 +103,8 @@ class CurvesDisplay:
             mean, error = self.sweep.mean[:, index], self.sweep.error[:, index]
             ax.plot(self.sweep.values, mean, label=_spoken(name), **style)
             if method in MDEC_COLORS:
-                ax.fill_between(
-                    self.sweep.values,
-                    mean - error,
-                    mean + error,
-                    color=style["color"],
-                    alpha=0.13,
-                    lw=0,
-                )
+                band = {"color": style["color"], "alpha": 0.13, "lw": 0}
+                ax.fill_between(self.sweep.values, mean - error, mean + error, **band)
         ax.set(xlabel=self.label, ylabel=short_title(self.sweep.metric))
         _plain(ax)
         return ax
@@ -142,8 +129,7 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
         figure = new_figure(7.2, 4.2)
         ax = display.plot(figure.add_subplot())
         handles = ax.get_legend_handles_labels()
-        place = "outside right center"
-        figure.legend(*handles, loc=place, frameon=False, fontsize=8)
+        figure.legend(*handles, loc="outside right center", **_LEGEND)
         return figure
     methods = list(dict.fromkeys(name.split(",")[0] for name in display.sweep.columns))
     figure = new_figure(3.0 * len(methods) + 0.4, 3.2)
@@ -158,10 +144,9 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
             values,
             title=split,
             title_fontsize=8,
-            frameon=False,
-            fontsize=8,
             ncols=len(values),
             loc="upper center",
+            **_LEGEND,
         )
         ax.label_outer()
     low, high = panels[0].get_ylim()
@@ -169,7 +154,7 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
     return figure
 
 
-def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
+def grid_figure(store: Store, metric: str, axis: Axis) -> Any:
     """Return small panels of curves, one for each dataset."""
     datasets = score_table(store, metric).datasets
     n_columns = min(4, len(datasets))
@@ -177,8 +162,7 @@ def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
     figure = new_figure(2.3 * n_columns, 1.8 * n_rows + 0.7)
     ax = None
     for index, dataset in enumerate(datasets):
-        scores = sweep(store, metric, options["x"], dataset)
-        display = CurvesDisplay(scores, options["label"])
+        display = CurvesDisplay(sweep(store, metric, axis.x, dataset), axis.label)
         ax = display.plot(figure.add_subplot(n_rows, n_columns, index + 1))
         ax.set(xlabel="", ylabel="")
         _at_least(ax, 4.0)
@@ -186,16 +170,11 @@ def grid_figure(store: Store, metric: str, options: dict[str, Any]) -> Any:
         ax.tick_params(labelsize=7)
     if ax is not None:
         lines, names = ax.get_legend_handles_labels()
-        figure.supxlabel(options["label"], fontsize=10)
+        figure.supxlabel(axis.label, fontsize=10)
         figure.supylabel(short_title(metric), fontsize=10)
-        figure.legend(
-            lines,
-            names,
-            loc="outside upper center",
-            ncols=min(6, -(-len(names) // 2)) if len(names) > 3 else len(names),
-            frameon=False,
-            fontsize=8,
-        )
+        n_columns = min(6, -(-len(names) // 2)) if len(names) > 3 else len(names)
+        place = "outside upper center"
+        figure.legend(lines, names, loc=place, ncols=n_columns, **_LEGEND)
     return figure
 
 
@@ -234,12 +213,6 @@ class BarsDisplay:
         ax.set_xticks(np.arange(n_methods), list(map(_spoken, self.sweep.columns)))
         ax.set(ylabel=short_title(self.sweep.metric))
         _plain(ax)
-        ax.legend(
-            title=self.label,
-            frameon=False,
-            fontsize=8,
-            title_fontsize=8,
-            loc="upper left",
-            bbox_to_anchor=(1.0, 1.0),
-        )
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        ax.legend(title=self.label, title_fontsize=8, **beside, **_LEGEND)
         return ax

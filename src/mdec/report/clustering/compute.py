@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from mdec import __version__
 from mdec._support.random import member_stream
 from mdec.coassociation import coassociation_factor
 from mdec.confidence import (
@@ -23,10 +23,23 @@ from mdec.confidence import (
 )
 from mdec.ensemble import Ensemble
 from mdec.evaluation import ari, nmi_max
+from mdec.experiments.measure import versions
+from mdec.report.clustering.described import (
+    AmbiguousRow,
+    Array,
+    Bars,
+    ClusterRow,
+    Description,
+    FeatureRow,
+    Heatmap,
+    Labels,
+    NullBand,
+    SampleMap,
+    Scores,
+    Selection,
+    Tracking,
+)
 from mdec.selection.rule import KSelection
-
-Array = NDArray[np.floating]
-Labels = NDArray[np.integer]
 
 # What is drawn sample by sample is drawn for at most this many.
 MAP_SAMPLES = 1200
@@ -51,7 +64,7 @@ def describe_clustering(
     known: NDArray[Any] | None = None,
     settings: dict[str, Any] | None = None,
     title: str = "Clustering",
-) -> dict[str, Any]:
+) -> Description:
     """Return everything that the report of a clustering shows.
 
     Parameters
@@ -79,7 +92,7 @@ def describe_clustering(
 
     Returns
     -------
-    dict
+    Description
         Numbers, strings, lists and arrays only.
     """
     association = item_consensus(ensemble, labels, weights)
@@ -109,13 +122,14 @@ def describe_clustering(
         "features": feature_effects(values, labels, feature_names),
         "scores": None if known is None else known_scores(known, labels),
         "settings": settings or {},
-        "versions": versions(),
+        "versions": {
+            "mdec": __version__,
+            **versions("numpy", "scipy", "scikit-learn"),
+        },
     }
 
 
-def cluster_rows(
-    association: Array, labels: Labels, sure: Array
-) -> list[dict[str, Any]]:
+def cluster_rows(association: Array, labels: Labels, sure: Array) -> list[ClusterRow]:
     """Return size, consensus and confidence of each cluster."""
     consensus = cluster_consensus(association, labels)
     return [
@@ -130,15 +144,15 @@ def cluster_rows(
     ]
 
 
-def selection_rows(selection: KSelection) -> dict[str, Any]:
+def selection_rows(selection: KSelection) -> Selection:
     """Return the K table by rows, with what is drawn from it."""
     table, null = selection.table, selection.null
     names = [name for name in table if name != "n_clusters"]
-    rows = [
+    rows: list[dict[str, float]] = [
         {"n_clusters": int(k), **{name: float(table[name][i]) for name in names}}
         for i, k in enumerate(table["n_clusters"])
     ]
-    band = None
+    band: NullBand | None = None
     if null is not None:
         band = {
             "mean": null.draws.mean(axis=0),
@@ -193,7 +207,7 @@ def dendrogram_order(matrix: Array, labels: Labels) -> NDArray[np.int64]:
 
 def consensus_heatmap(
     ensemble: Ensemble, labels: Labels, weights: Array, rng: np.random.Generator
-) -> dict[str, Any]:
+) -> Heatmap:
     """Return the consensus matrix ordered by the dendrogram, of all or some samples."""
     rows = drawn_in_clusters(labels, HEATMAP_SAMPLES, rng)
     matrix = consensus_matrix(ensemble, weights, rows)
@@ -216,7 +230,7 @@ def sample_map(
     sure: Array,
     association: Array,
     sample_names: Sequence[str],
-) -> dict[str, Any]:
+) -> SampleMap:
     """Return places of samples in the plane: t-SNE of the consensus distance 1 - A."""
     matrix = consensus_matrix(ensemble, weights, shown)
     second = second_choice(association, labels)
@@ -250,7 +264,7 @@ def plane(matrix: Array) -> Array:
     return places
 
 
-def tracking(selection: KSelection, labels: Labels) -> dict[str, Any]:
+def tracking(selection: KSelection, labels: Labels) -> Tracking:
     """Return the clusters of the measured samples for each number of clusters.
 
     The colour of a cluster follows the samples: each takes the number of the cluster
@@ -291,7 +305,7 @@ def item_bars(
     sure: Array,
     sample_names: Sequence[str],
     rng: np.random.Generator,
-) -> dict[str, Any]:
+) -> Bars:
     """Return own and rival consensus of samples, by cluster and falling."""
     rows = drawn_in_clusters(labels, BAR_SAMPLES, rng)
     own = association[rows, labels[rows]]
@@ -310,7 +324,7 @@ def item_bars(
 
 def ambiguous_rows(
     association: Array, labels: Labels, sure: Array, sample_names: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> list[AmbiguousRow]:
     """Return the least certain samples with their first and second choice."""
     second = second_choice(association, labels)
     return [
@@ -328,7 +342,7 @@ def ambiguous_rows(
 
 def feature_effects(
     values: Array | None, labels: Labels, feature_names: Sequence[str] | None
-) -> list[dict[str, Any]]:
+) -> list[FeatureRow]:
     r"""Return the features that differ most between the clusters.
 
     Notes
@@ -351,7 +365,7 @@ def feature_effects(
     # The rest of the samples has the mean that balances the cluster's at zero.
     contrast = means * (1.0 + sizes / np.maximum(len(data) - sizes, 1.0))
     contrast = contrast / np.where(within > 0.0, within, np.inf)
-    rows = []
+    rows: list[FeatureRow] = []
     for column in np.argsort(-share, kind="stable")[:LISTED_FEATURES]:
         k = int(np.abs(contrast[:, column]).argmax())
         rows.append(
@@ -365,7 +379,7 @@ def feature_effects(
     return rows
 
 
-def known_scores(known: NDArray[Any], labels: Labels) -> dict[str, Any]:
+def known_scores(known: NDArray[Any], labels: Labels) -> Scores:
     """Return the agreement with known classes, and the table of both."""
     classes, code = np.unique(known, return_inverse=True)
     counts = np.zeros((classes.size, int(labels.max()) + 1), dtype=int)
@@ -375,20 +389,4 @@ def known_scores(known: NDArray[Any], labels: Labels) -> dict[str, Any]:
         "ari": ari(known, labels),
         "classes": [str(each) for each in classes],
         "counts": counts.tolist(),
-    }
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that a result depends on."""
-    import scipy
-    import sklearn
-
-    import mdec
-
-    return {
-        "mdec": mdec.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
     }

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mdec.report.clustering.described import (
+    Bars,
+    ClusterRow,
+    Description,
+    Heatmap,
+    NullBand,
+    SampleMap,
+    Selection,
+    Tracking,
+)
 from mdec.report.clustering.svg import (
     Axes,
+    axis_names,
     colour,
     figure,
-    number,
+    image,
     painted,
-    png,
     shades,
     tag,
     text,
@@ -27,7 +35,7 @@ CRITERIA = {
 }
 
 
-def all_figures(described: dict[str, Any]) -> dict[str, str]:
+def all_figures(described: Description) -> dict[str, str]:
     """Return the SVG of every figure by its name."""
     selection = described["selection"]
     return {
@@ -43,7 +51,7 @@ def all_figures(described: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def cdf_figure(selection: dict[str, Any]) -> str:
+def cdf_figure(selection: Selection) -> str:
     """Return the distribution of the pairs' consensus, one line for each K."""
     axes = Axes((0.0, 1.0), (0.0, 1.0), (480, 300), (54, 12, 74, 40))
     parts = axes.frame(
@@ -52,39 +60,36 @@ def cdf_figure(selection: dict[str, Any]) -> str:
     parts.append(text(axes.right + 12, 20, "K", class_="name"))
     numbers = [row["n_clusters"] for row in selection["rows"]]
     for i, k in enumerate(numbers):
-        hue = 250 - 210 * i / max(len(numbers) - 1, 1)
+        hue = f"hsl({250 - 210 * i / max(len(numbers) - 1, 1):.0f} 65% 48%)"
         chosen = k == selection["suggested"]
         parts.append(
             tag(
                 "polyline",
                 points=axes.path(selection["levels"], selection["cdf"][i]),
                 fill="none",
-                stroke=f"hsl({hue:.0f} 65% 48%)",
+                stroke=hue,
                 stroke_width=3.5 if chosen else 1.4,
                 data_tip=f"K = {k}",
             )
         )
         x, y = axes.right + 26 + 30 * (i // 14), 38 + 16 * (i % 14)
-        swatch = f"hsl({hue:.0f} 65% 48%)"
-        parts.append(tag("rect", x=x - 14, y=y - 8, width=10, height=8, fill=swatch))
+        parts.append(tag("rect", x=x - 14, y=y - 8, width=10, height=8, fill=hue))
         weight = "bold" if chosen else "normal"
         parts.append(text(x, y, k, font_weight=weight, class_="small"))
     return figure(480, 300, parts, "Distribution of the consensus of pairs for each K")
 
 
-def delta_area_figure(selection: dict[str, Any]) -> str:
+def delta_area_figure(selection: Selection) -> str:
     """Return the relative growth of the area under the distribution."""
     return _line(selection, "delta_area", "delta area (relative growth)", (480, 300))
 
 
-def criterion_figure(selection: dict[str, Any], name: str) -> str:
+def criterion_figure(selection: Selection, name: str) -> str:
     """Return one criterion over K, with the null draws beside the silhouette."""
     return _line(selection, name, CRITERIA[name], (480, 260))
 
 
-def _line(
-    selection: dict[str, Any], name: str, y_name: str, size: tuple[int, int]
-) -> str:
+def _line(selection: Selection, name: str, y_name: str, size: tuple[int, int]) -> str:
     rows = selection["rows"]
     ks = [row["n_clusters"] for row in rows]
     values = [row[name] for row in rows]
@@ -104,8 +109,8 @@ def _line(
         parts.append(
             tag(
                 "circle",
-                cx=number(axes.x(k)),
-                cy=number(axes.y(value)),
+                cx=axes.x(k),
+                cy=axes.y(value),
                 r=6 if k == suggested else 3.5,
                 class_="dot chosen" if k == suggested else "dot",
                 data_tip=f"K = {k}: {value:.3f}",
@@ -114,7 +119,7 @@ def _line(
     return figure(*size, parts, f"{y_name} for each number of clusters")
 
 
-def _null_band(axes: Axes, ks: list[int], null: dict[str, Any]) -> list[str]:
+def _null_band(axes: Axes, ks: list[float], null: NullBand) -> list[str]:
     shown = ks[: len(null["mean"])]
     edge = axes.path(
         [*shown, *shown[::-1]], [*null["high"], *np.asarray(null["low"])[::-1]]
@@ -133,49 +138,25 @@ def _null_band(axes: Axes, ks: list[int], null: dict[str, Any]) -> list[str]:
     ]
 
 
-def heatmap_figure(heatmap: dict[str, Any]) -> str:
+def heatmap_figure(heatmap: Heatmap) -> str:
     """Return the ordered consensus matrix with a strip of cluster colours."""
     matrix, clusters, full = heatmap["matrix"], heatmap["clusters"], heatmap["full"]
     side, left, top = 460, 26, 26
-    place = {"x": left, "y": top, "width": side, "height": side}
-    image = {"preserveAspectRatio": "none", "class_": "crisp"}
+    strip = painted(clusters)
     parts = [
-        tag(
-            "image",
-            href=png(shades(matrix / full)),
-            **place,
-            **{**image, "class_": "crisp shade"},
-        ),
-        tag(
-            "image",
-            href=png(painted(clusters)[None, :]),
-            **{**place, "y": top - 14, "height": 10},
-            **image,
-        ),
-        tag(
-            "image",
-            href=png(painted(clusters)[:, None]),
-            **{**place, "x": left - 14, "width": 10},
-            **image,
-        ),
+        image(shades(matrix / full), (left, top), (side, side), "crisp shade"),
+        image(strip[None, :], (left, top - 14), (side, 10), "crisp"),
+        image(strip[:, None], (left - 14, top), (10, side), "crisp"),
     ]
     unit = side / len(clusters)
     starts = np.flatnonzero(np.diff(clusters, prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(clusters)], strict=True):
-        k, size = int(clusters[start]), (end - start) * unit
-        parts.append(
-            tag(
-                "rect",
-                x=number(left + start * unit),
-                y=number(top + start * unit),
-                width=number(size),
-                height=number(size),
-                class_="block",
-                data_tip=f"cluster {k}: {end - start} samples shown",
-            )
-        )
+        k, away, size = int(clusters[start]), start * unit, (end - start) * unit
+        place = {"x": left + away, "y": top + away, "width": size, "height": size}
+        tip = f"cluster {k}: {end - start} samples shown"
+        parts.append(tag("rect", **place, class_="block", data_tip=tip))
         if size > 11:
-            middle = left + start * unit + size / 2
+            middle = left + away + size / 2
             parts.append(text(middle, 9, k, text_anchor="middle", class_="small"))
     parts += _scale(left + side + 14, top, side, full)
     return figure(
@@ -185,16 +166,14 @@ def heatmap_figure(heatmap: dict[str, Any]) -> str:
 
 def _scale(x: float, y: float, height: float, full: float) -> list[str]:
     steps = shades(np.linspace(1.0, 0.0, 64)[:, None])
-    place = {"x": x, "y": y, "width": 12, "height": height}
-    image = {"preserveAspectRatio": "none", "class_": "shade"}
-    parts = [tag("image", href=png(steps), **image, **place)]
+    parts = [image(steps, (x, y), (12, height), "shade")]
     for share in (0.0, 0.5, 1.0):
-        place_y = y + height * (1.0 - share) + 4
-        parts.append(text(x + 17, place_y, f"{share * full:.2f}"))
+        place = y + height * (1.0 - share) + 4
+        parts.append(text(x + 17, place, f"{share * full:.2f}"))
     return parts
 
 
-def map_figure(plane: dict[str, Any]) -> str:
+def map_figure(plane: SampleMap) -> str:
     """Return the samples in the plane, coloured and numbered by cluster."""
     places = plane["places"]
     low, high = places.min(axis=0), places.max(axis=0)
@@ -211,8 +190,8 @@ def map_figure(plane: dict[str, Any]) -> str:
         parts.append(
             tag(
                 "circle",
-                cx=number(axes.x(x)),
-                cy=number(axes.y(y)),
+                cx=axes.x(x),
+                cy=axes.y(y),
                 r=radius,
                 fill=colour(k),
                 fill_opacity=f"{0.35 + 0.6 * float(plane['confidence'][i]):.2f}",
@@ -230,7 +209,7 @@ def map_figure(plane: dict[str, Any]) -> str:
     return figure(960, 560, parts, "Map of the samples by their consensus")
 
 
-def tracking_figure(tracked: dict[str, Any], suggested: int) -> str:
+def tracking_figure(tracked: Tracking, suggested: int) -> str:
     """Return the cluster of each sample for each number of clusters."""
     colours, ks = tracked["colours"], tracked["n_clusters"]
     row, left, width = 22, 46, 900
@@ -239,60 +218,32 @@ def tracking_figure(tracked: dict[str, Any], suggested: int) -> str:
         y = 6 + row * i
         weight = "bold" if k == suggested else "normal"
         parts.append(text(left - 8, y + 15, k, text_anchor="end", font_weight=weight))
-        parts.append(
-            tag(
-                "image",
-                href=png(painted(colours[i])[None, :]),
-                x=left,
-                y=y,
-                width=width,
-                height=row - 3,
-                preserveAspectRatio="none",
-                class_="crisp",
-            )
-        )
+        strip = painted(colours[i])[None, :]
+        parts.append(image(strip, (left, y), (width, row - 3), "crisp"))
     height = 6 + row * len(ks) + 24
-    parts.append(
-        text(
-            left + width / 2, height - 6, "samples", text_anchor="middle", class_="name"
-        )
-    )
-    middle = (height - 20) / 2
-    turned = f"rotate(-90 12 {number(middle)})"
-    parts.append(
-        text(12, middle, "K", text_anchor="middle", transform=turned, class_="name")
-    )
+    across = (left + width / 2, height - 6, "samples")
+    parts += axis_names(across, ((height - 20) / 2, "K"))
     return figure(960, height, parts, "Cluster of each sample as K grows")
 
 
-def items_figure(bars: dict[str, Any]) -> str:
+def items_figure(bars: Bars) -> str:
     """Return each sample's consensus with its own cluster, and with its best rival."""
     own = bars["own"]
     high = min(1.0, 1.1 * float(max(own.max(), bars["rival"].max(), 0.05)))
     axes = Axes((0.0, len(own)), (0.0, high), (960, 260))
     name = "samples, by cluster and falling consensus"
     parts = axes.frame([], ticks(0, high, 4), name, "item consensus")
-    unit = (axes.right - axes.left) / len(own)
+    width = f"{max((axes.right - axes.left) / len(own) * 0.92, 0.6):.2f}"
     for i, value in enumerate(own):
-        k = int(bars["clusters"][i])
-        parts.append(
-            tag(
-                "rect",
-                x=number(axes.x(i)),
-                y=number(axes.y(value)),
-                width=f"{max(unit * 0.92, 0.6):.2f}",
-                height=number(axes.bottom - axes.y(value)),
-                fill=colour(k),
-                data_tip=f"{bars['names'][i]}\ncluster {k}: {value:.2f}, "
-                f"best rival {bars['rival'][i]:.2f}",
-            )
-        )
+        k, rival = int(bars["clusters"][i]), bars["rival"][i]
+        tip = f"{bars['names'][i]}\ncluster {k}: {value:.2f}, best rival {rival:.2f}"
+        parts.append(axes.bar(axes.x(i), width, value, fill=colour(k), data_tip=tip))
     steps = axes.path(np.arange(len(own)) + 0.5, bars["rival"])
     parts.append(tag("polyline", points=steps, class_="rival", fill="none"))
     return figure(960, 260, parts, "Consensus of each sample with its own cluster")
 
 
-def cluster_figure(clusters: list[dict[str, Any]]) -> str:
+def cluster_figure(clusters: list[ClusterRow]) -> str:
     """Return the mean consensus inside each cluster."""
     high = min(1.0, 1.1 * max(row["consensus"] for row in clusters) + 0.02)
     axes = Axes((-0.6, len(clusters) - 0.4), (0.0, high), (420, 240))
@@ -301,21 +252,13 @@ def cluster_figure(clusters: list[dict[str, Any]]) -> str:
     width = 0.7 * (axes.x(1) - axes.x(0))
     for row in clusters:
         k, value = row["cluster"], row["consensus"]
-        parts.append(
-            tag(
-                "rect",
-                x=number(axes.x(k) - width / 2),
-                y=number(axes.y(value)),
-                width=number(width),
-                height=number(axes.bottom - axes.y(value)),
-                fill=colour(k),
-                data_tip=f"cluster {k}: {value:.2f}, {row['size']} samples",
-            )
-        )
+        left = axes.x(k) - width / 2
+        tip = f"cluster {k}: {value:.2f}, {row['size']} samples"
+        parts.append(axes.bar(left, width, value, fill=colour(k), data_tip=tip))
     return figure(420, 240, parts, "Mean consensus inside each cluster")
 
 
-def histogram_figure(described: dict[str, Any]) -> str:
+def histogram_figure(described: Description) -> str:
     """Return how many samples have which confidence."""
     counts = described["histogram"]
     high = float(max(counts.max(), 1)) * 1.08
@@ -324,15 +267,8 @@ def histogram_figure(described: dict[str, Any]) -> str:
     below = described["ambiguous_below"]
     for i, count in enumerate(counts):
         start, end = i / len(counts), (i + 1) / len(counts)
-        parts.append(
-            tag(
-                "rect",
-                x=number(axes.x(start) + 0.5),
-                y=number(axes.y(count)),
-                width=number(axes.x(end) - axes.x(start) - 1),
-                height=number(axes.bottom - axes.y(count)),
-                class_="low" if end <= below + 1e-9 else "bar",
-                data_tip=f"{start:.2f} to {end:.2f}: {count} samples",
-            )
-        )
+        left, width = axes.x(start) + 0.5, axes.x(end) - axes.x(start) - 1
+        kind = "low" if end <= below + 1e-9 else "bar"
+        tip = f"{start:.2f} to {end:.2f}: {count} samples"
+        parts.append(axes.bar(left, width, count, class_=kind, data_tip=tip))
     return figure(420, 240, parts, "Histogram of the samples' confidence")

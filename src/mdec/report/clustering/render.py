@@ -6,18 +6,19 @@ import base64
 import hashlib
 import re
 from importlib.resources import files
-from typing import Any
 
+from mdec._support.optional import import_optional
+from mdec.report.clustering.described import Description
 from mdec.report.clustering.figures import all_figures
 from mdec.report.clustering.svg import colour
 
 
-def render_report(described: dict[str, Any]) -> str:
+def render_report(described: Description) -> str:
     """Return the report of a clustering as one HTML page that needs nothing else.
 
     Parameters
     ----------
-    described : dict
+    described : Description
         From `describe_clustering`.
 
     Returns
@@ -26,16 +27,15 @@ def render_report(described: dict[str, Any]) -> str:
         The page. Names from the data are escaped, and its content policy allows no
         script but its own and no request at all.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise ImportError(
-            "the report needs jinja2; install it with pip install 'mdec[report]'."
-        ) from error
+    jinja2 = import_optional("jinja2", needed_for="the report", install="mdec[report]")
+    from markupsafe import Markup
+
     source = (files(__package__) / "template.html").read_text(encoding="utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     drawn = {name: Markup(svg) for name, svg in all_figures(described).items()}
     return environment.from_string(source).render(

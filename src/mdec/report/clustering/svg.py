@@ -13,26 +13,10 @@ from numpy.typing import NDArray
 
 # The colour-blind safe set of Okabe and Ito, then darker and lighter relatives.
 COLOURS = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#d55e00",
-    "#b8a800",
-    "#7a5195",
-    "#8c6d31",
-    "#5c5c5c",
-    "#1b4f72",
-    "#f4a582",
-    "#66c2a4",
-    "#92275f",
-    "#a6bddb",
-    "#7f2704",
-    "#6b8e23",
-    "#b39ddb",
-    "#d2b48c",
-    "#a9a9a9",
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"),
+    *("#d55e00", "#b8a800", "#7a5195", "#8c6d31", "#5c5c5c"),
+    *("#1b4f72", "#f4a582", "#66c2a4", "#92275f", "#a6bddb"),
+    *("#7f2704", "#6b8e23", "#b39ddb", "#d2b48c", "#a9a9a9"),
 )
 
 # Ends of the map from no consensus to full consensus.
@@ -52,26 +36,49 @@ def number(value: float) -> str:
 def tag(name: str, content: str = "", /, **attributes: object) -> str:
     """Return an element; attribute values are escaped, `_` in names becomes `-`."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
         for key, value in attributes.items()
     )
     return f"<{name}{written}>{content}</{name}>"
 
 
+def _value(value: object) -> str:
+    return number(value) if isinstance(value, float) else str(value)
+
+
 def text(x: float, y: float, words: object, **attributes: object) -> str:
     """Return a piece of text at a place."""
-    return tag("text", escape(str(words)), x=number(x), y=number(y), **attributes)
+    return tag("text", escape(str(words)), x=x, y=y, **attributes)
+
+
+def axis_names(x: tuple[float, float, str], y: tuple[float, str]) -> list[str]:
+    """Return the name below a chart and the one that climbs along its left edge."""
+    (across, below, x_name), (middle, y_name) = x, y
+    turned = f"rotate(-90 12 {number(middle)})"
+    styled = {"text_anchor": "middle", "class_": "name"}
+    return [
+        text(across, below, x_name, **styled),
+        text(12, middle, y_name, transform=turned, **styled),
+    ]
+
+
+def image(
+    pixels: NDArray[np.uint8],
+    corner: tuple[float, float],
+    size: tuple[float, float],
+    class_: str,
+) -> str:
+    """Return pixels stretched over a rectangle."""
+    (x, y), (width, height) = corner, size
+    place = {"x": x, "y": y, "width": width, "height": height}
+    kind = {"preserveAspectRatio": "none", "class_": class_}
+    return tag("image", href=png(pixels), **place, **kind)
 
 
 def figure(width: int, height: int, parts: Iterable[str], label: str) -> str:
     """Return a chart that scales with the page; the label is read to the blind."""
-    return tag(
-        "svg",
-        "".join(parts),
-        viewBox=f"0 0 {width} {height}",
-        role="img",
-        aria_label=label,
-    )
+    box = f"0 0 {width} {height}"
+    return tag("svg", "".join(parts), viewBox=box, role="img", aria_label=label)
 
 
 class Axes:
@@ -127,41 +134,23 @@ class Axes:
         parts = []
         for value in y_ticks:
             y = self.y(value)
-            parts.append(
-                tag(
-                    "line",
-                    x1=self.left,
-                    x2=self.right,
-                    y1=number(y),
-                    y2=number(y),
-                    class_="grid",
-                )
-            )
+            ends = {"x1": self.left, "x2": self.right, "y1": y, "y2": y}
+            parts.append(tag("line", **ends, class_="grid"))
             parts.append(text(self.left - 6, y + 4, f"{value:g}", text_anchor="end"))
         for value in x_ticks:
-            place = self.x(value)
-            parts.append(
-                text(place, self.bottom + 16, f"{value:g}", text_anchor="middle")
-            )
-        middle_x = (self.left + self.right) / 2
-        middle_y = (self.top + self.bottom) / 2
-        turned = f"rotate(-90 12 {number(middle_y)})"
-        parts.append(
-            text(
-                middle_x, self.size[1] - 6, x_name, text_anchor="middle", class_="name"
-            )
-        )
-        parts.append(
-            text(
-                12,
-                middle_y,
-                y_name,
-                text_anchor="middle",
-                transform=turned,
-                class_="name",
-            )
-        )
-        return parts
+            words, below = f"{value:g}", self.bottom + 16
+            parts.append(text(self.x(value), below, words, text_anchor="middle"))
+        middle = (self.left + self.right) / 2
+        across = (middle, self.size[1] - 6, x_name)
+        return parts + axis_names(across, ((self.top + self.bottom) / 2, y_name))
+
+    def bar(
+        self, left: float, width: float | str, value: float, **attributes: object
+    ) -> str:
+        """Return a bar from the bottom up to a value, at a place of the chart."""
+        top = self.y(value)
+        place = {"x": left, "y": top, "width": width, "height": self.bottom - top}
+        return tag("rect", **place, **attributes)
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:

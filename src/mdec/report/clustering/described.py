@@ -1,0 +1,133 @@
+"""What the report of a clustering shows: its parts and their types."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+Labels = NDArray[np.integer]
+
+
+class ClusterRow(TypedDict):
+    """A cluster in the table of clusters."""
+
+    cluster: int
+    size: int
+    consensus: float
+    confidence: float
+    ambiguous: int
+
+
+class NullBand(TypedDict):
+    """Silhouettes of data without groups, for each number of clusters."""
+
+    mean: Array
+    low: Array
+    high: Array
+    observed: Array
+    p_value: float
+
+
+class Selection(TypedDict):
+    """The suggested number of clusters and what it rests on."""
+
+    suggested: int
+    reason: str
+    rows: list[dict[str, float]]
+    cdf: Array
+    levels: Array
+    null: NullBand | None
+    n_measured: int
+
+
+class Heatmap(TypedDict):
+    """The consensus matrix in the order of the dendrogram."""
+
+    matrix: Array
+    clusters: Labels
+    full: float
+
+
+class SampleMap(TypedDict):
+    """Samples in the plane."""
+
+    places: Array
+    names: list[str]
+    clusters: Labels
+    confidence: Array
+    second: Labels
+
+
+class Tracking(TypedDict):
+    """The colour of each sample for each number of clusters."""
+
+    n_clusters: Labels
+    colours: Labels
+
+
+class Bars(TypedDict):
+    """Consensus of samples with their own cluster and with its best rival."""
+
+    own: Array
+    rival: Array
+    clusters: Labels
+    confidence: Array
+    names: list[str]
+
+
+class AmbiguousRow(TypedDict):
+    """A sample between two clusters."""
+
+    name: str
+    cluster: int
+    own: float
+    second: int
+    rival: float
+    confidence: float
+
+
+class FeatureRow(TypedDict):
+    """A feature that differs between the clusters."""
+
+    name: str
+    share: float
+    cluster: int
+    contrast: float
+
+
+class Scores(TypedDict):
+    """The agreement with known classes."""
+
+    nmi_max: float
+    ari: float
+    classes: list[str]
+    counts: list[list[int]]
+
+
+class Description(TypedDict):
+    """Everything that the report of a clustering shows."""
+
+    title: str
+    n_samples: int
+    n_members: int
+    n_base_clusters: int
+    n_failed: int
+    n_clusters: int
+    clusters: list[ClusterRow]
+    selection: Selection
+    heatmap: Heatmap
+    map: SampleMap
+    tracking: Tracking
+    bars: Bars
+    histogram: Labels
+    ambiguous: list[AmbiguousRow]
+    n_ambiguous: int
+    ambiguous_below: float
+    mean_confidence: float
+    features: list[FeatureRow]
+    scores: Scores | None
+    settings: dict[str, Any]
+    versions: dict[str, str]
