@@ -32,6 +32,9 @@ Array = NDArray[np.floating]
 # Old rows whose median neighbour distance sets the floor of the kernel's scale.
 N_PROBES = 256
 
+# New rows that are tied to landmarks together.
+_NEW_ROWS = 2**14
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -229,9 +232,17 @@ def _ask_landmarks(
     shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
     np.add.at(votes, (sample.index, own[:, None]), shares)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    new = tied_block(X_new, landmarks)
-    found = np.einsum("ik,ikc->ic", new.weights, votes[new.index])
-    return found.argmax(axis=1).astype(np.int32)
+    found = np.empty(len(X_new), dtype=np.int32)
+    for start in range(0, len(X_new), _NEW_ROWS):
+        part = slice(start, start + _NEW_ROWS)
+        new = tied_block(X_new[part], landmarks)
+        indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
+        ties = sparse.csr_array(
+            (new.weights.ravel(), new.index.ravel().astype(np.int32), indptr),
+            shape=(len(new.index), len(votes)),
+        )
+        found[part] = (ties @ votes).argmax(axis=1)
+    return found
 
 
 def _ask_member(

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from mdec._support.memory import available_memory
 from mdec.coassociation import coassociation_factor
-from mdec.consensus.partitions import alike_together
+from mdec.consensus.partitions import alike_together, require_for_consensus
 from mdec.ensemble import Ensemble
 
 Array = NDArray[np.floating]
@@ -48,6 +48,7 @@ def merges(
     similar to one of them.
     """
     first, group, sizes = ensemble.microclusters
+    require_for_consensus(ensemble, linkage_memory(ensemble, len(first)))
     factor = coassociation_factor(ensemble, weights)
     own = np.asarray(factor.power(2).sum(axis=1)).ravel()
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
@@ -62,6 +63,22 @@ def merges(
     )
 
 
+def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
+    """Estimate the bytes of the factor, and of the triangle if there is one."""
+    n_labels = ensemble.labels.size
+    triangle = _triangle_bytes(n_distinct)
+    return 60 * n_labels + (triangle if triangle <= triangle_budget() else 0) + 2**20
+
+
+def _triangle_bytes(n_rows: int) -> int:
+    return _precision(n_rows).itemsize * n_rows * (n_rows + 1) // 2
+
+
+def _precision(n_rows: int) -> np.dtype[np.floating]:
+    single = n_rows > DOUBLE_PRECISION_SAMPLES
+    return np.dtype(np.float32 if single else np.float64)
+
+
 def _linkage(
     factor: sparse.csr_array, sizes: NDArray[np.intp], device: str
 ) -> tuple[NDArray[np.int64], Array]:
@@ -71,19 +88,19 @@ def _linkage(
     computed from the factor when they are needed.
     """
     n_rows = factor.shape[0]
-    dtype = np.float64 if n_rows <= DOUBLE_PRECISION_SAMPLES else np.float32
+    dtype = _precision(n_rows)
     if device != "cpu":
         from mdec.engines import tensors
 
         place = tensors.find_device(device)
-        n_bytes = np.dtype(dtype).itemsize * (n_rows + factor.shape[1]) * n_rows
+        n_bytes = dtype.itemsize * (n_rows + factor.shape[1]) * n_rows
         if tensors.fits(n_bytes, place):
-            return tensors.average_linkage(factor, sizes, dtype, place)
+            return tensors.average_linkage(factor, sizes, dtype.type, place)
     from mdec.numerics import loops
 
     arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
     n_entries = loops.triangle_entries(n_rows)
-    if n_entries * np.dtype(dtype).itemsize > triangle_budget():
+    if n_entries * dtype.itemsize > triangle_budget():
         return loops.factored_linkage(*arrays, factor.data, factor.shape[1], sizes)
     triangle = np.empty(n_entries, dtype=dtype)
     loops.triangle_of_products(
