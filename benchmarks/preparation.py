@@ -1,12 +1,13 @@
 """Measure what preparing expression values is worth, and how the recipes were chosen.
 
-    python benchmarks/preparation.py run [--variants NAME ...] [--seeds 3] [--data DIR]
+    python benchmarks/preparation.py run [--datasets NAME ...] [--variants NAME ...]
     python benchmarks/preparation.py tables
 
 `run` clusters the 18 gene sets of the paper, found as `mdec datasets` finds them, with
-the number of classes given, and appends one record to the results for each set,
-variant and seed that is not there yet. `tables` prints what docs/quality.md shows. NMI
-is in percent, over the larger entropy.
+the number of classes given, and appends one record to the results for each set, variant
+and seed that is not there yet; "noisy DS-1" is a raw set less a noisy background, and
+"counts 0" is simulated. `tables` prints what docs/quality.md shows. NMI is in percent,
+over the larger entropy.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from mdec.experiments.methods import kmeans, spectral_knn, ward
 from mdec.plan import member_features
 from mdec.preparation import (
     ExpressionPreparation,
+    SampleScaler,
     centered,
     draw_preparation,
     kind_of_values,
@@ -45,6 +47,8 @@ from mdec.weights import ensemble_driven_cluster_index
 ROOT = Path(__file__).resolve().parents[1]
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
 LOG_RATIOS = {"DS-2", "DS-4", "DS-13", "DS-14", "DS-18"}
+NOISY = [f"noisy {name}" for name in GENE_SETS if name not in LOG_RATIOS]
+COUNTS = [f"counts {number}" for number in range(5)]
 SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 
 Array = NDArray[np.float64]
@@ -61,9 +65,36 @@ def consensus(ensemble: Ensemble, n_clusters: int, seed: int) -> dict[str, Label
     }
 
 
+def load(name: str, folder: Path | None) -> tuple[Array, Labels]:
+    """Return samples and their classes."""
+    if name in COUNTS:
+        return simulated_counts(int(name.split()[1]))
+    dataset = load_dataset(name.split()[-1], folder=folder, download=False)
+    assert dataset.target is not None
+    X = dataset.data.astype(np.float64)
+    if name in NOISY:
+        # As a scanner's background, of about the intensity of a silent gene.
+        X += np.random.default_rng(0).normal(-50.0, 50.0, size=X.shape)
+    return X, dataset.target
+
+
+def simulated_counts(number: int) -> tuple[Array, Labels]:
+    """Draw cells of four types whose depths differ more than their types."""
+    rng = np.random.default_rng(number)
+    n_cells, n_genes, n_markers = 200, 1000, 40
+    y = rng.integers(4, size=n_cells)
+    means = np.tile(np.exp(rng.normal(-1.0, 1.5, size=n_genes)), (4, 1))
+    for cluster in range(4):
+        markers = rng.choice(n_genes, size=n_markers, replace=False)
+        means[cluster, markers] *= np.exp(rng.normal(0.0, 1.0, size=n_markers))
+    depths = np.exp(rng.normal(0.0, 0.5, size=(n_cells, 1)))
+    X = rng.poisson(rng.gamma(2.0, depths * means[y] / 2.0))
+    return X.astype(np.float64), y
+
+
 def fixed_values(X: Array, power: float, center: bool, share: float) -> Array:
     """Prepare all sets alike; log-ratios have no power to take."""
-    values = stabilized(X, power) if X.min() >= 0.0 else X
+    values = X if kind_of_values(X)[0] == "log-ratios" else stabilized(X, power)
     values = centered(values) if center else values
     return values[:, leading_features(variance_order(values), share)]
 
@@ -76,6 +107,19 @@ def fixed(power: float, center: bool, share: float) -> Variant:
         return consensus(generate_ensemble(values, random_state=seed), n_clusters, seed)
 
     return variant
+
+
+def changed(change: Callable[[Array], Array], variant: Variant) -> Variant:
+    """Change the values first."""
+    return lambda X, n_clusters, seed: variant(change(X), n_clusters, seed)
+
+
+def cut_off(X: Array) -> Array:
+    return np.maximum(X, 0.0)
+
+
+def same_totals(X: Array) -> Array:
+    return SampleScaler(center=False, scale="total").fit_transform(X)
 
 
 def expression(X: Array) -> Array:
@@ -231,6 +275,7 @@ GRID = [
     (0.5, True, 0.2),
     (0.5, True, 0.1),
     (0.0, True, 0.3),
+    (0.0, True, 1.0),
     (0.0, False, 1.0),
 ]
 FIXED: dict[str, Variant] = {_name(*each): fixed(*each) for each in GRID}
@@ -249,17 +294,30 @@ PEERS: dict[str, Variant] = {
     "peers, expression": peers(expression),
     "peers, root, centred, 30%": peers(lambda X: fixed_values(X, 0.5, True, 0.3)),
 }
-VARIANTS = FIXED | IDEAS | PEERS
+ON_NOISY: dict[str, Variant] = {
+    **{name: FIXED[name] for name in ("none", "power 0.75", "root")},
+    "cut off at 0, power 0.75": changed(cut_off, FIXED["power 0.75"]),
+    "cut off at 0, root": changed(cut_off, FIXED["root"]),
+}
+ON_COUNTS: dict[str, Variant] = {
+    **{name: FIXED[name] for name in ("none", "root", "log")},
+    "same sum, power 0.75": changed(same_totals, FIXED["power 0.75"]),
+    "same sum, root": changed(same_totals, FIXED["root"]),
+    "same sum, log": changed(same_totals, FIXED["log"]),
+    "same sum, log, centred": changed(same_totals, FIXED["log, centred"]),
+    "same sum, log, 50%": changed(same_totals, fixed(0.0, False, 0.5)),
+    "same sum, log, 20%": changed(same_totals, fixed(0.0, False, 0.2)),
+}
+VARIANTS = FIXED | IDEAS | PEERS | ON_NOISY | ON_COUNTS
 
 
 def run(options: argparse.Namespace) -> None:
     """Append the records that are missing."""
     done = {(r["dataset"], r["variant"], r["seed"]) for r in read(options.results)}
-    for variant in options.variants or VARIANTS:
+    for variant in options.variants or FIXED | IDEAS | PEERS:
         for name in options.datasets:
-            dataset = load_dataset(name, folder=options.data, download=False)
-            X, y = dataset.data.astype(np.float64), dataset.target
-            n_clusters = len(dataset.target_names)
+            X, y = load(name, options.data)
+            n_clusters = len(np.unique(y))
             for seed in range(options.seeds):
                 if (name, variant, seed) in done:
                     continue
@@ -304,21 +362,23 @@ def _typical(scores: dict[str, Scores], dataset: str) -> float:
     return float(np.mean([scores[dataset][method] for method in SHORT]))
 
 
-def print_means(table: dict[str, dict[str, Scores]], variants: list[str]) -> None:
-    """Print one row for each variant that has all gene sets."""
-    print("| preparation | HC | SC | BG | sets more than 3 below none |")
+def print_means(
+    table: dict[str, dict[str, Scores]], variants: Iterable[str], sets: list[str]
+) -> None:
+    """Print one row for each variant that has all the sets, and where it loses."""
+    print("\n| preparation | HC | SC | BG | more than 3 below none: HC; SC; BG |")
     print("|---|---|---|---|---|")
     for variant in variants:
         scores = table.get(variant, {})
-        if any(dataset not in scores for dataset in GENE_SETS):
+        if any(dataset not in scores for dataset in sets):
             continue
-        cells = [f"{_over(scores, GENE_SETS, method):.1f}" for method in SHORT]
-        losses = {
-            name: _typical(scores, name) - _typical(table["none"], name)
-            for name in GENE_SETS
-        }
-        lost = [f"{name} {loss:.0f}" for name, loss in losses.items() if loss < -3.0]
-        print(f"| {variant} | {' | '.join(cells)} | {', '.join(lost) or '-'} |")
+        cells = [f"{_over(scores, sets, method):.1f}" for method in SHORT]
+        lost = []
+        for method in SHORT:
+            gains = {d: scores[d][method] - table["none"][d][method] for d in sets}
+            worst = [f"{d} {gain:.0f}" for d, gain in gains.items() if gain < -3.0]
+            lost.append(", ".join(worst) or "-")
+        print(f"| {variant} | {' | '.join(cells)} | {'; '.join(lost)} |")
 
 
 def print_sets(table: dict[str, dict[str, Scores]]) -> None:
@@ -404,9 +464,15 @@ def main() -> None:
     if options.action == "run":
         run(options)
         return
-    table = means(read(options.results), options.seeds)
-    print_means(table, [*FIXED, *IDEAS])
-    print_sets(table)
+    records = read(options.results)
+    table = means(records, options.seeds)
+    for variants, sets in (
+        (FIXED | IDEAS, GENE_SETS),
+        (ON_NOISY, NOISY),
+        (ON_COUNTS, COUNTS),
+    ):
+        print_means(table, variants, sets)
+    print_sets(means(records, 10))
     print_peers(table)
     print_choice(table)
 

@@ -227,7 +227,9 @@ def test_counts_of_other_depths_become_alike() -> None:
     X = counts(40, 500, 3.0)
     step = ExpressionPreparation().fit(X)
     assert step.kind_ == "counts"
-    np.testing.assert_allclose(step.transform(3.0 * X), step.transform(X))
+    expected = np.log2(1.0 + X * step.preparation_.total / X.sum(axis=1)[:, None])
+    np.testing.assert_allclose(step.transform(X), expected)
+    np.testing.assert_allclose(step.transform(3.0 * X), expected)
 
 
 def test_new_samples_are_predicted_through_a_pipeline() -> None:
@@ -336,10 +338,10 @@ def log_normalised(n_samples: int, n_features: int, level: float) -> np.ndarray:
 def test_logarithms_of_scaled_counts(level: float, dtype: type) -> None:
     X = log_normalised(200, 800, level).astype(dtype)
     kind, reason = kind_of_values(X)
-    assert kind == "logged"
+    assert kind == "log-counts"
     assert "multiples" in reason
     # The most variable genes alone are still recognised.
-    assert kind_of_values(X[:, variance_order(X)[:300]])[0] == "logged"
+    assert kind_of_values(X[:, variance_order(X)[:300]])[0] == "log-counts"
 
 
 @pytest.mark.parametrize(
@@ -394,9 +396,9 @@ def test_more_sets_are_recognised(more: Path, name: str) -> None:
     [
         ("counts", [], "counts"),
         ("raw_counts", ["log1p"], "counts"),
-        ("logcounts", [], "logged"),
-        ("log1p_norm", [], "logged"),
-        (None, ["log1p", "pca"], "logged"),
+        ("logcounts", [], "log-counts"),
+        ("log1p_norm", [], "log-counts"),
+        (None, ["log1p", "pca"], "log-counts"),
         (None, ["pca"], None),
         ("scaled", ["log1p"], None),
         ("spliced", [], None),

@@ -27,7 +27,7 @@ from sklearn.utils.validation import (
 Array = NDArray[np.floating]
 
 # What values can be; "other" is left alone.
-KINDS = ("counts", "intensities", "logged", "log-ratios", "other")
+KINDS = ("counts", "log-counts", "intensities", "logged", "log-ratios", "other")
 
 # Fewer features are an ordinary table, or an embedding.
 MIN_FEATURES = 100
@@ -76,10 +76,11 @@ class Recipe:
 
 
 RECIPES = {
-    "counts": Recipe(0.5, 0.2, (0.5, 0.0), totals=True),
-    "intensities": Recipe(0.75, 1.0, (0.75, 0.5)),
-    "logged": Recipe(1.0, 0.2, center=True),
-    "log-ratios": Recipe(1.0, 0.2, center=True),
+    "counts": Recipe(0.0, drawn_powers=(0.0,), totals=True),
+    "log-counts": Recipe(),
+    "intensities": Recipe(0.75, drawn_powers=(0.75, 0.5)),
+    "logged": Recipe(share=0.3, center=True),
+    "log-ratios": Recipe(share=0.2, center=True),
     "other": Recipe(),
 }
 
@@ -408,9 +409,9 @@ def _kind_of_positive(rows: Array) -> tuple[str, str]:
     if np.allclose(sample_totals(rows), 100.0, rtol=1e-3):
         return "other", "Every sample sums to 100: these are percentages."
     if not whole and high <= _LOGGED[1] and _logs_of_counts(rows):
-        return "logged", (
+        return "log-counts", (
             "Undoing the logarithm gives each sample whole multiples of one number: "
-            "these are logarithms of scaled counts."
+            "these are counts, scaled and logged."
         )
     skewness = _typical_moment(rows, 3)
     if skewness >= _RAW_SKEWNESS and whole and low == 0.0:
@@ -516,20 +517,20 @@ def kind_of_layer(X: Array, layer: str | None, uns: Iterable[str]) -> str | None
     Returns
     -------
     str or None
-        "counts", "logged", or None where the values must tell.
+        "counts", "log-counts", or None where the values must tell.
 
     Examples
     --------
     >>> kind_of_layer(np.ones((2, 2)), "counts", [])
     'counts'
     >>> kind_of_layer(np.ones((2, 2)), None, ["log1p"])
-    'logged'
+    'log-counts'
     """
     name = (layer or "").lower()
     if X.min() < 0.0 or name.startswith("scale"):
         return None
     if "log" in name or (layer is None and "log1p" in uns):
-        return "logged"
+        return "log-counts"
     return "counts" if "count" in name or name in ("raw", "umi") else None
 
 
@@ -661,16 +662,16 @@ class ExpressionPreparation(TransformerMixin, BaseEstimator):
     """Look at the values, decide what they are, and prepare them accordingly.
 
     Raw intensities are raised to the power 3/4. Counts are scaled to the same sum and
-    their root is taken. Log-ratios and logged values are centred sample by sample. Of
-    counts, logged values and log-ratios the most variable fifth of the features is
-    kept. Everything else, such as images, embeddings, standardised features and
-    ordinary tables, is left alone.
+    logged; counts that have been are left alone. Log-ratios and logged intensities are
+    centred sample by sample, and the features that vary most are kept. Everything
+    else, such as images, embeddings, standardised features and ordinary tables, is
+    left alone.
 
     Parameters
     ----------
     kind : str, default="auto"
-        "counts", "intensities", "logged", "log-ratios" or "other" where you know
-        better than the values tell.
+        "counts", "log-counts", "intensities", "logged", "log-ratios" or "other" where
+        you know better than the values tell.
     share : float, default=None
         Share of the most variable features to keep; None takes what suits the kind.
 
