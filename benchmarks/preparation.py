@@ -1,13 +1,15 @@
 """Measure what preparing expression values is worth, and how the recipes were chosen.
 
     python benchmarks/preparation.py run [--datasets NAME ...] [--variants NAME ...]
+    python benchmarks/preparation.py suggest
     python benchmarks/preparation.py tables
 
 `run` clusters the 18 gene sets of the paper, found as `mdec datasets` finds them, with
 the number of classes given, and appends one record to the results for each set, variant
 and seed that is not there yet; "noisy DS-1" is a raw set less a noisy background, and
-"counts 0" is simulated. `tables` prints what docs/quality.md shows. NMI is in percent,
-over the larger entropy.
+"counts 0" is simulated. `suggest` records what the rule for the number of clusters says
+where one cluster is ruled out. `tables` prints what docs/quality.md shows. NMI is in
+percent, over the larger entropy.
 """
 
 from __future__ import annotations
@@ -42,12 +44,14 @@ from mdec.preparation import (
     stabilized,
     variance_order,
 )
+from mdec.selection.rule import select_n_clusters
 from mdec.weights import ensemble_driven_cluster_index
 
 ROOT = Path(__file__).resolve().parents[1]
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
 LOG_RATIOS = {"DS-2", "DS-4", "DS-13", "DS-14", "DS-18"}
-NOISY = [f"noisy {name}" for name in GENE_SETS if name not in LOG_RATIOS]
+# Not DS-17, whose ratios are of size one.
+NOISY = [f"noisy DS-{n}" for n in (1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16)]
 COUNTS = [f"counts {number}" for number in range(5)]
 SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 
@@ -289,10 +293,13 @@ IDEAS: dict[str, Variant] = {
     "expression, screened by members": screened_by_members(0.5),
     "expression, screened by consensus": screened_by_consensus(0.5),
 }
+PREPARED: dict[str, Callable[[Array], Array]] = {
+    "none": lambda X: X,
+    "expression": expression,
+    "root, centred, 30%": lambda X: fixed_values(X, 0.5, True, 0.3),
+}
 PEERS: dict[str, Variant] = {
-    "peers, none": peers(lambda X: X),
-    "peers, expression": peers(expression),
-    "peers, root, centred, 30%": peers(lambda X: fixed_values(X, 0.5, True, 0.3)),
+    f"peers, {name}": peers(values) for name, values in PREPARED.items()
 }
 ON_NOISY: dict[str, Variant] = {
     **{name: FIXED[name] for name in ("none", "power 0.75", "root")},
@@ -327,8 +334,33 @@ def run(options: argparse.Namespace) -> None:
                     for method, labels in answers.items()
                 }
                 record = {"dataset": name, "variant": variant, "seed": seed} | scores
-                with options.results.open("a") as file:
-                    file.write(json.dumps(record) + "\n")
+                append(options.results, record)
+
+
+def suggest(options: argparse.Namespace) -> None:
+    """Append the numbers of clusters that are suggested and not recorded yet."""
+    done = {(r["dataset"], r["variant"], r["seed"]) for r in read(options.results)}
+    for variant, values in PREPARED.items():
+        for name in options.datasets:
+            X, y = load(name, options.data)
+            for seed in range(options.seeds):
+                if (name, f"K, {variant}", seed) in done:
+                    continue
+                ensemble = generate_ensemble(values(X), random_state=seed)
+                record = {
+                    "dataset": name,
+                    "variant": f"K, {variant}",
+                    "seed": seed,
+                    "suggested": select_n_clusters(ensemble).n_clusters,
+                    "classes": len(np.unique(y)),
+                }
+                append(options.results, record)
+
+
+def append(path: Path, record: dict[str, Any]) -> None:
+    """Write one record."""
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -410,6 +442,24 @@ def print_peers(table: dict[str, dict[str, Scores]]) -> None:
             print(f"| {variant.partition(', ')[2]} | {' | '.join(cells)} |")
 
 
+def print_suggestions(table: dict[str, dict[str, Scores]]) -> None:
+    """Print the suggested numbers of clusters, mean over the seeds."""
+    print("\n| set | classes | " + " | ".join(PREPARED) + " |")
+    print("|---" * (len(PREPARED) + 2) + "|")
+    errors = defaultdict(list)
+    for name in GENE_SETS:
+        found = [table.get(f"K, {variant}", {}).get(name) for variant in PREPARED]
+        if None in found:
+            continue
+        classes = found[0]["classes"]
+        for variant, each in zip(PREPARED, found, strict=True):
+            errors[variant].append(abs(math.log2(each["suggested"] / classes)))
+        cells = " | ".join(f"{each['suggested']:.1f}" for each in found)
+        print(f"| {name} | {classes:.0f} | {cells} |")
+    cells = " | ".join(f"{np.mean(errors[variant]):.2f}" for variant in PREPARED)
+    print(f"| mean error, doublings | | {cells} |")
+
+
 def print_choice(table: dict[str, dict[str, Scores]]) -> None:
     """Print what is chosen for each set by the other sets of its kind alone."""
     print("\n| rule | kind | looked at | left-out score | none | chosen |")
@@ -450,7 +500,7 @@ def _chosen(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("action", choices=("run", "tables"))
+    parser.add_argument("action", choices=("run", "suggest", "tables"))
     parser.add_argument("--variants", nargs="*", choices=VARIANTS)
     parser.add_argument("--datasets", nargs="*", default=GENE_SETS)
     parser.add_argument("--seeds", type=int, default=3)
@@ -464,6 +514,9 @@ def main() -> None:
     if options.action == "run":
         run(options)
         return
+    if options.action == "suggest":
+        suggest(options)
+        return
     records = read(options.results)
     table = means(records, options.seeds)
     for variants, sets in (
@@ -475,6 +528,7 @@ def main() -> None:
     print_sets(means(records, 10))
     print_peers(table)
     print_choice(table)
+    print_suggestions(table)
 
 
 if __name__ == "__main__":
