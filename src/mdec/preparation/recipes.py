@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec.preparation.steps import (
     centered,
+    leading_features,
     sample_totals,
     scaled_to_total,
     stabilized,
@@ -153,6 +155,61 @@ def prepared(X: Array, preparation: Preparation, features: NDArray[np.int64]) ->
     if not preparation.center:
         return stabilized(rows[:, features], preparation.power)
     return centered(stabilized(rows, preparation.power))[:, features]
+
+
+@dataclass(frozen=True, eq=False)
+class Versions:
+    """The data as members see them: as they are, or once for each drawn power.
+
+    Attributes
+    ----------
+    plain : ndarray of shape (n_samples, n_features)
+        As they are.
+    learnt : dict of Preparation
+        What was learnt from training samples, by power; empty without preparation.
+    made : dict of ndarray
+        The data prepared, by power.
+    """
+
+    plain: Array
+    learnt: dict[float, Preparation] = field(default_factory=dict)
+    made: dict[float, Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, X: Array, kind: str | None, learnt: dict[float, Preparation] | None = None
+    ) -> Self:
+        """Prepare data for members that draw their own preparation.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Training samples, or new ones.
+        kind : str or None
+            What the values are; None for no preparation.
+        learnt : dict of Preparation, optional
+            What training samples taught; None learns from X.
+
+        Returns
+        -------
+        Versions
+            One copy of the data for each power that members may draw.
+        """
+        if kind is None:
+            return cls(X)
+        if learnt is None:
+            powers = RECIPES[kind].drawn_powers
+            learnt = {power: learn_preparation(X, kind, power) for power in powers}
+        whole = np.arange(X.shape[1])
+        made = {power: prepared(X, each, whole) for power, each in learnt.items()}
+        return cls(X, learnt, made)
+
+    def seen(self, draw: Draw | None) -> tuple[Array, NDArray[np.int64] | None]:
+        """Return the data that a member sees, and the features it may draw from."""
+        if draw is None:
+            return self.plain, None
+        order = self.learnt[draw.power].order
+        return self.made[draw.power], leading_features(order, draw.share)
 
 
 def draw_preparation(kind: str, rng: np.random.Generator) -> Draw:
