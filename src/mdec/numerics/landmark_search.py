@@ -191,5 +191,6 @@ def _search(
         part = slice(start, start + TILE)
         tile = rows[part]
         scores = half_norms - tile @ points.T
-        loops.smallest_columns(scores, nearest.shape[1], nearest[part])
+        if not loops.smallest_columns(scores, nearest.shape[1], nearest[part]):
+            raise ValueError("X holds values that are not finite or too large.")
         loops.order_by_distance(tile, points, nearest[part], distances[part])
