@@ -87,6 +87,44 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
     return left, right
 
 
+def about_the_middle(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Centre rows, in float64, and tell which of them are near the centre.
+
+    Rows far from all others are left out of the mean: it would move away from the rest,
+    whose distances would drown in their norms.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+
+    Returns
+    -------
+    center : ndarray of shape (n_features,)
+        Mean of the near rows.
+    centred : ndarray of shape (n_samples, n_features)
+        All rows, less the centre.
+    norms : ndarray of shape (n_samples,)
+        Their squared norms.
+    near : ndarray of shape (n_samples,)
+        All rows, unless some are a hundred times farther than the middle one.
+
+    Examples
+    --------
+    >>> about_the_middle(np.array([[1.0], [3.0], [2.0], [1e9]]))[0]
+    array([2.])
+    """
+    near = np.ones(len(X), dtype=bool)
+    while True:
+        center = (X if near.all() else X[near]).mean(axis=0, dtype=np.float64)
+        centred = X - center
+        norms = np.einsum("ij,ij->i", centred, centred)
+        far = norms > _FAR * np.median(norms[near])
+        if not (far & near).any() or 2 * np.count_nonzero(near & ~far) < len(X):
+            return center, centred, norms, near
+        near &= ~far
+
+
 def rounding_share(n_features: int, unit: float) -> float:
     r"""Bound the error of a rounded squared distance as a share of both norms.
 
@@ -153,11 +191,12 @@ class BlockedDistances:
 
     def __init__(self, X: Array, dtype: type[np.floating] = np.float32) -> None:
         self.X = np.ascontiguousarray(X)
-        centred, norms = _about_the_middle(X)
+        _, centred, norms, _ = about_the_middle(X)
         if not np.isfinite(norms).all():
             raise ValueError("X holds values that are not finite or too large.")
-        factor = to_power(max(centred.max(), -centred.min()), _TOP)
-        rounded = np.empty(centred.shape, dtype=dtype)
+        # The largest norm is no less than the largest magnitude, squared.
+        factor = to_power(float(np.sqrt(norms.max())), _TOP)
+        rounded = np.empty(X.shape, dtype=dtype)
         np.multiply(centred, factor, out=rounded, casting="same_kind")
         norms = norms * factor * factor
         self.left, self.right = distance_factors(rounded, norms.astype(dtype))
@@ -254,23 +293,6 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     rows = np.repeat(np.arange(n_samples), n_neighbors)
     graph = pair_graph(distances.X, rows, index[:, :n_neighbors].ravel())
     return NeighborPairs(graph, distances.at_least(bound))
-
-
-def _about_the_middle(X: Array) -> tuple[Array, Array]:
-    """Return rows about their mean, and their squared norms, in float64.
-
-    Rows far from all others are left out of the mean: it would move away from the rest,
-    whose distances would drown in their norms.
-    """
-    near = np.ones(len(X), dtype=bool)
-    while True:
-        rows = X if near.all() else X[near]
-        centred = X - rows.mean(axis=0, dtype=np.float64)
-        norms = np.einsum("ij,ij->i", centred, centred)
-        far = norms > _FAR * np.median(norms[near])
-        if not (far & near).any() or np.count_nonzero(near & ~far) < len(X) // 2:
-            return centred, norms
-        near &= ~far
 
 
 def pair_graph(
