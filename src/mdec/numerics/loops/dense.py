@@ -13,7 +13,6 @@ from mdec.numerics.loops.jit import compiled
 from mdec.numerics.loops.selection import insert_ordered, offer_smaller
 from mdec.numerics.loops.sparse import distance_by_differences, mirror_pairs
 
-
 # A distance that is less than this share of the norms has lost four digits to them.
 _CANCELLED = 1e-4
 

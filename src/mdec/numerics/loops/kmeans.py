@@ -113,8 +113,8 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
 
     Hamerly's bounds skip samples that cannot change their centre, so the labels are
     those of the plain iteration. Where rounding hides which centre is nearest, because
-    all are alike beside their norms, differences tell. An empty cluster restarts at the sample farthest
-    from its centre.
+    all are alike beside their norms, differences tell. An empty cluster restarts at the
+    sample farthest from its centre.
     """
     n_samples, n_features = X.shape
     n_centers = centers.shape[0]
