@@ -23,7 +23,7 @@ TILE = 512
 _SUMMED = 1024
 
 # The largest centred magnitude, as a power of two: its squares fit float32.
-_TOP = 40
+TOP = 40
 
 # Rows this many times farther from the centre than the middle one, squared, do not
 # move it.
@@ -195,7 +195,7 @@ class BlockedDistances:
         if not np.isfinite(norms).all():
             raise ValueError("X holds values that are not finite or too large.")
         # The largest norm is no less than the largest magnitude, squared.
-        factor = to_power(float(np.sqrt(norms.max())), _TOP)
+        factor = to_power(float(np.sqrt(norms.max())), TOP)
         rounded = np.empty(X.shape, dtype=dtype)
         np.multiply(centred, factor, out=rounded, casting="same_kind")
         norms = norms * factor * factor
