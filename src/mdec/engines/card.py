@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
-from mdec.engines.here import side_by_side
-from mdec.ensemble import Ensemble, Failure
+from mdec.engines.here import LocalEngine
 from mdec.plan import Member, Plan
 from mdec.rows.blocks import Rows
-from mdec.rows.work import Here
 
 Labels = NDArray[np.int32]
 
@@ -56,18 +54,9 @@ def resolve_device(device: str) -> str:
     return device
 
 
-class CardEngine:
-    """Makes members in batches with PyTorch.
+class CardEngine(LocalEngine):
+    """Makes members of rows in memory in batches, with PyTorch.
 
-    Parameters
-    ----------
-    rows : Rows
-        The data, in memory.
-    plan : Plan
-        What the members share.
-
-    Notes
-    -----
     Members with like numbers of clusters are made together, so that little is padded.
     """
 
@@ -77,7 +66,6 @@ class CardEngine:
         assert rows.array is not None
         place = tensors.find_device(plan.device)
         self.plan, self.data = plan, tensors.Data.on(rows.array, place)
-        self.worker = Here()
 
     def labelled(
         self, members: Sequence[Member]
@@ -125,11 +113,3 @@ class CardEngine:
             self.plan.stream(member, "solver"),
             self.plan.stream(member, "kmeans"),
         )
-
-    def ensemble(
-        self,
-        made: list[tuple[Member, list[Labels]]],
-        failures: tuple[Failure, ...],
-    ) -> Ensemble:
-        """Put finished members side by side in one array."""
-        return side_by_side(made, failures, self.plan)

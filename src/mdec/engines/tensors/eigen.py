@@ -54,19 +54,9 @@ def normalized_graph(graph: BatchGraph) -> BatchGraph:
 def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:
     """Return leading eigenvectors by a full factorisation, for small orders.
 
-    Parameters
-    ----------
-    graph : BatchGraph
-        Normalised affinities.
-    known : Tensor of shape (n_members, order, n_known)
-        Orthonormal eigenvectors to leave out; columns of zeros stand for none.
-    n_vectors : int
-        Eigenvectors wanted of each.
-
-    Returns
-    -------
-    Tensor of shape (n_members, order, n_vectors)
-        Largest eigenvalue first.
+    The graph holds normalised affinities; `known`, (n_members, order, n_known), are
+    orthonormal eigenvectors to leave out, columns of zeros standing for none. The
+    result, (n_members, order, n_vectors), has the largest eigenvalue first.
     """
     identity = torch.eye(graph.order, dtype=graph.data.dtype, device=known.device)
     dense = graph.product(identity.repeat(graph.n_members, 1, 1))
@@ -85,28 +75,10 @@ def iterated_leading(
 ) -> Tensor:
     """Return leading eigenvectors by filtered subspace iteration.
 
-    Parameters
-    ----------
-    graph : BatchGraph
-        Normalised affinities.
-    block : Tensor of shape (n_members, order, width)
-        Starting vectors; columns of zeros from each member's own width on.
-    known : Tensor of shape (n_members, order, n_known)
-        Orthonormal eigenvectors to leave out; columns of zeros stand for none.
-    widths : list of int
-        Vectors that each member iterates.
-    n_wanted : list of int
-        Eigenvectors wanted of each member.
-    tol : float
-        Greatest residual norm of a wanted vector.
+    As `dense_leading`, from starting vectors `block`, (n_members, order, width), whose
+    columns are zeros from each member's own of `widths` on. Of each member its
+    `n_wanted` vectors come out, with residual norms up to `tol`, then zeros.
 
-    Returns
-    -------
-    Tensor of shape (n_members, order, width)
-        Of each member its wanted vectors, then zeros.
-
-    Notes
-    -----
     A member takes the same rounds as it would alone: its columns of zeros stay zeros,
     and it leaves the batch when it has settled.
     """

@@ -15,14 +15,7 @@ from mdec.engines.tensors.neighbors import SPARE, TiledDistances, pair_distances
 class BatchGraph:
     """Sparse symmetric matrices of equal order, in the blocks of a diagonal.
 
-    Attributes
-    ----------
-    indptr, indices, data : Tensor
-        CSR arrays of the whole matrix.
-    n_members : int
-        Number of blocks.
-    order : int
-        Rows of a block.
+    The CSR arrays are those of the whole matrix of `n_members` blocks of `order` rows.
     """
 
     indptr: Tensor
@@ -106,37 +99,14 @@ def listed_neighbors(
     tile: int,
     limit: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return the neighbours that each row keeps, Eqs. 8 and 9.
+    """Return the neighbours that each row keeps, Eqs. 8 and 9, and their similarities.
 
-    Parameters
-    ----------
-    rows : Tensor of shape (n_samples, n_features)
-        The samples in a member's subspace; of unit length for angular kernels.
-    kernel : str
-        One of `mdec.base.kernels.KERNELS`.
-    n_neighbors : int
-        Neighbours to keep.
-    mu : float
-        Width of the scaled kernels.
-    dtype : torch.dtype
-        Precision of the search.
-    tile : int
-        Rows looked at together.
-    limit : int
-        Numbers that may be held at a time.
+    The rows are the samples in a member's subspace, of unit length for angular kernels.
+    Both results have shape (n_samples, n_neighbors), the similarities in float64.
 
-    Returns
-    -------
-    columns : Tensor of shape (n_samples, n_neighbors)
-        The neighbours.
-    similarities : Tensor of shape (n_samples, n_neighbors)
-        In float64.
-
-    Notes
-    -----
-    All pairs are looked at in `dtype`, or in float64 where that would not tell them
-    apart; somewhat more than k are kept, their distances are computed from
-    differences, and the k best of these stay.
+    All pairs are looked at in `dtype`, `tile` rows at a time, or in float64 where that
+    would not tell them apart; somewhat more than k are kept, their distances are
+    computed from differences, `limit` numbers at a time, and the k best of these stay.
     """
     count = min(n_neighbors + SPARE, len(rows) - 1)
     distances = TiledDistances.of(rows, dtype, tile)

@@ -24,17 +24,7 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Task:
-    """What one base clustering is made with.
-
-    Attributes
-    ----------
-    features : ndarray
-        Features of its subspace.
-    n_neighbors, mu, n_clusters : int, float, int
-        k, the kernel's width, and the number of clusters.
-    solver, assign : Generator
-        Streams of the eigen-solver and of k-means.
-    """
+    """What one base clustering is made with: its draws, and streams of both solvers."""
 
     features: NDArray[np.int64]
     n_neighbors: int
@@ -46,15 +36,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Data:
-    """The samples, here and on the device.
-
-    Attributes
-    ----------
-    here : ndarray of shape (n_samples, n_features)
-        As given.
-    there : Tensor of shape (n_samples, n_features)
-        The same on the device.
-    """
+    """The samples, here as given and the same on the device."""
 
     here: Array
     there: Tensor
@@ -91,21 +73,8 @@ def base_labels(
 ) -> list[NDArray[np.int32] | ValueError]:
     """Return the labels of base clusterings, or why one could not be made.
 
-    Parameters
-    ----------
-    data : Data
-        The samples.
-    kernel : str
-        One of `mdec.base.kernels.KERNELS`.
-    tasks : list of Task
-        What to make; members with like numbers of clusters waste least.
-    n_bytes : int
-        Bytes that a tile of distances may take.
-
-    Returns
-    -------
-    list of ndarray of shape (n_samples,) or ValueError
-        One for each task.
+    There is one result for each task; members with like numbers of clusters waste
+    least. A tile of distances may take `n_bytes`.
     """
     results: list[NDArray[np.int32] | ValueError] = []
     listed, made = [], []
