@@ -27,19 +27,9 @@ def cluster_profiles(
 ) -> Array:
     r"""Return the sum of the factor's rows over each consensus cluster.
 
-    Parameters
-    ----------
-    factor : csr_array of shape (n_samples, n_base_clusters)
-        F of :math:`A = F F^T`, from `mdec.coassociation.coassociation_factor`.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample, from 0.
-    n_clusters : int, optional
-        Their number; None for the clusters in `labels`.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_base_clusters)
-        :math:`\sum_{j \in k} F_j`.
+    :math:`\sum_{j \in k} F_j` with F of :math:`A = F F^T` from
+    `mdec.coassociation.coassociation_factor`; clusters count from 0, and None takes as
+    many as are in `labels`.
     """
     n_samples = factor.shape[0]
     membership = sparse.csr_array(
@@ -54,13 +44,8 @@ def cluster_profiles(
 class Profiles:
     """Sums over consensus clusters, as a worker's handles.
 
-    Attributes
-    ----------
-    sums : object
-        Handle of an array of shape (n_clusters, n_base_clusters), the factor's rows
-        summed over each cluster.
-    sizes : object
-        Handle of an array of shape (n_clusters,), the samples of each cluster.
+    The factor's rows summed over each cluster, (n_clusters, n_base_clusters), and the
+    samples of each cluster.
     """
 
     sums: Any
@@ -76,24 +61,9 @@ def summed_profiles(
 ) -> Profiles:
     """Sum the co-association's factor over each consensus cluster.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    clusters : list
-        Handles of the consensus clusters of each row block.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    n_clusters : int
-        Number of clusters.
-    totals : ndarray of shape (n_base_clusters,), optional
-        Sums of the factor over all samples; with them every row of it is first
-        divided by the root of its degree.
-
-    Returns
-    -------
-    Profiles
-        Computed block by block, where the labels are.
+    The clusters are handles for each row block; the work is done block by block, where
+    the labels are. With `totals`, the sums of the factor over all samples, every row of
+    it is first divided by the root of its degree.
     """
     worker = ensemble.worker
     pairs = zip(ensemble.parts, clusters, strict=True)
@@ -140,25 +110,10 @@ def mean_profiles(
 ) -> Array:
     r"""Return the mean of the factor over each cluster, to compare new rows with.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    clusters : list
-        Handles of the consensus clusters of each row block.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    profiles : Profiles
-        Sums over the clusters.
-    by_degree : bool
-        Divide the co-association with a sample by the root of that sample's degree,
-        as the spectral and the bipartite consensus do.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_base_clusters)
-        :math:`\frac{1}{|k|} \sum_{j \in k} F_j`, with :math:`F_j / \sqrt{D_{jj}}` by
-        degree.
+    :math:`\frac{1}{|k|} \sum_{j \in k} F_j`, of shape (n_clusters, n_base_clusters). By
+    degree it is that of :math:`F_j / \sqrt{D_{jj}}`: the co-association with a sample
+    is divided by the root of that sample's degree, as the spectral and the bipartite
+    consensus do.
     """
     worker = ensemble.worker
     sums, sizes = worker.value(profiles.sums), worker.value(profiles.sizes)
@@ -175,21 +130,8 @@ def held_samples(
 ) -> list[Any]:
     """Return how firmly each sample is held by its cluster, block by block.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    clusters : list
-        Handles of the consensus clusters of each row block.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    profiles : Profiles
-        Sums over the clusters.
-
-    Returns
-    -------
-    list
-        Handles of the confidences of each block, as `confidence` defines them.
+    The result are handles of the confidences of each block, as `confidence` defines
+    them.
     """
     return _over_blocks(_confidence, ensemble, clusters, weights, profiles)
 
@@ -265,21 +207,8 @@ def associations(
 ) -> Array:
     """Return the mean co-association of some samples with every cluster.
 
-    Parameters
-    ----------
-    factor : csr_array of shape (n_rows, n_base_clusters)
-        Rows of F.
-    labels : ndarray of shape (n_rows,)
-        Consensus cluster of each row.
-    profiles : ndarray of shape (n_clusters, n_base_clusters)
-        Sums of F over the clusters, all samples counted.
-    sizes : ndarray of shape (n_clusters,)
-        Samples in each cluster.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_clusters)
-        As in `item_consensus`.
+    From rows of F, their consensus clusters, and the sums of F over the clusters and
+    their sizes, all samples counted; as in `item_consensus`.
     """
     sums: Array = factor @ profiles.T
     samples = np.arange(len(labels))

@@ -212,17 +212,8 @@ def ranks_by_appearance(
 ) -> Labels:
     """Return the number of each cluster in the order of first samples.
 
-    Parameters
-    ----------
-    firsts : list of tuple
-        The clusters of each block, and their first rows in it.
-    n_clusters : int
-        Number of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        New numbers; -1 for clusters without samples.
+    From the clusters of each block and their first rows in it; -1 for clusters without
+    samples.
 
     Examples
     --------

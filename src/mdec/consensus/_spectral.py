@@ -65,24 +65,6 @@ def coassociation_embedding(
 ) -> Array:
     """Return unit rows of the leading eigenvectors of the co-association.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_vectors : int
-        Dimension of the embedding.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    rng : Generator
-        Start of the solver.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_vectors)
-        Unit rows.
-
-    Notes
-    -----
     The diagonal of A counts as one, as in the authors' code.
     """
     factor = coassociation_factor(ensemble, weights)

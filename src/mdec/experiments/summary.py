@@ -201,20 +201,7 @@ class LongRow(NamedTuple):
 
 
 def long_rows(store: Store, metrics: Sequence[str]) -> list[LongRow]:
-    """Return all means as rows of one long table, for other programs.
-
-    Parameters
-    ----------
-    store : Store
-        From `read_records`.
-    metrics : sequence of str
-        Scores.
-
-    Returns
-    -------
-    list of LongRow
-        Metric by metric, in the order of `score_table`.
-    """
+    """Return all means, metric by metric, as rows of one long table."""
     return [
         LongRow(
             metric,

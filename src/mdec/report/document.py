@@ -53,18 +53,9 @@ class Figure:
 
 @dataclass
 class Section:
-    """A part of the report.
+    """A part of the report: a table, if it has headers, and figures under it.
 
-    Attributes
-    ----------
-    name, heading, text : str
-        File name of its table, title, and a line under it.
-    headers, rows : sequence
-        The table; no headers, no table.
-    figures : list of Figure
-        Drawn under the table.
-    tables : dict
-        The table as text, by format.
+    The name is the file name of the table, and the text a line under the heading.
     """
 
     name: str

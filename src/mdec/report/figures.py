@@ -77,12 +77,7 @@ def short_title(metric: str) -> str:
 class CurvesDisplay:
     """Mean score over datasets against a parameter, one curve for each method.
 
-    Attributes
-    ----------
-    sweep : Sweep
-        The scores; bands show their standard errors.
-    label : str
-        What to call the parameter.
+    Bands show the standard errors; `label` is what to call the parameter.
     """
 
     sweep: Sweep
@@ -182,12 +177,7 @@ def grid_figure(store: Store, metric: str, axis: Axis) -> Any:
 class BarsDisplay:
     """Mean score over datasets for each method and value of a parameter.
 
-    Attributes
-    ----------
-    sweep : Sweep
-        The scores; whiskers show their standard errors.
-    label : str
-        What to call the parameter.
+    Whiskers show the standard errors; `label` is what to call the parameter.
     """
 
     sweep: Sweep

@@ -19,16 +19,8 @@ Array = NDArray[np.floating]
 class CriticalDifferenceDisplay:
     """Mean ranks on a line; methods that a bar joins cannot be told apart.
 
-    Attributes
-    ----------
-    title : str
-        The score that was ranked.
-    methods : list of str
-        From the best to the worst.
-    mean_ranks : ndarray of shape (n_methods,)
-        In the same order.
-    critical_difference : float
-        Nemenyi's.
+    The title is the score that was ranked; methods and ranks go from the best to the
+    worst, and the critical difference is Nemenyi's.
     """
 
     title: str
@@ -38,18 +30,7 @@ class CriticalDifferenceDisplay:
 
     @classmethod
     def from_table(cls, table: ScoreTable) -> CriticalDifferenceDisplay:
-        """Rank the methods of a table.
-
-        Parameters
-        ----------
-        table : ScoreTable
-            Scores of three methods or more.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            The diagram.
-        """
+        """Rank the methods of a table, three or more."""
         test = rank_test(table)
         order = np.argsort(test.mean_ranks, kind="stable")
         return cls(

@@ -18,17 +18,10 @@ N_MARKED = 3
 class Cell:
     """One entry of a table.
 
-    Attributes
-    ----------
-    text : str
-        Mean, or the status of a method without a score.
-    spread : str
-        Standard deviation, empty where there is none.
-    note : str
-        Number of runs where it is not the table's usual one, and the published
-        value with the difference to it.
-    place : int
-        1 for the best of the row, up to 3; 0 for all others.
+    The mean, or the status of a method without a score; the standard deviation, empty
+    where there is none; a note on the number of runs where it is not the usual one, and
+    on the published value with the difference to it; and the place, 1 for the best of
+    the row, up to 3, 0 for all others.
     """
 
     text: str
@@ -44,17 +37,8 @@ Renderer = Callable[[Sequence[str], Rows], str]
 def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     """Return the cells of a table, the best three of each row marked.
 
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-    published : ScoreTable, default=None
-        Numbers to print beside them, with the difference.
-
-    Returns
-    -------
-    list of (str, list of Cell)
-        One row for each dataset, then average score, average rank and top three.
+    One row for each dataset, then average score, average rank and top three. Published
+    numbers are printed beside the scores, with the difference.
     """
     places = ranks(table)
     usual = _usual_count(table)

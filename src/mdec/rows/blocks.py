@@ -48,15 +48,7 @@ def block_bounds(n_rows: int, height: int) -> list[tuple[int, int]]:
 
 
 class BlockReader:
-    """One block of a source, read when it is called.
-
-    Parameters
-    ----------
-    source : RowSource
-        Where the rows are.
-    start, stop : int
-        Which rows.
-    """
+    """One block of a source, from `start` up to `stop`, read when it is called."""
 
     def __init__(self, source: RowSource, start: int, stop: int) -> None:
         self.source, self.start, self.stop = source, start, stop
@@ -127,13 +119,7 @@ def opened(X: Any) -> Rows:
 
 
 def refuse_useless(rows: Rows) -> None:
-    """Raise for numbers that are missing or infinite, and for rows that are all equal.
-
-    Parameters
-    ----------
-    rows : Rows
-        The data.
-    """
+    """Raise for missing or infinite numbers, and for rows that are all equal."""
     worker = rows.worker
     ranges = [worker.value(each) for each in worker.map(_block_range, rows.blocks)]
     low = np.min([each[0] for each in ranges], axis=0)
@@ -155,19 +141,10 @@ def _block_range(block: Any) -> tuple[Array, Array]:
 
 
 def digest_of_rows(rows: Rows, *, whole: bool) -> str:
-    """Return a digest of the shape, the precision and every value.
+    """Return a digest of the shape, the precision and every value, in hexadecimal.
 
-    Parameters
-    ----------
-    rows : Rows
-        The data.
-    whole : bool
-        Take rows in memory as one piece, else the blocks one by one, where they are.
-
-    Returns
-    -------
-    str
-        Hexadecimal.
+    Rows in memory are taken as one piece if `whole`, else the blocks one by one, where
+    they are.
     """
     if whole and rows.array is not None:
         total = hashlib.sha256(f"{rows.shape} {rows.dtype.str}".encode())

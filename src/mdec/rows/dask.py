@@ -29,12 +29,7 @@ def _import(name: str) -> Any:
 class DaskWorker:
     """Work handed to the workers of a cluster; handles are futures.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        The connection to the cluster.
-    block_bytes : int
-        Size of a row block, for messages.
+    The size of a row block is for messages.
     """
 
     def __init__(self, client: Any, block_bytes: int) -> None:
@@ -100,22 +95,10 @@ def check_dask_array(X: Any) -> None:
 
 
 def cluster_blocks(X: Any, height: int) -> tuple[DaskWorker, list[Any]]:
-    """Cut a Dask array into blocks of rows on the workers.
+    """Cut a Dask array with known chunks into blocks of `height` rows on the workers.
 
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n_samples, n_features)
-        float32 or float64, with known chunks.
-    height : int
-        Rows of a block.
-
-    Returns
-    -------
-    worker : DaskWorker
-        The cluster.
-    blocks : list
-        Futures of rows, or rows to be read anew each time where all of them would
-        fill more than 40 % of the workers' memory.
+    The blocks are futures of rows, or rows to be read anew each time where all of them
+    would fill more than 40 % of the workers' memory.
     """
     worker = DaskWorker.current(height * X.shape[1] * X.dtype.itemsize)
     blocks = X.rechunk({0: height, 1: -1}).to_delayed().ravel().tolist()

@@ -37,13 +37,7 @@ def is_dask_array(X: object) -> bool:
 
 
 class ArrayRows:
-    """Rows of an array in memory or of a memory-mapped file.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        float32 or float64.
-    """
+    """Rows of an array in memory or of a memory-mapped file, float32 or float64."""
 
     def __init__(self, X: Array) -> None:
         self.X = X
@@ -58,10 +52,7 @@ class ArrayRows:
 class NpyRows:
     """Rows of an .npy file, read by plain file reads when they are needed.
 
-    Parameters
-    ----------
-    path : path-like
-        A two-dimensional array of float32 or float64 in row order.
+    It holds a two-dimensional array of float32 or float64 in row order.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -105,10 +96,7 @@ def _npy_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
 class ParquetRows:
     """Rows of a Parquet file whose columns are all numbers.
 
-    Parameters
-    ----------
-    path : path-like
-        The file. Only the row groups that hold the asked rows are read.
+    Only the row groups that hold the asked rows are read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -156,23 +156,9 @@ def suggest(
     *,
     allow_one: bool = True,
 ) -> tuple[int, str]:
-    """Turn the criteria into a suggestion and its reason.
+    """Turn the columns of `KSelection.table` into a suggestion and its reason.
 
-    Parameters
-    ----------
-    table : dict of ndarray
-        The columns of `KSelection.table`.
-    null : NullReference or None
-        The comparison with rotated samples.
-    allow_one : bool, default=True
-        Whether one cluster may be suggested.
-
-    Returns
-    -------
-    n_clusters : int
-        The suggestion.
-    reason : str
-        One or two sentences.
+    The reason is one or two sentences; one cluster is suggested only if `allow_one`.
     """
     verdict = _null_verdict(null)
     if null is not None and null.p_value > NULL_LEVEL and allow_one:
@@ -212,17 +198,8 @@ def _null_verdict(null: NullReference | None) -> str:
 def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
     """Return the product of the three criteria that the suggestion rests on.
 
-    Parameters
-    ----------
-    table : dict of ndarray
-        The columns of `KSelection.table`.
-
-    Returns
-    -------
-    ndarray of shape (n_numbers,)
-        Eigengap times silhouette times agreement, negative factors as zero: large
-        where the groups are separate, hold together, and come out of either half of
-        the ensemble.
+    Eigengap times silhouette times agreement, negative factors as zero: large where the
+    groups are separate, hold together, and come out of either half of the ensemble.
     """
     factors = [table[name] for name in ("eigengap", "silhouette", "agreement")]
     score: Array = np.prod([np.maximum(each, 0.0) for each in factors], axis=0)

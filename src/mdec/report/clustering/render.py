@@ -47,18 +47,7 @@ def render_report(described: Description) -> str:
 
 
 def content_policy(source: str) -> str:
-    """Return a policy under which only the page's own script may run.
-
-    Parameters
-    ----------
-    source : str
-        The template, with one script element.
-
-    Returns
-    -------
-    str
-        Content of the policy's meta element.
-    """
+    """Return a policy under which only the one script of the template may run."""
     script = re.search(r"<script>(.*?)</script>", source, flags=re.DOTALL)
     assert script is not None
     digest = hashlib.sha256(script.group(1).encode()).digest()

@@ -84,14 +84,8 @@ def figure(width: int, height: int, parts: Iterable[str], label: str) -> str:
 class Axes:
     """A rectangle with scales, ticks and names of the axes.
 
-    Parameters
-    ----------
-    x_range, y_range : tuple of float
-        What the axes span.
-    size : tuple of int
-        Width and height of the whole chart.
-    margin : tuple of int
-        Left, top, right and bottom.
+    The ranges are what the axes span, `size` is that of the whole chart, and the
+    margins are left, top, right and bottom.
     """
 
     def __init__(
