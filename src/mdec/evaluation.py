@@ -58,15 +58,7 @@ def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def nmi_geometric(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     r"""Return the mutual information over the geometric mean of the entropies.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Two partitions.
-
-    Returns
-    -------
-    float
-        :math:`I(U, V) / \sqrt{H(U) H(V)}`, in [0, 1].
+    Of two partitions as for `nmi_max`: :math:`I(U, V) / \sqrt{H(U) H(V)}`, in [0, 1].
 
     Examples
     --------
@@ -77,17 +69,9 @@ def nmi_geometric(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 
 def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""Return the mutual information over the arithmetic mean of the entropies.
+    """Return the mutual information over the arithmetic mean of the entropies.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Two partitions.
-
-    Returns
-    -------
-    float
-        :math:`2 I(U, V) / (H(U) + H(V))`, in [0, 1].
+    Of two partitions as for `nmi_max`: :math:`2 I(U, V) / (H(U) + H(V))`, in [0, 1].
 
     Examples
     --------
@@ -177,12 +161,8 @@ def _overlaps(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int6
     return contingency_matrix(labels_true, labels_pred)
 
 
+_SCORES = (nmi_max, nmi_geometric, nmi_arithmetic, ami, ari, purity)
 METRICS = {
-    "nmi_max": nmi_max,
-    "nmi_geometric": nmi_geometric,
-    "nmi_arithmetic": nmi_arithmetic,
-    "ami": ami,
-    "ari": ari,
-    "purity": purity,
+    **{score.__name__: score for score in _SCORES},
     "accuracy": clustering_accuracy,
 }

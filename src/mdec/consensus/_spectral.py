@@ -7,11 +7,7 @@ from numpy.typing import NDArray
 
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
-from mdec.consensus.partitions import (
-    assign,
-    resolve_weights,
-    trivial_partition,
-)
+from mdec.consensus.partitions import assign, resolve_weights, trivial_partition
 from mdec.ensemble import Ensemble
 from mdec.numerics.affinity import leading_vectors, shared_components, unit_rows
 

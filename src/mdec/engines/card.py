@@ -22,17 +22,9 @@ MAX_BATCH = 128
 
 
 def resolve_device(device: str) -> str:
-    """Return where to compute, with "auto" decided, or raise if it cannot be had.
+    """Return "cpu", "cuda" or "torch", or raise if the device cannot be had.
 
-    Parameters
-    ----------
-    device : {"cpu", "cuda", "auto", "torch"}
-        "auto" is "cuda" where PyTorch finds a card, else "cpu".
-
-    Returns
-    -------
-    str
-        "cpu", "cuda" or "torch".
+    "auto" is "cuda" where PyTorch finds a card, else "cpu".
 
     Examples
     --------

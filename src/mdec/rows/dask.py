@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mdec._support.files import atomic_file
 from mdec._support.optional import import_optional
 from mdec._support.parallel import cap_threads_of_worker, this_process
+from mdec.rows.work import Worker
 
 # Rows are kept on the workers if they fill at most this share of their memory.
 KEPT_SHARE = 0.4
@@ -26,7 +27,7 @@ def _import(name: str) -> Any:
     return import_optional(name, needed_for="a Dask array", install="mdec[distributed]")
 
 
-class DaskWorker:
+class DaskWorker(Worker):
     """Work handed to the workers of a cluster; handles are futures.
 
     The size of a row block is for messages.
@@ -57,12 +58,6 @@ class DaskWorker:
             )
             return self.client.compute(lazy)
         return self.client.submit(_in_worker, func, this_process(), *args, pure=False)
-
-    def map(
-        self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
-    ) -> list[Any]:
-        """Hand over the same work for every block."""
-        return [self.call(func, block, *args) for block in blocks]
 
     def value(self, handle: Any) -> Any:
         """Bring a result here."""

@@ -23,23 +23,18 @@ class Worker(Protocol):
         self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
     ) -> list[Any]:
         """Do the same work on every block."""
+        return [self.call(func, block, *args) for block in blocks]
 
     def value(self, handle: Any) -> Any:
         """Bring a result here."""
 
 
-class Here:
+class Here(Worker):
     """Work done at once, in this process."""
 
     def call(self, func: Callable[..., Any], *args: Any) -> Any:
         """Return ``func(*args)``."""
         return func(*args)
-
-    def map(
-        self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
-    ) -> list[Any]:
-        """Return ``func(block, *args)`` for each block."""
-        return [func(block, *args) for block in blocks]
 
     def value(self, handle: Any) -> Any:
         """Return the result itself."""

@@ -216,6 +216,11 @@ def _measure(
     similarity = locally_weighted_coassociation(ensemble, weights)
     partitions = cuts(ensemble, weights, ks)
     halves = _halves(ensemble, ks, weighting, rng)
+
+    def agreement(i: int) -> float:
+        pairs = zip(halves[::2, i], halves[1::2, i], strict=True)
+        return float(np.mean([adjusted_rand_score(*pair) for pair in pairs]))
+
     distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
     areas = np.array([cdf_area(*each) for each in distributions])
     table = {
@@ -224,17 +229,7 @@ def _measure(
         "area": areas,
         "delta_area": delta_area(areas),
         "eigengap": eigengaps(similarity, ks),
-        "agreement": np.array(
-            [
-                np.mean(
-                    [
-                        adjusted_rand_score(halves[2 * s, i], halves[2 * s + 1, i])
-                        for s in range(len(halves) // 2)
-                    ]
-                )
-                for i in range(len(ks))
-            ]
-        ),
+        "agreement": np.array([agreement(i) for i in range(len(ks))]),
         "silhouette": np.array(
             [coassociation_silhouette(similarity, each) for each in partitions]
         ),
@@ -249,9 +244,8 @@ def _halves(
     """Return consensus clusters of both halves of random splits of the members."""
     size = len(ensemble)
     if size == 1:
-        return np.repeat(
-            cuts(ensemble, WEIGHTINGS[weighting](ensemble), ks)[None], 2, 0
-        )
+        weights = WEIGHTINGS[weighting](ensemble)
+        return np.stack(2 * [cuts(ensemble, weights, ks)])
     made = []
     for _ in range(N_SPLITS):
         order = rng.permutation(size)

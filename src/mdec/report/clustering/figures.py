@@ -62,16 +62,9 @@ def cdf_figure(selection: Selection) -> str:
     for i, k in enumerate(numbers):
         hue = f"hsl({250 - 210 * i / max(len(numbers) - 1, 1):.0f} 65% 48%)"
         chosen = k == selection["suggested"]
-        parts.append(
-            tag(
-                "polyline",
-                points=axes.path(selection["levels"], selection["cdf"][i]),
-                fill="none",
-                stroke=hue,
-                stroke_width=3.5 if chosen else 1.4,
-                data_tip=f"K = {k}",
-            )
-        )
+        style = {"stroke": hue, "stroke_width": 3.5 if chosen else 1.4}
+        xs, ys = selection["levels"], selection["cdf"][i]
+        parts.append(axes.line(xs, ys, **style, data_tip=f"K = {k}"))
         x, y = axes.right + 26 + 30 * (i // 14), 38 + 16 * (i % 14)
         parts.append(tag("rect", x=x - 14, y=y - 8, width=10, height=8, fill=hue))
         weight = "bold" if chosen else "normal"
@@ -103,19 +96,11 @@ def _line(selection: Selection, name: str, y_name: str, size: tuple[int, int]) -
     if null is not None:
         parts += _null_band(axes, ks, null)
     suggested = selection["suggested"]
-    points = axes.path(ks, values)
-    parts.append(tag("polyline", points=points, class_="line", fill="none"))
+    parts.append(axes.line(ks, values, class_="line"))
     for k, value in zip(ks, values, strict=True):
-        parts.append(
-            tag(
-                "circle",
-                cx=axes.x(k),
-                cy=axes.y(value),
-                r=6 if k == suggested else 3.5,
-                class_="dot chosen" if k == suggested else "dot",
-                data_tip=f"K = {k}: {value:.3f}",
-            )
-        )
+        radius, kind = (6, "dot chosen") if k == suggested else (3.5, "dot")
+        tip = f"K = {k}: {value:.3f}"
+        parts.append(axes.dot(k, value, r=radius, class_=kind, data_tip=tip))
     return figure(*size, parts, f"{y_name} for each number of clusters")
 
 
@@ -124,17 +109,11 @@ def _null_band(axes: Axes, ks: list[float], null: NullBand) -> list[str]:
     edge = axes.path(
         [*shown, *shown[::-1]], [*null["high"], *np.asarray(null["low"])[::-1]]
     )
-    middle = axes.path(shown, null["mean"])
+    words, above = "samples rotated: no groups", axes.y(float(null["high"][-1])) - 6
     return [
         tag("polygon", points=edge, class_="band"),
-        tag("polyline", points=middle, class_="null", fill="none"),
-        text(
-            axes.right - 4,
-            axes.y(float(null["high"][-1])) - 6,
-            "samples rotated: no groups",
-            text_anchor="end",
-            class_="small",
-        ),
+        axes.line(shown, null["mean"], class_="null"),
+        text(axes.right - 4, above, words, text_anchor="end", class_="small"),
     ]
 
 
@@ -187,18 +166,9 @@ def map_figure(plane: SampleMap) -> str:
         tip = f"{plane['names'][i]}\ncluster {k}, confidence "
         tip += f"{plane['confidence'][i]:.2f}"
         tip += f"\nsecond choice {second}" if second >= 0 else ""
-        parts.append(
-            tag(
-                "circle",
-                cx=axes.x(x),
-                cy=axes.y(y),
-                r=radius,
-                fill=colour(k),
-                fill_opacity=f"{0.35 + 0.6 * float(plane['confidence'][i]):.2f}",
-                class_="sample",
-                data_tip=tip,
-            )
-        )
+        opacity = f"{0.35 + 0.6 * float(plane['confidence'][i]):.2f}"
+        style = {"fill": colour(k), "fill_opacity": opacity, "class_": "sample"}
+        parts.append(axes.dot(x, y, r=radius, **style, data_tip=tip))
     for k in np.unique(plane["clusters"]):
         inside = places[plane["clusters"] == k]
         middle = np.median(inside, axis=0)
@@ -238,8 +208,8 @@ def items_figure(bars: Bars) -> str:
         k, rival = int(bars["clusters"][i]), bars["rival"][i]
         tip = f"{bars['names'][i]}\ncluster {k}: {value:.2f}, best rival {rival:.2f}"
         parts.append(axes.bar(axes.x(i), width, value, fill=colour(k), data_tip=tip))
-    steps = axes.path(np.arange(len(own)) + 0.5, bars["rival"])
-    parts.append(tag("polyline", points=steps, class_="rival", fill="none"))
+    middles = np.arange(len(own)) + 0.5
+    parts.append(axes.line(middles, bars["rival"], class_="rival"))
     return figure(960, 260, parts, "Consensus of each sample with its own cluster")
 
 

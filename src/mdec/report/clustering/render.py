@@ -39,10 +39,7 @@ def render_report(described: Description) -> str:
     )
     drawn = {name: Markup(svg) for name, svg in all_figures(described).items()}
     return environment.from_string(source).render(
-        **described,
-        figures=drawn,
-        colour=colour,
-        policy=content_policy(source),
+        **described, figures=drawn, colour=colour, policy=content_policy(source)
     )
 
 

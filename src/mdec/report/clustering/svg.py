@@ -117,6 +117,16 @@ class Axes:
         points = zip(xs, ys, strict=True)
         return " ".join(f"{number(self.x(a))},{number(self.y(b))}" for a, b in points)
 
+    def line(
+        self, xs: Iterable[float], ys: Iterable[float], **attributes: object
+    ) -> str:
+        """Return a line through points."""
+        return tag("polyline", points=self.path(xs, ys), fill="none", **attributes)
+
+    def dot(self, x: float, y: float, **attributes: object) -> str:
+        """Return a point."""
+        return tag("circle", cx=self.x(x), cy=self.y(y), **attributes)
+
     def frame(
         self,
         x_ticks: Sequence[float],
