@@ -222,20 +222,10 @@ def associations(
 
 
 def cluster_consensus(association: Array, labels: Labels) -> Array:
-    r"""Return the mean co-association inside each cluster.
+    """Return the mean co-association inside each cluster, from the item consensus.
 
-    Parameters
-    ----------
-    association : ndarray of shape (n_samples, n_clusters)
-        The item consensus.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster
-        of one sample.
+    :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster of one
+    sample.
 
     Examples
     --------
@@ -296,19 +286,7 @@ def confidence(association: Array, labels: Labels) -> Array:
 def ambiguous_samples(
     confidences: Array, threshold: float = AMBIGUOUS
 ) -> NDArray[np.int64]:
-    """Return the samples below a confidence, the least certain first.
-
-    Parameters
-    ----------
-    confidences : ndarray of shape (n_samples,)
-        From `confidence`.
-    threshold : float, default=0.6
-        Samples below it are listed.
-
-    Returns
-    -------
-    ndarray of int
-        Row numbers.
+    """Return the rows of samples below a confidence, the least certain first.
 
     Examples
     --------

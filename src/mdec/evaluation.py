@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import (
     adjusted_mutual_info_score,
@@ -120,7 +119,7 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    overlaps = _overlaps(labels_true, labels_pred)
+    overlaps = contingency_matrix(labels_true, labels_pred)
     return float(overlaps.max(axis=0).sum() / overlaps.sum())
 
 
@@ -147,7 +146,7 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     >>> clustering_accuracy([0, 0, 0, 1], [0, 1, 2, 2])
     0.5
     """
-    overlaps = _overlaps(labels_true, labels_pred)
+    overlaps = contingency_matrix(labels_true, labels_pred)
     rows, columns = linear_sum_assignment(overlaps, maximize=True)
     return float(overlaps[rows, columns].sum() / overlaps.sum())
 
@@ -155,10 +154,6 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 def _nmi(labels_true: ArrayLike, labels_pred: ArrayLike, mean: str) -> float:
     score = normalized_mutual_info_score(labels_true, labels_pred, average_method=mean)
     return float(score)
-
-
-def _overlaps(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int64]:
-    return contingency_matrix(labels_true, labels_pred)
 
 
 _SCORES = (nmi_max, nmi_geometric, nmi_arithmetic, ami, ari, purity)

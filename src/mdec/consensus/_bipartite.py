@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -134,23 +135,8 @@ def blocked_bipartite(
 ) -> list[Any]:
     """Cluster by cutting the graph of samples and base clusters, block by block.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    n_clusters : int
-        Number of clusters.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    random_state : int, RandomState, Generator or None
-        Seed of the eigen-solver and of k-means.
-
-    Returns
-    -------
-    list
-        The worker's handles of the clusters of each block, numbered in the order of
-        first samples; fewer than asked for only if the ensemble tells fewer groups
-        apart.
+    Returns the worker's handles of the clusters of each block, numbered in the order of
+    first samples; fewer than asked for only if the ensemble tells fewer groups apart.
 
     Notes
     -----
@@ -165,7 +151,8 @@ def blocked_bipartite(
     sample = gathered_rows(worker, parts, ensemble.bounds, np.sort(drawn))
     cut = worker.call(_fitted, affinity, sample, n_clusters, offsets, weights, rng)
     labels = worker.map(_assigned, parts, cut, offsets, weights)
-    firsts = [worker.value(each) for each in worker.map(_first_rows, labels)]
+    first_rows = partial(np.unique, return_index=True)
+    firsts = [worker.value(each) for each in worker.map(first_rows, labels)]
     rank = ranks_by_appearance(firsts, n_clusters)
     warn_of_fewer(int(rank.max()) + 1, n_clusters)
     return worker.map(_ranked, labels, rank)
@@ -201,10 +188,6 @@ def _assigned(
     labels: Labels, cut: tuple[Array, Array], offsets: Offsets, weights: Array
 ) -> Labels:
     return assigned_rows(bipartite_rows(labels, offsets, weights), *cut)
-
-
-def _first_rows(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
-    return np.unique(labels, return_index=True)
 
 
 def ranks_by_appearance(

@@ -260,8 +260,11 @@ def narrow(
     named = [spec.name for spec in study.datasets]
     wanted: set[str] = set()
     for entry in datasets:
-        found = [entry] if entry in named else _names(entry, Path(study.folder))
-        wanted.update(found)
+        if entry in named:
+            wanted.add(entry)
+        else:
+            found = _datasets([entry], Path(study.folder))
+            wanted.update(spec.name for spec in found)
     chosen = [spec for spec in study.datasets if not datasets or spec.name in wanted]
     if not chosen:
         raise ValueError(
@@ -292,10 +295,6 @@ def _datasets(entries: list[Any], folder: Path) -> Iterator[DatasetSpec]:
         else:
             info = dataset_info(entry)
             yield DatasetSpec(info.id, info.id, info.kind)
-
-
-def _names(entry: str, folder: Path) -> list[str]:
-    return [spec.name for spec in _datasets([entry], folder)]
 
 
 def _method(entry: Any) -> tuple[str, Method]:

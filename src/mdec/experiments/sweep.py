@@ -62,13 +62,8 @@ def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Swee
             column = _without(name, x)
             means.setdefault(column, np.full(len(values), np.nan))[place] = mean
             errors.setdefault(column, np.full(len(values), np.nan))[place] = error
-    return Sweep(
-        metric,
-        values,
-        tuple(means),
-        np.stack(list(means.values()), axis=1),
-        np.stack(list(errors.values()), axis=1),
-    )
+    mean, error = (np.stack(list(e.values()), axis=1) for e in (means, errors))
+    return Sweep(metric, values, tuple(means), mean, error)
 
 
 def _standard_error(table: ScoreTable) -> Array:

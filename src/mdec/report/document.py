@@ -26,8 +26,8 @@ from mdec.experiments.ranking import (
 from mdec.experiments.records import OK, Store
 from mdec.experiments.study import Shown, shown_in_report
 from mdec.experiments.summary import (
+    LONG_COLUMNS,
     METRIC_TITLES,
-    LongRow,
     ScoreTable,
     failures,
     long_rows,
@@ -298,9 +298,9 @@ def _origin(store: Store) -> str:
     )
 
 
-def _as_csv(rows: list[LongRow]) -> str:
+def _as_csv(rows: list[tuple[Any, ...]]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([LongRow._fields, *rows])
+    csv.writer(text, lineterminator="\n").writerows([LONG_COLUMNS, *rows])
     return text.getvalue()
 
 

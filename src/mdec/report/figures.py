@@ -134,15 +134,9 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
         ax.set_title(method, fontsize=10)
         lines, names = ax.get_legend_handles_labels()
         values = [name.split(", ")[-1] for name in names]
-        ax.legend(
-            lines,
-            values,
-            title=split,
-            title_fontsize=8,
-            ncols=len(values),
-            loc="upper center",
-            **_LEGEND,
-        )
+        title = {"title": split, "title_fontsize": 8}
+        place = {"loc": "upper center", "ncols": len(values)}
+        ax.legend(lines, values, **title, **place, **_LEGEND)
         ax.label_outer()
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(low, high + 0.25 * (high - low))  # room for the legends

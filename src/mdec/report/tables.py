@@ -53,15 +53,10 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
             if table.counts[i, j] != usual:
                 notes.append(_runs(int(table.counts[i, j])))
             notes += _beside(table, published, dataset, method)
-            place = int(places[i, j])
-            cells.append(
-                Cell(
-                    f"{table.mean[i, j]:.2f}",
-                    f"{table.std[i, j]:.2f}" if table.counts[i, j] > 1 else "",
-                    ", ".join(notes),
-                    place if place <= N_MARKED and len(table.methods) > N_MARKED else 0,
-                )
-            )
+            mean, place = f"{table.mean[i, j]:.2f}", int(places[i, j])
+            spread = f"{table.std[i, j]:.2f}" if table.counts[i, j] > 1 else ""
+            marked = place <= N_MARKED < len(table.methods)
+            cells.append(Cell(mean, spread, ", ".join(notes), place if marked else 0))
         rows.append((dataset, cells))
     return rows if table.lower_is_better else rows + _summary_rows(table)
 

@@ -91,14 +91,9 @@ def iterated_leading(
     cut = block.new_full((n_members, 1, 1), FIRST_CUT)
     left = list(range(n_members))
     for last in [False] * (MAX_ROUNDS - 1) + [True]:
-        values, block, residuals = filtered_round(
-            GraphOperator(graph),
-            block,
-            known,
-            cut,
-            partial(orthonormal, unused=unused),
-            partial(rotation, unused=unused),
-        )
+        steps = partial(orthonormal, unused=unused), partial(rotation, unused=unused)
+        found = filtered_round(GraphOperator(graph), block, known, cut, *steps)
+        values, block, residuals = found
         worst = torch.where(wanted, residuals, 0.0).amax(dim=1)
         done = ((worst <= tol) | last).tolist()
         for position, member in enumerate(left):

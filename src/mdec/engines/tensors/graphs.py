@@ -46,13 +46,8 @@ class BatchGraph:
             indices.append(self.indices[start:stop] + (position - member) * self.order)
             data.append(self.data[start:stop])
             n_entries += stop - start
-        return BatchGraph(
-            torch.cat(pointers),
-            torch.cat(indices),
-            torch.cat(data),
-            len(chosen),
-            self.order,
-        )
+        arrays = torch.cat(pointers), torch.cat(indices), torch.cat(data)
+        return BatchGraph(*arrays, len(chosen), self.order)
 
     def product(self, block: Tensor) -> Tensor:
         """Return the matrices times blocks of vectors, (n_members, order, width)."""
