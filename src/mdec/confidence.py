@@ -22,30 +22,13 @@ Labels = NDArray[np.integer]
 AMBIGUOUS = 0.6
 
 
-def cluster_profiles(
-    factor: sparse.csr_array, labels: Labels, n_clusters: int | None = None
-) -> Array:
-    r"""Return the sum of the factor's rows over each consensus cluster.
-
-    :math:`\sum_{j \in k} F_j` with F of :math:`A = F F^T` from
-    `mdec.coassociation.coassociation_factor`; clusters count from 0, and None takes as
-    many as are in `labels`.
-    """
-    n_samples = factor.shape[0]
-    membership = sparse.csr_array(
-        (np.ones(n_samples), (labels, np.arange(n_samples))),
-        shape=(n_clusters or int(labels.max()) + 1, n_samples),
-    )
-    profiles: Array = (membership @ factor).toarray()
-    return profiles
-
-
 @dataclass(frozen=True)
 class Profiles:
-    """Sums over consensus clusters, as a worker's handles.
+    r"""Sums over consensus clusters, as a worker's handles.
 
-    The factor's rows summed over each cluster, (n_clusters, n_base_clusters), and the
-    samples of each cluster.
+    The factor's rows summed over each cluster, :math:`\sum_{j \in k} F_j` with
+    :math:`A = F F^T`, of shape (n_clusters, n_base_clusters), and the samples of each
+    cluster.
     """
 
     sums: Any
@@ -91,7 +74,10 @@ def _profiles(
         factor = factor_rows(labels, offsets, weights)
         if totals is not None:
             factor = degree_scaled(factor, totals)
-        total += cluster_profiles(factor, clusters, n_clusters)
+        samples = np.arange(len(clusters))
+        inside = (np.ones(len(clusters)), (clusters, samples))
+        membership = sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
+        total += (membership @ factor).toarray()
     return total
 
 
@@ -164,22 +150,11 @@ def _confidence(labels: NDArray[np.int32], clusters: Labels, *settings: Any) -> 
 
 
 def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
-    r"""Return the mean co-association of every sample with every cluster.
+    r"""Return the mean co-association of every sample with every cluster, in [0, 1].
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample, from 0 with none left out.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_clusters)
-        In [0, 1]. A sample is left out of the mean of its own cluster; one that is
-        alone in its cluster has 1 there.
+    A sample is left out of the mean of its own cluster; one that is alone in its
+    cluster has 1 there. Clusters count from 0 with none left out; the result has shape
+    (n_samples, n_clusters).
 
     Notes
     -----
@@ -255,19 +230,9 @@ def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
 def confidence(association: Array, labels: Labels) -> Array:
     r"""Return how firmly each sample is held by its own cluster.
 
-    Parameters
-    ----------
-    association : ndarray of shape (n_samples, n_clusters)
-        The item consensus.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in [0, 1]: 1 without
-        a rival, 0.5 between two clusters, below it where a rival holds the sample
-        more firmly; 0.5 where no cluster holds it at all.
+    From the item consensus: :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in
+    [0, 1]: 1 without a rival, 0.5 between two clusters, below it where a rival holds
+    the sample more firmly; 0.5 where no cluster holds it at all.
 
     Examples
     --------

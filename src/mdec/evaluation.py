@@ -83,15 +83,7 @@ def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Return the mutual information adjusted for chance, arithmetic mean below.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Two partitions.
-
-    Returns
-    -------
-    float
-        1 for equal partitions, about 0 for independent ones.
+    Of two partitions as for `nmi_max`: 1 if they are equal, about 0 if independent.
 
     Examples
     --------
@@ -104,15 +96,8 @@ def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     r"""Return the share of samples that belong to their cluster's largest class.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters.
-
-    Returns
-    -------
-    float
-        :math:`\frac{1}{N} \sum_k \max_j |C_k \cap T_j|`, in (0, 1].
+    Of classes and clusters: :math:`\frac{1}{N} \sum_k \max_j |C_k \cap T_j|`, in (0,
+    1].
 
     Examples
     --------
@@ -124,22 +109,10 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""Return the share of samples in the class that their cluster stands for.
+    """Return the share of samples in the class that their cluster stands for.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters.
-
-    Returns
-    -------
-    float
-        In (0, 1].
-
-    Notes
-    -----
     Clusters stand for classes one to one, in the way that makes the share largest
-    (Hungarian method); clusters beyond the number of classes stand for none.
+    (Hungarian method), in (0, 1]; clusters beyond the number of classes stand for none.
 
     Examples
     --------

@@ -14,7 +14,6 @@ from mdec.rows.work import Here, ordered_sum
 
 Array = NDArray[np.floating]
 
-
 # What is counted at once on a cluster, where each round trip costs.
 _COUNTED_BYTES = 2**26
 

@@ -25,7 +25,6 @@ _EPSILON = 2.0**-52
 
 _LEAST_CHANGE = 1e-5
 
-
 # What a label adds to the distance of a centre, from the centre's share q of the label,
 # a function that gives norms of the centre's shares, and the exponent p.
 Norm = Callable[[float], Array]

@@ -87,8 +87,7 @@ def bipartite(
     >>> bipartite(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     weights = resolve_weights(ensemble, weights)
     if is_blocked(ensemble.n_samples, ensemble.n_base_clusters):
@@ -204,13 +203,12 @@ def ranks_by_appearance(
     >>> ranks_by_appearance(firsts, 3)
     array([2, 1, 0], dtype=int32)
     """
+    appearing = np.concatenate(
+        [clusters[np.argsort(rows)] for clusters, rows in firsts]
+    )
+    found, first = np.unique(appearing, return_index=True)
     rank = np.full(n_clusters, -1, dtype=np.int32)
-    found = 0
-    for clusters, rows in firsts:
-        for cluster in clusters[np.argsort(rows)]:
-            if rank[cluster] < 0:
-                rank[cluster] = found
-                found += 1
+    rank[found[np.argsort(first)]] = np.arange(found.size)
     return rank
 
 

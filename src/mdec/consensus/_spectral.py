@@ -47,8 +47,7 @@ def spectral(
     >>> spectral(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     rng = consensus_stream(random_state)
     weights = resolve_weights(ensemble, weights)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,23 +84,21 @@ class CardEngine(LocalEngine):
         """Return the labels of a batch, in parts if it has to do with fewer bytes."""
         from mdec.engines import tensors
 
+        def task(member: Member) -> tensors.Task:
+            return tensors.Task(
+                self.plan.features(member),
+                member.n_neighbors,
+                member.mu,
+                member.n_clusters,
+                self.plan.stream(member, "solver"),
+                self.plan.stream(member, "kmeans"),
+            )
+
         n_members = min(len(batch), max(1, n_bytes // member_bytes))
         labels: list[Labels | ValueError] = []
         for start in range(0, len(batch), n_members):
-            tasks = [self._task(each) for each in batch[start : start + n_members]]
+            tasks = [task(each) for each in batch[start : start + n_members]]
             labels += tensors.base_labels(
                 self.data, self.plan.kernel, tasks, n_bytes // 4
             )
         return labels
-
-    def _task(self, member: Member) -> Any:
-        from mdec.engines import tensors
-
-        return tensors.Task(
-            self.plan.features(member),
-            member.n_neighbors,
-            member.mu,
-            member.n_clusters,
-            self.plan.stream(member, "solver"),
-            self.plan.stream(member, "kmeans"),
-        )

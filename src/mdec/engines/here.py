@@ -53,18 +53,16 @@ class ThreadEngine(LocalEngine):
 
     def labelled(self, members: Sequence[Member]) -> Iterator[Labelled]:
         """Yield members as they are finished."""
-        n_workers = min(effective_n_jobs(self.n_jobs), len(members))
+        rows, plan = self.rows, self.plan
+        n_jobs = min(effective_n_jobs(self.n_jobs), len(members))
         require_memory(
-            n_workers * member_memory(self.plan),
-            f"making {n_workers} base clusterings of {self.plan.n_samples} samples at "
-            "a time",
+            n_jobs * member_memory(plan),
+            f"making {n_jobs} base clusterings of {plan.n_samples} samples at a time",
             "lower n_jobs, sampling_ratio or the samples",
         )
-        make = partial(_labelled, plan=self.plan)
-        pool = None
-        if self.plan.base == "landmark":
-            pool = landmark_pool(self.rows, self.plan)
-        shared = _as_members_read(self.rows, self.plan), pool
+        make = partial(_labelled, plan=plan)
+        pool = landmark_pool(rows, plan) if plan.base == "landmark" else None
+        shared = _as_members_read(rows, plan), pool
         yield from map_as_completed(make, members, shared=shared, n_jobs=self.n_jobs)
 
 

@@ -93,15 +93,7 @@ def seed_from_names(*names: object) -> int:
 def plan_groups(study: Study) -> list[Group]:
     """Return the runs of a study, grouped by what they share.
 
-    Parameters
-    ----------
-    study : Study
-        The study.
-
-    Returns
-    -------
-    list of Group
-        First repetitions first, so that an unfinished study covers every dataset.
+    First repetitions come first, so that an unfinished study covers every dataset.
 
     Examples
     --------

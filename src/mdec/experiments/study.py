@@ -127,13 +127,7 @@ _FILES = resources.files("mdec.experiments.studies")
 
 
 def study_names() -> list[str]:
-    """Return the names of the studies that come with the package.
-
-    Returns
-    -------
-    list of str
-        Each can be given to `read_study`.
-    """
+    """Return the names of the studies that come with the package, for `read_study`."""
     names = [item.name for item in _FILES.iterdir()]
     return sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))
 

@@ -111,11 +111,9 @@ class ParquetRows:
             )
         single = kinds == {"float"}
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
-        self.shape = (file.metadata.num_rows, len(schema.names))
-        counts = [
-            file.metadata.row_group(i).num_rows
-            for i in range(file.metadata.num_row_groups)
-        ]
+        about = file.metadata
+        self.shape = (about.num_rows, len(schema.names))
+        counts = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
         self.starts = np.concatenate([[0], np.cumsum(counts)])
 
     def _open(self) -> Any:

@@ -139,12 +139,8 @@ def compare_with_null(observed: Array, draws: Array) -> NullReference:
     silhouettes = draws[:, 0]
     best = np.log(np.maximum(draws.prod(axis=1).max(axis=1), _TINY))
     own_best = np.log(max(float(observed.prod(axis=0).max()), _TINY))
-    excess = np.array(
-        [
-            _greatest_excess(silhouettes[r], np.delete(silhouettes, r, axis=0))
-            for r in range(len(draws))
-        ]
-    )
+    others = [np.delete(silhouettes, r, axis=0) for r in range(len(draws))]
+    excess = np.array(list(map(_greatest_excess, silhouettes, others)))
     own_excess = _greatest_excess(observed[0], silhouettes)
     p_value = 2.0 * min(_tail(own_best, best), _tail(own_excess, excess))
     return NullReference(observed[0], silhouettes, min(p_value, 1.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,34 +20,12 @@ _TOGETHER = 32
 _BELOW = -2.0
 
 
-@dataclass(frozen=True)
-class GraphOperator:
-    """Normalised affinities as operators on blocks of vectors."""
-
-    graph: BatchGraph
-
-    def __call__(self, block: Tensor) -> Tensor:
-        """Return the affinities times the blocks."""
-        return self.graph.product(block)
-
-    def step(
-        self, block: Tensor, scale: Tensor, shift: Tensor, before: Tensor
-    ) -> Tensor:
-        """Return ``scale * (A @ block) + shift * block - before``."""
-        image = self.graph.product(block)
-        image *= scale
-        image.addcmul_(block, shift.expand_as(block))
-        image -= before
-        return image
-
-
 def normalized_graph(graph: BatchGraph) -> BatchGraph:
     r"""Return the affinities scaled by degrees, :math:`D^{-1/2} W D^{-1/2}`, Eq. 12."""
     tiny = torch.finfo(graph.data.dtype).tiny
     scale = graph.degrees().flatten().clamp(min=tiny).rsqrt()
-    return graph.with_data(
-        graph.data * scale[graph.rows()] * scale[graph.indices.long()]
-    )
+    by_row, by_column = scale[graph.rows()], scale[graph.indices.long()]
+    return graph.with_data(graph.data * by_row * by_column)
 
 
 def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:
@@ -59,7 +36,7 @@ def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:
     result, (n_members, order, n_vectors), has the largest eigenvalue first.
     """
     identity = torch.eye(graph.order, dtype=graph.data.dtype, device=known.device)
-    dense = graph.product(identity.repeat(graph.n_members, 1, 1))
+    dense = graph(identity.repeat(graph.n_members, 1, 1))
     dense -= 3.0 * (known @ known.mT)
     vectors = torch.linalg.eigh(dense).eigenvectors
     return vectors.flip(-1)[..., :n_vectors]
@@ -92,8 +69,7 @@ def iterated_leading(
     left = list(range(n_members))
     for last in [False] * (MAX_ROUNDS - 1) + [True]:
         steps = partial(orthonormal, unused=unused), partial(rotation, unused=unused)
-        found = filtered_round(GraphOperator(graph), block, known, cut, *steps)
-        values, block, residuals = found
+        values, block, residuals = filtered_round(graph, block, known, cut, *steps)
         worst = torch.where(wanted, residuals, 0.0).amax(dim=1)
         done = ((worst <= tol) | last).tolist()
         for position, member in enumerate(left):

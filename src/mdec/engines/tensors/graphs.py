@@ -49,7 +49,7 @@ class BatchGraph:
         arrays = torch.cat(pointers), torch.cat(indices), torch.cat(data)
         return BatchGraph(*arrays, len(chosen), self.order)
 
-    def product(self, block: Tensor) -> Tensor:
+    def __call__(self, block: Tensor) -> Tensor:
         """Return the matrices times blocks of vectors, (n_members, order, width)."""
         # A sum over bags adds in the order of the entries, every time; products with
         # PyTorch's own sparse matrices do not on a card.
@@ -63,10 +63,20 @@ class BatchGraph:
         )
         return flat.reshape(self.n_members, self.order, -1)
 
+    def step(
+        self, block: Tensor, scale: Tensor, shift: Tensor, before: Tensor
+    ) -> Tensor:
+        """Return ``scale * (A @ block) + shift * block - before``."""
+        image = self(block)
+        image *= scale
+        image.addcmul_(block, shift.expand_as(block))
+        image -= before
+        return image
+
     def degrees(self) -> Tensor:
         """Return the sums of rows, (n_members, order)."""
         ones = self.data.new_ones((self.n_members, self.order, 1))
-        return self.product(ones)[..., 0]
+        return self(ones)[..., 0]
 
     def components(self) -> Tensor:
         """Return a number for each row, (n_members, order), equal in a component.

@@ -167,9 +167,8 @@ def _embeddings(graph: BatchGraph, tasks: list[Task]) -> Tensor:
             some = [starts[member] for member in members]
             known = _known_vectors(some, vectors)
             found = solve(affinity.members(members), known, some)
-            for member, start, old, new in zip(
-                members, some, known, found, strict=True
-            ):
+            solved = zip(members, some, known, found, strict=True)
+            for member, start, old, new in solved:
                 first, last = start.n_known, start.n_known + start.n_wanted
                 vectors[member, :, :first] = old[:, :first]
                 vectors[member, :, first:last] = new[:, : start.n_wanted]
@@ -208,14 +207,11 @@ def _discretised(embeddings: Tensor, tasks: list[Task]) -> NDArray[np.int32]:
     """Return the labels of the best k-means run of each embedding, Eq. 13."""
     counts = [task.n_clusters for task in tasks]
     uniforms = np.zeros((len(tasks), N_INIT, max(counts)))
-    for member, task in enumerate(tasks):
+    for member, (task, count) in enumerate(zip(tasks, counts, strict=True)):
         for start in range(N_INIT):
-            uniforms[member, start, : counts[member]] = task.assign.random(
-                counts[member]
-            )
-    centers = kmeans_plus_plus(
-        embeddings, torch.from_numpy(uniforms).to(embeddings.device)
-    )
+            uniforms[member, start, :count] = task.assign.random(count)
+    draws = torch.from_numpy(uniforms).to(embeddings.device)
+    centers = kmeans_plus_plus(embeddings, draws)
     labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
     best = inertia.argmin(dim=1)
     chosen = labels[torch.arange(len(tasks), device=best.device), best]

@@ -66,20 +66,13 @@ def describe_clustering(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample, from 0.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    selection : KSelection
-        The criteria for each number of clusters.
-    sample_names : sequence of str
-        One name per sample.
+    ensemble, labels, weights, selection
+        The base clusterings, the consensus cluster of each sample from 0, the weight of
+        each base cluster, and the criteria for each number of clusters.
+    sample_names, feature_names : sequence of str
+        One name per sample, and one per feature.
     values : ndarray of shape (n_samples, n_features), optional
         The data; without them no features are listed.
-    feature_names : sequence of str, optional
-        One name per feature.
     known : ndarray of shape (n_samples,), optional
         Known classes to compare with.
     settings : dict, optional
@@ -152,7 +145,6 @@ def selection_rows(selection: KSelection) -> Selection:
             "mean": null.draws.mean(axis=0),
             "low": null.draws.min(axis=0),
             "high": null.draws.max(axis=0),
-            "observed": null.observed,
             "p_value": null.p_value,
         }
     return {

@@ -27,7 +27,6 @@ class NullBand(TypedDict):
     mean: Array
     low: Array
     high: Array
-    observed: Array
     p_value: float
 
 

@@ -40,8 +40,12 @@ def all_figures(described: Description) -> dict[str, str]:
     selection = described["selection"]
     return {
         "cdf": cdf_figure(selection),
-        "delta_area": delta_area_figure(selection),
-        **{name: criterion_figure(selection, name) for name in CRITERIA},
+        "delta_area": criterion_figure(
+            selection, "delta_area", "delta area (relative growth)", 300
+        ),
+        **{
+            name: criterion_figure(selection, name, CRITERIA[name]) for name in CRITERIA
+        },
         "heatmap": heatmap_figure(described["heatmap"]),
         "map": map_figure(described["map"]),
         "tracking": tracking_figure(described["tracking"], selection["suggested"]),
@@ -72,17 +76,10 @@ def cdf_figure(selection: Selection) -> str:
     return figure(480, 300, parts, "Distribution of the consensus of pairs for each K")
 
 
-def delta_area_figure(selection: Selection) -> str:
-    """Return the relative growth of the area under the distribution."""
-    return _line(selection, "delta_area", "delta area (relative growth)", (480, 300))
-
-
-def criterion_figure(selection: Selection, name: str) -> str:
+def criterion_figure(
+    selection: Selection, name: str, y_name: str, height: int = 260
+) -> str:
     """Return one criterion over K, with the null draws beside the silhouette."""
-    return _line(selection, name, CRITERIA[name], (480, 260))
-
-
-def _line(selection: Selection, name: str, y_name: str, size: tuple[int, int]) -> str:
     rows = selection["rows"]
     ks = [row["n_clusters"] for row in rows]
     values = [row[name] for row in rows]
@@ -90,7 +87,7 @@ def _line(selection: Selection, name: str, y_name: str, size: tuple[int, int]) -
     high = max([*values, 0.01, *([] if null is None else null["high"])]) * 1.08
     low = min([*values, 0.0, *([] if null is None else null["low"])])
     room = 0.04 * (high - low)
-    axes = Axes((min(ks) - 0.3, max(ks) + 0.3), (low - room, high), size)
+    axes = Axes((min(ks) - 0.3, max(ks) + 0.3), (low - room, high), (480, height))
     step = max(1, len(ks) // 10)
     parts = axes.frame(ks[::step], ticks(low, high, 4), "number of clusters K", y_name)
     if null is not None:
@@ -101,7 +98,7 @@ def _line(selection: Selection, name: str, y_name: str, size: tuple[int, int]) -
         radius, kind = (6, "dot chosen") if k == suggested else (3.5, "dot")
         tip = f"K = {k}: {value:.3f}"
         parts.append(axes.dot(k, value, r=radius, class_=kind, data_tip=tip))
-    return figure(*size, parts, f"{y_name} for each number of clusters")
+    return figure(480, height, parts, f"{y_name} for each number of clusters")
 
 
 def _null_band(axes: Axes, ks: list[float], null: NullBand) -> list[str]:

@@ -16,16 +16,8 @@ from mdec.report.clustering.svg import colour
 def render_report(described: Description) -> str:
     """Return the report of a clustering as one HTML page that needs nothing else.
 
-    Parameters
-    ----------
-    described : Description
-        From `describe_clustering`.
-
-    Returns
-    -------
-    str
-        The page. Names from the data are escaped, and its content policy allows no
-        script but its own and no request at all.
+    It shows what `describe_clustering` gives. Names from the data are escaped, and its
+    content policy allows no script but its own and no request at all.
     """
     jinja2 = import_optional("jinja2", needed_for="the report", install="mdec[report]")
     from markupsafe import Markup
