@@ -83,6 +83,28 @@ def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None
         console.print(Text(f"  {path}"), soft_wrap=True)
 
 
+def show_reading(
+    reading: dict[str, Any], plan: dict[str, Any] | None = None, *, as_json: bool
+) -> None:
+    """Print what was read and what would be done, as JSON or for people."""
+    console = Console(highlight=False, soft_wrap=True)
+    if as_json:
+        console.out(json.dumps({"reading": reading, "plan": plan}, indent=1))
+        return
+    table = Table(box=None, show_header=False, title_justify="left", padding=(0, 1))
+    for name, value in (*reading.items(), *(plan or {}).items()):
+        shown = value if isinstance(value, list) else [value]
+        words = "; ".join(_word(each) for each in shown)
+        table.add_row(Text(name.replace("_", " ")), Text(words or "none"))
+    console.print(table)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{value['name']} ({value['type']}, {value['min']} to {value['max']})"
+    return {None: "none", True: "yes", False: "no"}.get(value, str(value))
+
+
 def criteria_table(summary: dict[str, Any]) -> Table:
     """Return the K table with the suggestion marked."""
     table = Table("K", title="Number of clusters", title_justify="left", box=None)

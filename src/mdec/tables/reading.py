@@ -281,6 +281,8 @@ def _checked(
         raise Refused(
             f"{name!r} has {labels.size} known classes for {n_samples} samples."
         )
+    if labels is not None and not (labels != "").any():
+        raise Refused(f"{name!r} has no known class at all in that column.")
     reading = _described(raw, roles, door, ending)
     reading["missing"] = int(np.isnan(values).sum())
     reading["impute"] = impute
@@ -291,6 +293,7 @@ def _checked(
         "n_features": n_features,
         "samples": samples[:5],
         "features": features[:5],
+        "first_features": _ranges(values, features),
         "range": [float(values.min()), float(values.max())],
     }
     if labels is not None:
@@ -415,6 +418,19 @@ def _described(raw: RawTable, roles: Roles, door: Door, ending: str) -> dict[str
         "suspicious": [each.clause for each in roles.doubts],
         "notes": list(roles.notes),
     }
+
+
+def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str, Any]]:
+    """Return type and range of the first features."""
+    return [
+        {
+            "name": name,
+            "type": "whole numbers" if (column == np.rint(column)).all() else "numbers",
+            "min": float(column.min()),
+            "max": float(column.max()),
+        }
+        for name, column in zip(features[:5], values.T[:5], strict=True)
+    ]
 
 
 def _origin(raw: RawTable, roles: Roles) -> str:

@@ -249,7 +249,8 @@ def _records(
         return lines, widths, lines[0].split(separator)
     rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     records: list[str] = []
-    widths, first, start = [], [], 0
+    widths, start = [], 0
+    first: list[str] = []
     try:
         for row in rows:
             first = first or row
