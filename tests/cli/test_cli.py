@@ -88,7 +88,9 @@ def test_auto_and_ranges(table, tmp_path, capsys):
 def test_quiet_prints_nothing(table, tmp_path, capfd):
     path, _ = table
     out = tmp_path / "out"
-    assert call("fit", path, "--k", 2, "--drop", "group", "--out", out, "-q", *SMALL) == 0
+    assert (
+        call("fit", path, "--k", 2, "--drop", "group", "--out", out, "-q", *SMALL) == 0
+    )
     assert capfd.readouterr() == ("", "")
 
 

@@ -425,7 +425,7 @@ def _doubt(raw: RawTable, roles: Roles, columns: list[int]) -> None:
         if kind:
             roles.doubts.append(Doubt(kind, clauses[kind](raw, roles, j)))
     noted = [j for j in _looked_at(rest) if _like_ids(raw.values[:, j])]
-    if rest and 0 < len(noted) <= 0.05 * min(len(rest), _LOOKED_AT):
+    if 0 < len(noted) <= max(1.0, 0.05 * len(_looked_at(rest))):
         shown = ", ".join(repr(roles.names[j][:40]) for j in noted[:3])
         roles.notes.append(f"whole numbers that never repeat: {shown}")
 
@@ -473,8 +473,10 @@ def _leads(raw: RawTable, rest: list[int]) -> bool:
     steps = np.sign(np.diff(values.astype(np.float64)))
     if abs(steps.sum()) == steps.size:
         return True
-    others = _looked_at(rest[1:])
-    return not any(_whole(raw.values[:, j]) for j in others) and bool(others)
+    others = [raw.values[:, j] for j in _looked_at(rest[1:])]
+    if not others or any(_like_ids(each) for each in others):
+        return False
+    return sum(_whole(each) for each in others) < len(others) / 2
 
 
 def _is_coded(values: NDArray[np.floating], *, named: bool) -> bool:
@@ -534,9 +536,9 @@ def _identifier(raw: RawTable, roles: Roles, column: int) -> str:
 def _classes(raw: RawTable, roles: Roles, column: int) -> str:
     name = roles.names[column]
     found = sorted(set(raw.text(column)) - {""})
-    first = ", ".join(found[:3])
+    first = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
     return (
-        f"column {name[:60]!r} ({len(found)} values: {first}, ...) looks like known "
+        f"column {name[:60]!r} ({len(found)} values: {first}) looks like known "
         f"classes; score against it with --label-column {name!r}, leave it out with "
         f"--drop {name!r}, or cluster every column with --features '*'"
     )

@@ -131,7 +131,7 @@ def doubtful_header(door: Door, first: Sequence[str]) -> Doubtful:
     shown = ", ".join(cell.strip()[:20] for cell in first[:4])
     return Doubtful(
         f"the first row of {door.name!r} ({shown}, ...) may hold names or a sample; "
-        "say which with --header or --no-header"
+        "say which with --header or --no-header (header)."
     )
 
 
