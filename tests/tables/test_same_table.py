@@ -44,7 +44,7 @@ def check(folder, name, table):
 
 def generated():
     rng = np.random.default_rng(0)
-    X = np.round(rng.normal(size=(24, 7)) * 10.0 ** rng.integers(-9, 9, size=7), 12)
+    X = np.round(rng.normal(size=(24, 7)) * 10.0 ** rng.integers(-3, 4, size=7), 9)
     X[rng.random(X.shape) < 0.2] = 0.0
     samples = [f"GSM{i:04d} x" if i == 5 else f"GSM{i:04d}" for i in range(24)]
     return X, ["AML", "ALL-B", "ALL T"] * 8, samples, [f"g{i}" for i in range(7)]

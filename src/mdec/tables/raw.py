@@ -94,7 +94,8 @@ def as_text(value: Any) -> str:
     >>> as_text(2.0), as_text(2.5), as_text(None), as_text(float("nan")), as_text("a")
     ('2', '2.5', '', '', 'a')
     """
-    if value is None or value != value or str(value) in ("<NA>", "NaT"):
+    # pd.NA answers no comparison.
+    if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
