@@ -91,18 +91,20 @@ def show_reading(
     if as_json:
         console.out(json.dumps({"reading": reading, "plan": plan}, indent=1))
         return
-    table = Table(box=None, show_header=False, title_justify="left", padding=(0, 1))
-    for name, value in (*reading.items(), *(plan or {}).items()):
+    told = {name.replace("_", " "): value for name, value in reading.items()}
+    for name, value in (told | (plan or {})).items():
         shown = value if isinstance(value, list) else [value]
         words = "; ".join(_word(each) for each in shown)
-        table.add_row(Text(name.replace("_", " ")), Text(words or "none"))
-    console.print(table)
+        console.print(Text(f"{name:<22} {words or 'none'}"))
 
 
 def _word(value: Any) -> str:
     if isinstance(value, dict):
-        return f"{value['name']} ({value['type']}, {value['min']} to {value['max']})"
-    return {None: "none", True: "yes", False: "no"}.get(value, str(value))
+        low, high = _word(value["min"]), _word(value["max"])
+        return f"{value['name']} ({value['type']}, {low} to {high})"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return {"None": "none", "True": "yes", "False": "no"}.get(str(value), str(value))
 
 
 def criteria_table(summary: dict[str, Any]) -> Table:

@@ -50,6 +50,7 @@ TRANSFORMS = ("none", "log", "standardise")
 IMPUTATIONS = ("median", "knn")
 
 _UNPACKED = (*TEXT_ENDINGS, ".mtx")
+_WITH_VARIABLES = (".xlsx", ".npz", ".mat", ".h5ad")
 ENDINGS = (*_UNPACKED, ".xlsx", ".parquet", ".npz", ".npy", ".mat", ".h5ad")
 
 
@@ -177,6 +178,11 @@ def _read(
 ) -> tuple[RawTable, Wishes]:
     """Return the table with samples in rows, and the wishes that are still open."""
     label = wishes.label_column
+    if variable and ending not in _WITH_VARIABLES:
+        raise Refused(
+            f"{door.name!r} holds one table only; --variable (variable) is for "
+            f"{', '.join(_WITH_VARIABLES)}."
+        )
     asked = [name for name in (label, wishes.id_column) if name is not None]
     if ending == ".gct":
         return read_gct(source, door, label), wishes

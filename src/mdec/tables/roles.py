@@ -172,7 +172,7 @@ def first_row_is_names(
         return False
     if not numbers:
         return True
-    worded = [j for j in numbers if not is_number(cells[j], decimal)]
+    worded = {j for j in numbers if not is_number(cells[j], decimal)}
     tops = [cells[j] for j in numbers if cells[j] and j not in worded]
     counted = all(re.fullmatch(r"\d+", top) for top in tops)
     distinct = len(set(tops)) == len(tops)
@@ -551,6 +551,12 @@ def class_names(cells: Sequence[str]) -> NDArray[np.str_]:
     --------
     >>> class_names(["a", " NA", "", "none"]).tolist()
     ['a', '', '', 'none']
+    >>> class_names(["1.0", "nan", "2.0"]).tolist()
+    ['1', '', '2']
     """
     words = [cell.strip() for cell in cells]
-    return np.array(["" if w.lower() in MISSING_CLASS else w for w in words], dtype=str)
+    words = ["" if word.lower() in MISSING_CLASS else word for word in words]
+    if all(re.fullmatch(r"-?\d+\.0|", word) for word in words):
+        # Numbers beside missing ones, as pandas writes them.
+        words = [word.removesuffix(".0") for word in words]
+    return np.array(words, dtype=str)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mdec._support.memory import require_memory
 from mdec._support.optional import import_optional
 from mdec.tables.door import Door, Refused, damaged, unpacked
 from mdec.tables.raw import MISSING, RawTable, from_texts, is_number, number, turned
@@ -28,10 +29,11 @@ from mdec.tables.roles import (
 
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".gct")
 
-# Bytes held for each byte of text while it is read.
-_COPIES = 16
+# Bytes held for each byte of text while it is read, and for each of its cells.
+_COPIES, _PER_CELL = 5, 42
 _SEPARATORS = ("\t", ";", ",", "|", " ")
 _LOOKED_AT = 50
+_CELLS_LOOKED_AT = 10_000
 _MISSING_WORDS = sorted(
     {form for word in MISSING for form in (word, word.upper(), word.title(), "NaN")}
 )
@@ -170,13 +172,18 @@ def read_sheet(path: Path, door: Door) -> Sheet:
             f"{door.name!r} has {widths[0]} cells in its first row and {widths[odd]} "
             f"in row {odd + 1}; every row needs the same number."
         )
+    require_memory(
+        _PER_CELL * len(kept) * len(first),
+        f"reading {door.name!r}",
+        "save it as .npy or .parquet, which need far less",
+    )
     return Sheet(kept, separator, _decimal(kept, separator), first, named)
 
 
 def text_columns(sheet: Sheet, lines: list[str], places: Iterable[int]) -> Any:
     """Return columns exactly as they are written, by their place."""
     frame = _pandas().read_csv(
-        io.StringIO("\n".join(lines)),
+        _bytes(lines),
         usecols=sorted(places),
         dtype=str,
         na_filter=False,
@@ -219,7 +226,7 @@ def _separator(lines: list[str], path: Path) -> str:
             continue
         if len(rows[0]) not in (max(widths), max(widths) - 1):
             continue
-        cells = [cell for row in rows[1:] or rows for cell in row]
+        cells = _some([cell for row in rows[1:] or rows for cell in row])
         share = sum(is_number(c) or is_number(c, ",") for c in cells) / len(cells)
         if share > best + 1e-9:
             best, found = share, separator
@@ -231,10 +238,16 @@ def _separator(lines: list[str], path: Path) -> str:
     return max("\t,;", key=first.count)
 
 
+def _some(cells: list[str]) -> list[str]:
+    """Return cells from everywhere; an odd step meets all columns of most tables."""
+    return cells[:: len(cells) // _CELLS_LOOKED_AT | 1]
+
+
 def _decimal(lines: list[str], separator: str) -> str:
     if separator == ",":
         return "."
-    cells = [c for line in lines[1 : _LOOKED_AT + 1] for c in _cells(line, separator)]
+    rows = [_cells(line, separator) for line in lines[1 : _LOOKED_AT + 1]]
+    cells = _some([cell for row in rows for cell in row])
     point = any("." in cell and is_number(cell) for cell in cells)
     comma = any("," in cell and is_number(cell, ",") for cell in cells)
     return "," if comma and not point else "."
@@ -269,6 +282,10 @@ def _pandas() -> Any:
     )
 
 
+def _bytes(lines: list[str]) -> io.BytesIO:
+    return io.BytesIO("\n".join(lines).encode())
+
+
 def _dialect(sheet: Sheet) -> dict[str, Any]:
     return {
         "sep": r"\s+" if sheet.separator == " " else sheet.separator,
@@ -292,7 +309,7 @@ def _parsed(sheet: Sheet, lines: list[str], door: Door) -> RawTable:
     pandas = _pandas()
     try:
         frame = pandas.read_csv(
-            io.StringIO("\n".join(lines)),
+            _bytes(lines),
             decimal=sheet.decimal,
             na_values=_MISSING_WORDS,
             keep_default_na=False,
