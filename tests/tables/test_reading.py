@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import zipfile
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.io import savemat
+from scipy.io import mmwrite, savemat
 
 from mdec.tables.reading import Table, read_base_clusterings, read_table, transformed
 
@@ -229,7 +230,9 @@ fuzz = settings(
 
 @fuzz
 @given(st.binary(max_size=300))
-@pytest.mark.parametrize("ending", ["csv", "npy", "npz", "mat"])
+@pytest.mark.parametrize(
+    "ending", ["csv", "npy", "npz", "mat", "gct", "mtx", "xlsx", "csv.gz", "txt.xz"]
+)
 def test_arbitrary_bytes_are_read_or_refused(tmp_path, ending, content):
     path = tmp_path / f"a.{ending}"
     path.write_bytes(content)
@@ -248,7 +251,9 @@ def test_arbitrary_text_is_read_or_refused(tmp_path, content):
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=6),
     st.integers(0, 400),
 )
-@pytest.mark.parametrize("ending", ["npy", "npz", "mat", "parquet", "h5ad"])
+@pytest.mark.parametrize(
+    "ending", ["npy", "npz", "mat", "parquet", "h5ad", "xlsx", "gct", "mtx", "csv.bz2"]
+)
 def test_damaged_files_are_read_or_refused(tmp_path, ending, changes, cut):
     path = tmp_path / f"a.{ending}"
     whole = whole_file(tmp_path, ending)
@@ -281,6 +286,22 @@ def whole_file(folder, ending):
             pytest.importorskip("pyarrow")
             pandas = pytest.importorskip("pandas")
             pandas.DataFrame(VALUES, SAMPLES, FEATURES).to_parquet(path)
+        elif ending == "xlsx":
+            openpyxl = pytest.importorskip("openpyxl")
+            book = openpyxl.Workbook()
+            for row in [["", *FEATURES], *rows_of(VALUES, SAMPLES)]:
+                book.active.append(row)
+            book.save(path)
+        elif ending == "gct":
+            lines = ["#1.2", "4\t6", "\t".join(["Name", "Description", *SAMPLES])]
+            for name, row in zip(FEATURES, VALUES.T.tolist(), strict=True):
+                lines.append("\t".join([name, "x", *map(str, row)]))
+            path.write_text("\n".join(lines))
+        elif ending == "mtx":
+            mmwrite(path, VALUES)
+        elif ending == "csv.bz2":
+            write(folder / "plain.csv", ["id", *FEATURES], rows_of(VALUES, SAMPLES))
+            path.write_bytes(bz2.compress((folder / "plain.csv").read_bytes()))
         else:
             h5py = pytest.importorskip("h5py")
             with h5py.File(path, "w") as file:

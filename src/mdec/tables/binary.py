@@ -220,7 +220,7 @@ def read_mtx(path: Path, door: Door, transpose: bool) -> RawTable:
         transpose = transpose or len(samples) == values.shape[1]
     if transpose:
         values = values.T
-    return RawTable(values, features, samples=samples)
+    return RawTable(values, features, samples=samples, settled=True)
 
 
 def _beside(

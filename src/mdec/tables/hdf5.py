@@ -144,17 +144,23 @@ def _read(inside: _Inside, variable: str, label_column: str | None) -> RawTable:
         features = _texts(_column(inside, holder, _index(inside, holder)))
     else:
         features = [f"{place.split('/')[-1]} {i + 1}" for i in range(shape[1])]
-    return RawTable(values, features, samples=samples, labels=labels)
+    return RawTable(values, features, samples=samples, labels=labels, settled=True)
 
 
 def _place(inside: _Inside, variable: str) -> str:
     """Return the path of what was asked for."""
-    there = [f"{each}/{name}" for each in _PLACES for name in inside.names(each)]
-    there = [place for place in ("X", "raw/X") if inside.has(place)] + there
+    there = [place for place in ("X", "raw/X") if inside.has(place)]
+    there += [f"{each}/{name}" for each in _PLACES for name in inside.names(each)]
+    # obsm may hold frames too.
+    there = [each for each in there if _is_matrix(inside.get(each))]
     for place in (variable or "X", f"layers/{variable}"):
         if place in there:
             return place
     raise not_there(inside.door, "matrix", variable or "X", there)
+
+
+def _is_matrix(found: Any) -> bool:
+    return hasattr(found, "shape") or "shape" in found.attrs
 
 
 def _matrix(inside: _Inside, place: str, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -34,6 +34,8 @@ class RawTable:
         Names of the rows that stand outside the columns.
     labels : sequence or None
         Known classes that stand outside the columns; None and NaN where missing.
+    settled : bool
+        Whether the format itself says that every column of numbers is a feature.
     """
 
     values: NDArray[Any]
@@ -42,6 +44,7 @@ class RawTable:
     texts: dict[int, list[str]] = field(default_factory=dict)
     samples: Sequence[str] | None = None
     labels: Sequence[Any] | NDArray[Any] | None = None
+    settled: bool = False
 
     def text(self, column: int) -> list[str]:
         """Return a column as it is written, "" where a value is missing."""

@@ -297,7 +297,8 @@ def find_roles(raw: RawTable, wishes: Wishes, door: Door) -> Roles:
     roles.features = left
     if wishes.index is False and 0 in left:
         asked.add(0)
-    _doubt(raw, roles, [j for j in left if j not in asked])
+    sure = asked | set(left) - raw.words if raw.settled else asked
+    _doubt(raw, roles, [j for j in left if j not in sure])
     return roles
 
 

@@ -411,4 +411,6 @@ def read_gct(path: Path, door: Door, label_column: str | None) -> RawTable:
     ]
     samples = [cell.strip() for cell in rows[0][1 + beside :]]
     columns = [list(column) for column in zip(*chosen, strict=True)][1 + beside :]
-    return turned(from_texts(columns, samples), [row[0].strip() for row in chosen])
+    table = turned(from_texts(columns, samples), [row[0].strip() for row in chosen])
+    table.settled = True
+    return table
