@@ -70,3 +70,26 @@ def test_shared(shared, tmp_path, place):
     samples = [f"s{i}" for i in rows.tolist()]
     features = [f"{1000 + 7 * i}_at" for i in range(X.shape[1])]
     check(tmp_path, name, (X, y, samples, features))
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+@pytest.mark.parametrize("layout", ["coordinate", "array"])
+def test_matrix_market_as_scipy_reads_it(tmp_path, layout, symmetry):
+    from scipy import sparse
+    from scipy.io import mmread, mmwrite
+
+    half = np.tril(np.random.default_rng(0).normal(size=(9, 9)).round(3))
+    other = np.tril(half, -1)
+    whole = {
+        "general": half + 3.0 * other.T,
+        "symmetric": half + other.T,
+        "skew-symmetric": other - other.T,
+    }[symmetry]
+    written = whole if layout == "array" else sparse.coo_array(whole)
+    kind = "general" if layout == "array" else symmetry
+    mmwrite(tmp_path / "a.mtx", written, symmetry=kind, comment="a\nb")
+    expected = mmread(tmp_path / "a.mtx")
+    expected = expected if layout == "array" else expected.toarray()
+    found = read_table(tmp_path / "a.mtx").values
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, whole)

@@ -1,8 +1,7 @@
-"""Arrays: NumPy, SciPy, MATLAB and Matrix Market files."""
+"""Arrays: NumPy, SciPy and MATLAB files."""
 
 from __future__ import annotations
 
-import io
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,9 +16,7 @@ from mdec.tables.door import (
     Door,
     Refused,
     damaged,
-    ending_of,
     not_there,
-    unpacked,
 )
 from mdec.tables.raw import RawTable, as_text
 
@@ -181,63 +178,6 @@ def _admit_compressed(path: Path, door: Door) -> None:
                     door.admit(len(piece), copies=0)
                     packed = unpacker.unconsumed_tail
             file.seek(end)
-
-
-def read_mtx(path: Path, door: Door, transpose: bool) -> RawTable:
-    """Read a Matrix Market file, with the names that lie beside it.
-
-    Parameters
-    ----------
-    path : Path
-        The file, compressed or not.
-    door : Door
-        Weighs what its header claims.
-    transpose : bool
-        Whether features are in rows; barcodes beside the file tell that too.
-
-    Returns
-    -------
-    RawTable
-        Samples in rows.
-    """
-    from scipy import sparse
-    from scipy.io import mminfo, mmread
-
-    content = unpacked(path, door)
-    try:
-        rows, columns, entries, *_ = mminfo(io.BytesIO(content))
-        door.admit(8 * rows * columns + 24 * entries)
-        loaded = mmread(io.BytesIO(content))
-    except (Refused, MemoryError):
-        raise
-    except DAMAGED as error:
-        raise damaged(door, "a Matrix Market file") from error
-    values = loaded.toarray() if sparse.issparse(loaded) else np.asarray(loaded)
-    values = _two_dimensional(values, door)
-    samples = _beside(path, door, ("barcodes", "cells"), 0)
-    features = _beside(path, door, ("features", "genes"), 1)
-    if samples is not None and len(samples) != len(values):
-        transpose = transpose or len(samples) == values.shape[1]
-    if transpose:
-        values = values.T
-    return RawTable(values, features, samples=samples, settled=True)
-
-
-def _beside(
-    path: Path, door: Door, kinds: tuple[str, ...], column: int
-) -> list[str] | None:
-    """Return a column of the list of names beside a matrix, if there is one."""
-    stem = path.name.split(".mtx")[0]
-    prefix = stem[: -len("matrix")] if stem.endswith("matrix") else f"{stem}_"
-    for kind in kinds:
-        for ending in (".tsv", ".tsv.gz", ".txt", ".csv"):
-            found = path.with_name(f"{prefix}{kind}{ending}")
-            if found.is_file():
-                text = unpacked(found, door).decode("utf-8-sig", "replace")
-                sign = "," if ending_of(found)[0] == ".csv" else "\t"
-                cells = [line.split(sign) for line in text.splitlines() if line.strip()]
-                return [row[min(column, len(row) - 1)].strip('" ') for row in cells]
-    return None
 
 
 def _check_npy(file: IO[bytes], n_bytes: int, name: str) -> None:

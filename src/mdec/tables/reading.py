@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.tables.binary import read_mat, read_mtx, read_npy, read_npz
+from mdec.tables.binary import read_mat, read_npy, read_npz
 from mdec.tables.door import (
     COMPRESSIONS,
     MAX_BYTES,
@@ -23,6 +23,7 @@ from mdec.tables.door import (
 )
 from mdec.tables.frames import read_parquet, read_xlsx, sheet_columns
 from mdec.tables.hdf5 import read_h5ad
+from mdec.tables.market import read_mtx
 from mdec.tables.raw import RawTable, as_text, is_number, turned
 from mdec.tables.roles import (
     Doubtful,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mdec._support.memory import require_memory
 from mdec._support.optional import import_optional
@@ -190,6 +191,40 @@ def text_columns(sheet: Sheet, lines: list[str], places: Iterable[int]) -> Any:
         **_dialect(sheet),
     )
     return {int(place): frame[place].tolist() for place in frame.columns}
+
+
+def read_numbers(
+    content: bytes, n_rows: int, n_columns: int, door: Door
+) -> NDArray[np.float64]:
+    """Return rows of numbers that nothing but spaces separate.
+
+    Parameters
+    ----------
+    content : bytes
+        The rows.
+    n_rows, n_columns : int
+        What there has to be.
+    door : Door
+        Names the file in sentences.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        The numbers that Python's float gives.
+    """
+    pandas = _pandas()
+    if n_rows == 0 and not content.strip():
+        return np.empty((0, n_columns))
+    try:
+        frame = pandas.read_csv(
+            io.BytesIO(content), sep=r"\s+", header=None, dtype=np.float64, **_exact()
+        )
+    except (ValueError, OverflowError) as error:
+        raise damaged(door, "a list of numbers") from error
+    if frame.shape != (n_rows, n_columns) or frame.isna().to_numpy().any():
+        raise damaged(door, f"a list of {n_rows} numbers, as it claims")
+    values: NDArray[np.float64] = frame.to_numpy()
+    return values
 
 
 def _is_comment(line: str) -> bool:
