@@ -46,6 +46,8 @@ from mdec.tables.text import (
 )
 
 MAX_FEATURES = 1_000_000
+# Rows that are looked at together, to save memory.
+_ROWS = 1024
 
 TRANSFORMS = ("none", "log", "standardise")
 IMPUTATIONS = ("median", "knn")
@@ -252,8 +254,6 @@ def _checked(
     """Raise one sentence for a table that cannot be clustered."""
     name = door.name
     n_samples, n_features = len(raw.values), len(roles.features)
-    if raw.values.dtype.kind not in "fiub":
-        raise Refused(f"{name!r} holds {raw.values.dtype} and not real numbers.")
     if n_samples < 3 or n_features > MAX_FEATURES:
         raise Refused(
             f"{name!r} has {n_samples} samples in rows and {n_features} features in "
@@ -263,11 +263,6 @@ def _checked(
         raise Refused(
             f"{name!r} has {n_features} columns of numbers and needs two or more; "
             "check its separator."
-        )
-    if raw.columns is not None and len(raw.columns) != raw.values.shape[1]:
-        raise Refused(
-            f"{name!r} has names for {len(raw.columns)} features, but "
-            f"{raw.values.shape[1]} of them."
         )
     samples = _sample_names(raw, roles, name)
     precision = np.float32 if raw.values.dtype == np.float32 else np.float64
@@ -316,10 +311,6 @@ def _sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
         samples = [read_back(cell.strip()) for cell in raw.text(roles.ids)]
     elif raw.samples is not None:
         samples = [str(each) for each in raw.samples]
-    if len(samples) != n_samples:
-        raise Refused(
-            f"{name!r} has names for {len(samples)} samples, but {n_samples} of them."
-        )
     if len(set(samples)) < len(samples):
         seen: set[str] = set()
         twice = next(s for s in samples if s in seen or seen.add(s))  # type: ignore[func-returns-value]
@@ -407,9 +398,8 @@ def imputed(
 def _described(raw: RawTable, roles: Roles, door: Door, ending: str) -> dict[str, Any]:
     """Return what was read, for people and for summary.json."""
     names = roles.names
-    numbers = [j for j in roles.features if j not in raw.words]
-    block = raw.values[:, numbers]
-    whole = int(((block == np.rint(block)) | np.isnan(block)).all(axis=0).sum())
+    whole = _whole_columns(raw.values)
+    n_whole = sum(bool(whole[j]) for j in roles.features if j not in raw.words)
     return {
         "file": door.name,
         "format": ending.lstrip("."),
@@ -417,7 +407,7 @@ def _described(raw: RawTable, roles: Roles, door: Door, ending: str) -> dict[str
         "n_features": len(roles.features),
         "names_of_columns": raw.columns is not None,
         "features": [names[j] for j in roles.features[:5]],
-        "whole_number_features": whole,
+        "whole_number_features": n_whole,
         "sample_names": _origin(raw, roles),
         "classes": None if roles.classes is None else names[roles.classes],
         "left_out": [names[j] for j in roles.dropped[:20]],
@@ -425,6 +415,14 @@ def _described(raw: RawTable, roles: Roles, door: Door, ending: str) -> dict[str
         "suspicious": [each.clause for each in roles.doubts],
         "notes": list(roles.notes),
     }
+
+
+def _whole_columns(values: NDArray[Any]) -> NDArray[np.bool_]:
+    whole = np.ones(values.shape[1], dtype=bool)
+    for start in range(0, len(values), _ROWS):
+        part = values[start : start + _ROWS]
+        whole &= ((part == np.rint(part)) | np.isnan(part)).all(axis=0)
+    return whole
 
 
 def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str, Any]]:

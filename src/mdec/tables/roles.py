@@ -271,6 +271,7 @@ def find_roles(raw: RawTable, wishes: Wishes, door: Door) -> Roles:
     Roles
         With doubts, which the caller raises or shows.
     """
+    _check_shape(raw, door)
     n_columns = raw.values.shape[1]
     roles = Roles(raw.columns or [str(i + 1) for i in range(n_columns)])
     if wishes.label_column is not None and raw.labels is None:
@@ -300,6 +301,20 @@ def find_roles(raw: RawTable, wishes: Wishes, door: Door) -> Roles:
     sure = asked | set(left) - raw.words if raw.settled else asked
     _doubt(raw, roles, [j for j in left if j not in sure])
     return roles
+
+
+def _check_shape(raw: RawTable, door: Door) -> None:
+    if raw.values.dtype.kind not in "fiub":
+        raise Refused(f"{door.name!r} holds {raw.values.dtype} and not real numbers.")
+    for what, names, length in (
+        ("rows", raw.samples, raw.values.shape[0]),
+        ("columns", raw.columns, raw.values.shape[1]),
+    ):
+        if names is not None and len(names) != length:
+            raise Refused(
+                f"{door.name!r} has names for {len(names)} {what}, but {length} of "
+                "them; transpose it if it has samples in columns."
+            )
 
 
 def find_member_roles(
