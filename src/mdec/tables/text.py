@@ -431,10 +431,11 @@ def read_gct(path: Path, door: Door, label_column: str | None) -> RawTable:
     version, sizes = (
         (lines[0].strip(), lines[1].split()) if len(lines) > 2 else ("", [])
     )
-    if version not in ("#1.2", "#1.3") or not all(each.isdecimal() for each in sizes):
+    needed = {"#1.2": 2, "#1.3": 4}.get(version)
+    if len(sizes) != needed or not all(re.fullmatch("[0-9]+", n) for n in sizes):
         raise damaged(door, "a .gct table of version 1.2 or 1.3")
     counts = [int(each) for each in sizes]
-    beside, above = (counts[2:4] or [0, 0]) if version == "#1.3" else (1, 0)
+    beside, above = (counts[2], counts[3]) if version == "#1.3" else (1, 0)
     rows = [line.split("\t") for line in lines[2:]]
     width = 1 + beside + counts[1]
     if any(len(row) != width for row in rows) or len(rows) != 1 + above + counts[0]:
