@@ -22,6 +22,7 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.clustering import Description, describe_clustering, render_report
 from mdec.selection.rule import KSelection, select_n_clusters
+from mdec.tables.text import shown_as_text
 from mdec.weights import WEIGHTINGS
 
 
@@ -43,6 +44,8 @@ class Request:
         What the summary and the report say of the parameters.
     values, feature_names, known
         The data, the names of its columns and known classes, where there are any.
+    reading : dict or None
+        What was read, as `read_table` tells it.
     seed : int
         Seed of what is random after the ensemble.
     n_jobs : int or None
@@ -60,6 +63,7 @@ class Request:
     values: NDArray[np.floating] | None = None
     feature_names: Sequence[str] | None = None
     known: NDArray[Any] | None = None
+    reading: dict[str, Any] | None = None
     seed: int = 0
     n_jobs: int | None = None
     timings: dict[str, float] = field(default_factory=dict)
@@ -193,7 +197,7 @@ def _labels_csv(
     sure = confidence(association, labels)
     second = second_choice(association, labels)
     columns: list[Sequence[Any]] = [
-        request.sample_names,
+        [shown_as_text(name) for name in request.sample_names],
         labels.tolist(),
         [f"{value:.4f}" for value in sure],
         ["" if other < 0 else other for other in second.tolist()],
@@ -201,7 +205,7 @@ def _labels_csv(
     names = ["sample", "cluster", "confidence", "second_choice"]
     if request.known is not None:
         names.append("known_class")
-        columns.append(request.known.tolist())
+        columns.append([shown_as_text(name) for name in request.known.tolist()])
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
@@ -225,6 +229,7 @@ def _summary(described: Description, request: Request, out: Path) -> dict[str, A
         "scores": described["scores"],
         "n_members": described["n_members"],
         "n_failed_members": described["n_failed"],
+        "reading": request.reading,
         "parameters": request.settings,
         "seed": request.seed,
         "timings_s": {k: round(v, 3) for k, v in request.timings.items()},

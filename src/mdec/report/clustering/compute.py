@@ -365,8 +365,12 @@ def feature_effects(
 
 def known_scores(known: NDArray[Any], labels: Labels) -> dict[str, Any]:
     """Return the agreement with known classes, and the table of both."""
+    n_clusters = int(labels.max()) + 1
+    # Samples without a class are left out.
+    given = known != ""
+    known, labels = known[given], labels[given]
     classes, code = np.unique(known, return_inverse=True)
-    counts = np.zeros((classes.size, int(labels.max()) + 1), dtype=int)
+    counts = np.zeros((classes.size, n_clusters), dtype=int)
     np.add.at(counts, (code, labels), 1)
     return {
         "nmi_max": nmi_max(known, labels),
