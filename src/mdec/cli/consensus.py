@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mdec._support.folders import claimed
 from mdec.cli._output import progress_bars, show_summary
 from mdec.cli._work import Request, finish, parse_k
 from mdec.cli.fit import AsJson, Consensus, Number, Out, Quiet, Seed, Weighting
@@ -58,6 +59,6 @@ def command(
     request = Request(
         k, consensus, weighting, names, f"Consensus of {file.name}", settings, seed=seed
     )
-    with progress_bars(quiet=quiet or as_json) as hooks:
+    with claimed(out), progress_bars(quiet=quiet or as_json) as hooks:
         summary = finish(ensemble, request, out, hooks["null"])
     show_summary(summary, quiet=quiet, as_json=as_json)
