@@ -319,9 +319,9 @@ def start(path, out, *options):
             "-c",
             # Shells start background jobs with the interrupt ignored.
             "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-            "import time, mdec.generation as g; made = g._make_member\n"
+            "import time, mdec.engines.here as g; made = g.base_clustering\n"
             "def slow(*a, **k):\n    time.sleep(0.05); return made(*a, **k)\n"
-            "g._make_member = slow\nfrom mdec.cli import main; main()",
+            "g.base_clustering = slow\nfrom mdec.cli import main; main()",
             *("fit", str(path), "--k", "3", "--out", str(out)),
             *("--ensemble-size", "60", "--label-column", "group", *options),
         ],

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.files import write_atomically
+from mdec._support.folders import replaced_together
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec.confidence import confidence, item_consensus, second_choice
@@ -142,7 +143,8 @@ def finish(
     request : Request
         What was asked for.
     out : Path
-        Folder of labels.csv, report.html, ensemble.npz and summary.json.
+        Folder of labels.csv, report.html, ensemble.npz and summary.json, which are
+        replaced together; `claimed` by the command.
     progress : callable, default=None
         Told of the draws of the null reference.
 
@@ -177,13 +179,15 @@ def finish(
     page = render_report(described)
     request.timings["report"] = time.perf_counter() - start
     summary = _summary(described, request, out)
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(
-        out / "labels.csv", _labels_csv(ensemble, labels, weights, request)
-    )
-    ensemble.save(out / "ensemble.npz")
-    write_atomically(out / "report.html", page.encode())
-    write_atomically(out / "summary.json", json.dumps(summary, indent=1).encode())
+    with replaced_together(out) as folder:
+        write_atomically(
+            folder / "labels.csv", _labels_csv(ensemble, labels, weights, request)
+        )
+        ensemble.save(folder / "ensemble.npz")
+        write_atomically(folder / "report.html", page.encode())
+        write_atomically(
+            folder / "summary.json", json.dumps(summary, indent=1).encode()
+        )
     return summary
 
 

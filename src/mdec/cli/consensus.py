@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mdec._support.folders import claimed
 from mdec.cli._output import progress_bars, show_summary
 from mdec.cli._work import Request, finish, parse_k
 from mdec.cli.fit import (
@@ -111,6 +112,6 @@ def command(
         reading=reading,
         seed=seed,
     )
-    with progress_bars(quiet=quiet or as_json) as hooks:
+    with claimed(out), progress_bars(quiet=quiet or as_json) as hooks:
         summary = finish(ensemble, request, out, hooks["null"])
     show_summary(summary, quiet=quiet, as_json=as_json)

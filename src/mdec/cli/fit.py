@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
 from mdec.cli._output import progress_bars, show_reading, show_summary
 from mdec.cli._work import Request, finish, parse_k, parse_pair
@@ -194,7 +195,10 @@ def command(
     )
     if not (quiet or as_json):
         _say_what_was_read(table.reading, transform, transpose)
-    summary = run(values, request, settings, out, resume=resume, quiet=quiet or as_json)
+    with claimed(out):
+        summary = run(
+            values, request, settings, out, resume=resume, quiet=quiet or as_json
+        )
     show_summary(summary, quiet=quiet, as_json=as_json)
 
 
