@@ -284,7 +284,7 @@ class Ensemble:
         """
         provenance = {
             "format": _FORMAT,
-            "members": [asdict(member) for member in self.members],
+            "members": [member.to_json() for member in self.members],
             "failures": [asdict(failure) for failure in self.failures],
             "parameters": dict(self.parameters),
         }
@@ -317,7 +317,7 @@ class Ensemble:
         try:
             ensemble = cls(
                 arrays["labels"].astype(np.int32, casting="same_kind"),
-                tuple(Member(**member) for member in provenance["members"]),
+                tuple(Member.from_json(member) for member in provenance["members"]),
                 tuple(Failure(**failure) for failure in provenance["failures"]),
                 provenance["parameters"],
             )

@@ -12,11 +12,8 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mdec._support.callbacks import (
-    CallbackSupportMixin,
-    member_progress,
-    with_callbacks,
-)
+from mdec import generation
+from mdec._support import callbacks
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState
 from mdec.base.kernels import KERNELS
@@ -24,7 +21,6 @@ from mdec.confidence import held_samples, summed_profiles
 from mdec.consensus import CONSENSUS, agreed
 from mdec.consensus.partitions import count_clusters
 from mdec.engines.card import DEVICES
-from mdec.generation import BASES, FLOATS, generate_ensemble, training_rows
 from mdec.prediction import Placement, placed
 from mdec.rows import Rows, RowSource, opened
 from mdec.rows.sources import is_dask_array
@@ -34,7 +30,7 @@ from mdec.weights import WEIGHTINGS
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class MDEC(callbacks.CallbackSupportMixin, ClusterMixin, BaseEstimator):
     r"""Multidiversified ensemble clustering.
 
     A hundred base clusterings are made, each in a random half of the features and
@@ -68,6 +64,8 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         How a base clustering is made: from the similarity graph of all samples, or
         from their ties to landmarks, whose cost grows only linearly. "auto" takes
         landmarks above 20,000 samples, and for rows that are not in memory.
+    preparation : {None, "diversified"}, default=None
+        "diversified": each base clustering draws how expression values are prepared.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" uses an NVIDIA card, "auto" does where there is one; needs the extra
         `gpu`. The draws are the same, labels differ by rounding only.
@@ -136,7 +134,8 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         "n_neighbors_range": [tuple, list],
         "base_n_clusters_range": [tuple, list, None],
         "weighting": [StrOptions(set(WEIGHTINGS))],
-        "base": [StrOptions(set(BASES))],
+        "base": [StrOptions(set(generation.BASES))],
+        "preparation": [StrOptions(set(generation.PREPARATIONS)), None],
         "device": [StrOptions(set(DEVICES))],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
@@ -157,6 +156,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         base_n_clusters_range: tuple[int, int] | None = None,
         weighting: str = "entropy",
         base: str = "graph",
+        preparation: str | None = None,
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -173,13 +173,14 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         self.base_n_clusters_range = base_n_clusters_range
         self.weighting = weighting
         self.base = base
+        self.preparation = preparation
         self.device = device
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
+    @callbacks.with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
         """Cluster the rows of X.
@@ -201,14 +202,14 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         rows = self._validated(X)
         own = ("n_clusters", "consensus", "weighting")
         drawn = {k: v for k, v in self.get_params().items() if k not in own}
-        progress = member_progress(self, self.ensemble_size)
-        ensemble = generate_ensemble(rows, progress=progress, **drawn)
+        progress = callbacks.member_progress(self, self.ensemble_size)
+        ensemble = generation.generate_ensemble(rows, progress=progress, **drawn)
         plan, self.ensemble_, self.base_ = ensemble.plan, ensemble, ensemble.plan.base
         with single_threaded_blas():
             weigh = WEIGHTINGS[self.weighting]
             self.cluster_weights_ = weigh(ensemble, device=plan.device)
             if self.n_clusters == "auto":
-                known = training_rows(rows, plan)
+                known = generation.rows_as_seen(rows, plan)
                 self.k_selection_ = select_n_clusters(
                     ensemble, X=known, weighting=self.weighting, n_jobs=self.n_jobs
                 )
@@ -228,7 +229,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
         if isinstance(X, RowSource) or is_dask_array(X):
             self.n_features_in_ = X.shape[1]
         else:
-            X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=3)
+            X = validate_data(self, X, dtype=generation.FLOATS, ensure_min_samples=3)
         if isinstance(self.n_clusters, str):
             if is_dask_array(X):
                 raise ValueError(
@@ -262,7 +263,7 @@ class MDEC(CallbackSupportMixin, ClusterMixin, BaseEstimator):
             their own cluster, but not by rule; for those use `labels_`.
         """
         check_is_fitted(self, "ensemble_")
-        data = validate_data(self, X, dtype=FLOATS, reset=False)
+        data = validate_data(self, X, dtype=generation.FLOATS, reset=False)
         return placed(data, self._placement, n_jobs=self.n_jobs)
 
     def recluster(

@@ -21,6 +21,8 @@ from mdec.engines.card import resolve_device
 from mdec.engines.store import Made, Store
 from mdec.ensemble import Failure
 from mdec.plan import Member, Plan
+from mdec.preparation.kinds import kind_of_values
+from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, digest_of_rows, opened, refuse_useless
 from mdec.rows.sources import RowSource, is_dask_array
 from mdec.rows.work import Worker, ordered_sum
@@ -29,6 +31,7 @@ Array = NDArray[np.floating]
 
 FLOATS = (np.float64, np.float32)
 BASES = ("graph", "landmark", "auto")
+PREPARATIONS = ("diversified",)
 
 # Above this many samples base="auto" takes landmarks.
 AUTO_SAMPLES = 20_000
@@ -49,6 +52,7 @@ def generate_ensemble(
     n_neighbors_range: tuple[int, int] = (5, 20),
     base_n_clusters_range: tuple[int, int] | None = None,
     base: str = "graph",
+    preparation: str | None = None,
     device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -84,6 +88,11 @@ def generate_ensemble(
         How a member clusters: by the similarity graph of all samples, or by the ties
         of samples to landmarks, whose cost grows only linearly. "auto" takes landmarks
         above 20,000 samples; ``parameters["base"]`` tells which.
+    preparation : {None, "diversified"}, default=None
+        None takes the values as they are, as the paper does. "diversified" lets each
+        member draw how expression values are prepared (the power of their transform,
+        and the share of the most variable features that its subspace is drawn from),
+        as `mdec.preparation` finds them to be.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" makes many members at a time on an NVIDIA card, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
@@ -131,6 +140,7 @@ def generate_ensemble(
         mu_range=mu_range,
         n_neighbors_range=n_neighbors_range,
         base_n_clusters_range=base_n_clusters_range,
+        preparation=_drawn_kind(preparation, rows, base, device),
     )
     refuse_useless(rows)
     store = None
@@ -290,6 +300,27 @@ def resolved_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
     return base, place if base == "graph" else "cpu"
 
 
+def _drawn_kind(
+    preparation: str | None, rows: Rows, base: str, device: str
+) -> str | None:
+    """Return what the values are, if members draw how to prepare them."""
+    if preparation is None:
+        return None
+    if preparation not in PREPARATIONS:
+        raise ValueError(
+            f"preparation={preparation!r} is not None or 'diversified'; prepare X "
+            "itself with a transformer of mdec.preparation."
+        )
+    if rows.array is None or base != "graph" or device != "cpu":
+        raise ValueError(
+            "preparation='diversified' is made of rows in memory with base='graph' and "
+            "device='cpu'; use those, or prepare X first with "
+            "mdec.preparation.ExpressionPreparation."
+        )
+    refuse_useless(rows)
+    return kind_of_values(rows.array)[0]
+
+
 def training_rows(rows: Rows, plan: Plan) -> Array:
     """Return the rows that new ones are compared with: all, or the landmarks' pool."""
     if plan.base == "landmark":
@@ -297,6 +328,13 @@ def training_rows(rows: Rows, plan: Plan) -> Array:
         return pool
     assert rows.array is not None
     return rows.array
+
+
+def rows_as_seen(rows: Rows, plan: Plan) -> Array:
+    """Return the rows that other data are to be like: as members see them."""
+    known = training_rows(rows, plan)
+    made = Versions.of(known, plan.preparation).made
+    return next(iter(made.values()), known)
 
 
 def _checked(X: Any) -> Any:

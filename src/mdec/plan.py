@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import member_stream
+from mdec.preparation.recipes import Draw, draw_preparation
 from mdec.rows.blocks import block_bounds, block_height
 
 MAX_LANDMARKS = 10_000
@@ -34,6 +35,8 @@ class Member:
         Width of its kernel.
     n_clusters : int
         Number of clusters asked for.
+    preparation : Draw or None
+        How the values are prepared; None takes them as they are.
     """
 
     index: int
@@ -41,6 +44,20 @@ class Member:
     n_neighbors: int
     mu: float
     n_clusters: int
+    preparation: Draw | None = None
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """Return the member that `to_json` wrote; raise if it is none."""
+        drawn = content.get("preparation")
+        return cls(**{**content, "preparation": Draw(**drawn) if drawn else None})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers, without a preparation if there is none."""
+        content = asdict(self)
+        if self.preparation is None:
+            del content["preparation"]
+        return content
 
 
 @dataclass(frozen=True)
@@ -69,6 +86,9 @@ class Plan:
         Interval of a member's number of clusters.
     n_landmarks : int or None
         Landmarks of a member; None with graphs.
+    preparation : str or None
+        The kind of the values where members draw their own preparation, one of
+        `mdec.preparation.KINDS`; None takes the values as they are.
 
     Examples
     --------
@@ -92,6 +112,7 @@ class Plan:
     n_neighbors_range: tuple[int, int]
     base_n_clusters_range: tuple[int, int]
     n_landmarks: int | None = None
+    preparation: str | None = None
 
     @classmethod
     def checked(
@@ -107,6 +128,7 @@ class Plan:
         mu_range: tuple[float, float] = (0.2, 0.8),
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
+        preparation: str | None = None,
     ) -> Self:
         """Return a plan, or raise one sentence for what does not fit.
 
@@ -122,6 +144,8 @@ class Plan:
             Where it does.
         sampling_ratio, kernel, mu_range, n_neighbors_range, base_n_clusters_range
             As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
+        preparation : str or None
+            The kind of the values, if members draw their own preparation.
 
         Returns
         -------
@@ -146,6 +170,7 @@ class Plan:
                 base_n_clusters_range, n_samples, n_landmarks
             ),
             n_landmarks=n_landmarks,
+            preparation=preparation,
         )
 
     @classmethod
@@ -163,7 +188,7 @@ class Plan:
             Equal to the one written.
         """
         names = {field.name for field in fields(cls)}
-        optional = {"n_landmarks"}
+        optional = {"n_landmarks", "preparation"}
         if not names - optional <= set(content) <= names:
             raise ValueError(
                 "these are not the parameters of an ensemble that generate_ensemble "
@@ -175,10 +200,9 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers, strings and tuples of them, ready to be written."""
-        content = asdict(self)
-        if self.n_landmarks is None:
-            del content["n_landmarks"]
-        return content
+        absent = {"n_landmarks": self.n_landmarks, "preparation": self.preparation}
+        dropped = {name for name, value in absent.items() if value is None}
+        return {k: v for k, v in asdict(self).items() if k not in dropped}
 
     @property
     def n_drawn(self) -> int:
@@ -214,16 +238,39 @@ class Plan:
         count_rng = member_stream(self.entropy, index, "n_clusters", attempt)
         low, high = self.base_n_clusters_range
         n_clusters = int(count_rng.integers(low, high, endpoint=True))
-        return Member(index, attempt, n_neighbors, mu, n_clusters)
+        preparation = None
+        if self.preparation is not None:
+            rng = member_stream(self.entropy, index, "preparation", attempt)
+            preparation = draw_preparation(self.preparation, rng)
+        return Member(index, attempt, n_neighbors, mu, n_clusters, preparation)
 
     def stream(self, member: Member, name: str) -> np.random.Generator:
         """Return the generator of one purpose inside one member."""
         return member_stream(self.entropy, member.index, name, member.attempt)
 
-    def features(self, member: Member) -> NDArray[np.int64]:
-        """Return the sorted features of a member, drawn again from its seed."""
+    def features(
+        self, member: Member, among: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the sorted features of a member, drawn again from its seed.
+
+        Parameters
+        ----------
+        member : Member
+            Whose features.
+        among : ndarray, optional
+            Sorted features to draw from; None for all.
+
+        Returns
+        -------
+        ndarray
+            At least one.
+        """
         rng = self.stream(member, "subspace")
-        return draw_subspace(self.n_features, self.sampling_ratio, rng)
+        if among is None:
+            return draw_subspace(self.n_features, self.sampling_ratio, rng)
+        least = max(self.sampling_ratio, 0.5 / among.size)
+        drawn: NDArray[np.int64] = among[draw_subspace(among.size, least, rng)]
+        return drawn
 
 
 def subspace_size(n_features: int, sampling_ratio: float) -> int:

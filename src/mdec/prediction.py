@@ -24,6 +24,7 @@ from mdec.base.landmarks import fitted_landmarks, pool_rows, tied_block
 from mdec.confidence import Profiles, mean_profiles
 from mdec.generation import training_rows
 from mdec.plan import Member, Plan
+from mdec.preparation.recipes import Preparation, Versions
 from mdec.rows.blocks import Rows
 from mdec.rows.work import gathered_rows
 
@@ -31,6 +32,9 @@ Array = NDArray[np.floating]
 
 # Old rows whose median neighbour distance sets the floor of the kernel's scale.
 N_PROBES = 256
+
+# New rows that are tied to landmarks together.
+_NEW_ROWS = 2**14
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Placement:
     ----------
     rows : ndarray of shape (n_rows, n_features)
         Training rows that new ones are compared with: all, or the landmarks' pool.
+    learnt : dict of Preparation
+        How members prepare them, by power; empty if they take them as they are.
     labels : ndarray of shape (n_rows, n_members)
         Their base clusters.
     offsets : ndarray of shape (n_members + 1,)
@@ -56,6 +62,7 @@ class Placement:
     """
 
     rows: Array
+    learnt: dict[float, Preparation]
     labels: NDArray[np.int32]
     offsets: NDArray[np.int64]
     members: tuple[Member, ...]
@@ -107,8 +114,10 @@ class Placement:
         means = mean_profiles(
             ensemble, clusters, weights, profiles, by_degree=by_degree
         )
-        known = training_rows(rows, plan), labels, ensemble.offsets
-        return cls(*known, ensemble.members, plan, means, weights)
+        known = training_rows(rows, plan)
+        learnt = Versions.of(known, plan.preparation).learnt
+        drawn = ensemble.offsets, ensemble.members, plan
+        return cls(known, learnt, labels, *drawn, means, weights)
 
 
 def placed(
@@ -169,7 +178,11 @@ def predict_base_clusters(
         members=placement.members,
         plan=placement.plan,
     )
-    shared = placement.rows, placement.labels, X_new
+    shared: tuple[Any, ...] = placement.rows, placement.labels, X_new
+    if placement.learnt:
+        kind, learnt = placement.plan.preparation, placement.learnt
+        old = Versions.of(placement.rows, kind, learnt)
+        shared = old, placement.labels, Versions.of(X_new, kind, learnt)
     columns = map_ordered(
         ask, range(len(placement.members)), shared=shared, n_jobs=n_jobs
     )
@@ -229,22 +242,34 @@ def _ask_landmarks(
     shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
     np.add.at(votes, (sample.index, own[:, None]), shares)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    new = tied_block(X_new, landmarks)
-    found = np.einsum("ik,ikc->ic", new.weights, votes[new.index])
-    return found.argmax(axis=1).astype(np.int32)
+    found = np.empty(len(X_new), dtype=np.int32)
+    for start in range(0, len(X_new), _NEW_ROWS):
+        part = slice(start, start + _NEW_ROWS)
+        new = tied_block(X_new[part], landmarks)
+        indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
+        ties = sparse.csr_array(
+            (new.weights.ravel(), new.index.ravel().astype(np.int32), indptr),
+            shape=(len(new.index), len(votes)),
+        )
+        found[part] = (ties @ votes).argmax(axis=1)
+    return found
 
 
 def _ask_member(
     index: int,
-    X: Array,
+    X: Array | Versions,
     labels: NDArray[np.int32],
-    X_new: Array,
+    X_new: Array | Versions,
     members: Sequence[Member],
     plan: Plan,
 ) -> NDArray[np.int32]:
     member = members[index]
-    features = plan.features(member)
-    old, new = X[:, features], X_new[:, features]
+    known = X if isinstance(X, Versions) else Versions(X)
+    asked = X_new if isinstance(X_new, Versions) else Versions(X_new)
+    old, among = known.seen(member.preparation)
+    new, _ = asked.seen(member.preparation)
+    features = plan.features(member, among)
+    old, new = old[:, features], new[:, features]
     if plan.kernel in ANGULAR:
         both = angular_coordinates(np.concatenate([old, new]), plan.kernel)
         old, new = both[: len(old)], both[len(old) :]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 from sklearn.exceptions import ConvergenceWarning
@@ -21,6 +22,7 @@ from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus import (
     CONSENSUS,
     _bipartite,
+    _hierarchical,
     bipartite,
     dendrogram,
     hierarchical,
@@ -29,6 +31,7 @@ from mdec.consensus import (
 from mdec.consensus._bipartite import bipartite_graph, transfer_cut
 from mdec.consensus._spectral import coassociation_embedding
 from mdec.consensus.dendrogram import cut, merges
+from mdec.numerics import loops
 from mdec.numerics.eigen import DENSE_ORDER
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -462,6 +465,119 @@ def test_factored_linkage_is_the_same(
         expected = dendrogram.cut(pairs, similarities, n_samples, n_clusters)
         found = dendrogram.cut(*factored, n_samples, n_clusters)
         assert adjusted_rand_score(expected, found) == 1.0
+
+
+def test_factored_linkage_with_weights_of_zero(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ensemble = Ensemble.from_labels(random_labels(300, 20, 0))
+    weights = np.random.default_rng(0).random(ensemble.n_base_clusters)
+    weights[::2] = 0.0
+    pairs, similarities = dendrogram.merges(ensemble, weights)
+    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    factored = dendrogram.merges(ensemble, weights)
+    np.testing.assert_array_equal(factored[0], pairs)
+    np.testing.assert_allclose(factored[1], similarities, atol=1e-12)
+
+
+def test_entries_of_zero_are_entries_of_the_factor() -> None:
+    """The compiled loop takes zeros that are stored, and writes no more than it has."""
+    rng = np.random.default_rng(1)
+    factor = sparse.random_array((60, 9), density=0.6, rng=rng, format="csr")
+    factor.data[::3] = 0.0
+    arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
+    sizes, shift = np.ones(60, dtype=np.int64), 1.5 * 2.0**22
+    stored = loops.factored_linkage(*arrays, factor.data, 9, sizes, shift)
+    factor.eliminate_zeros()
+    arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
+    dropped = loops.factored_linkage(*arrays, factor.data, 9, sizes, shift)
+    np.testing.assert_array_equal(stored[0], dropped[0])
+    np.testing.assert_allclose(stored[1], dropped[1], atol=1e-15)
+
+
+def exact_merges(labels: np.ndarray) -> list[tuple[int, int]]:
+    """Merge by exact mean agreements, of equals the pair with the lowest samples."""
+    agreements = (labels[:, None] == labels[None]).sum(axis=2)
+    regions = [[i] for i in range(len(labels))]
+    found = []
+    while len(regions) > 1:
+        best, pair = Fraction(-1), (0, 1)
+        for r, s in itertools.combinations(range(len(regions)), 2):
+            total = int(agreements[np.ix_(regions[r], regions[s])].sum())
+            mean = Fraction(total, len(regions[r]) * len(regions[s]))
+            if mean > best:
+                best, pair = mean, (r, s)
+        found.append((regions[pair[0]][0], regions[pair[1]][0]))
+        regions[pair[0]] = regions[pair[0]] + regions.pop(pair[1])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_equals_the_lowest_samples_merge_first(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members without weights tie all the time; every way to link takes one rule."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, size=(45, 7))
+    labels = labels[np.sort(np.unique(labels, axis=0, return_index=True)[1])]
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.ones(ensemble.n_base_clusters)
+    expected = exact_merges(labels)
+    pairs, similarities = dendrogram.merges(ensemble, weights)
+    np.testing.assert_array_equal(pairs, expected)
+    rows = [np.arange(ensemble.n_samples), pairs, similarities]
+    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    np.testing.assert_array_equal(dendrogram.merges(ensemble, weights)[0], expected)
+    # Regions of one sample each are linked as the samples are.
+    monkeypatch.setattr(_hierarchical._regions, "micro_regions", lambda *_: rows[0])
+    for n_clusters in (2, 5, 20):
+        cut = dendrogram.cut(pairs, similarities, len(labels), n_clusters)
+        linked = _hierarchical._linked_regions(ensemble, n_clusters, weights, rng)
+        np.testing.assert_array_equal(linked, cut)
+
+
+def test_memory_does_not_change_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, labels = planted(700, 5, 10, 0.4, 1)
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.ones(ensemble.n_base_clusters)
+    plain = [hierarchical(ensemble, k, weights) for k in (3, 5, 20, 100)]
+    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    for k, expected in zip((3, 5, 20, 100), plain, strict=True):
+        np.testing.assert_array_equal(hierarchical(ensemble, k, weights), expected)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_weights_count_up_to_a_factor(factor: float) -> None:
+    ensemble = Ensemble.from_labels(random_labels(80, 9, 2))
+    weights = np.random.default_rng(0).random(ensemble.n_base_clusters)
+    pairs, _ = merges(ensemble, weights)
+    np.testing.assert_array_equal(merges(ensemble, factor * weights)[0], pairs)
+
+
+def test_regions_count_by_their_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mean over regions weighs them by size: region 1 has ten samples, 0 has one."""
+    similarities = np.array(
+        [
+            [1.00, 0.90, 0.80, 0.30],
+            [0.90, 1.00, 0.10, 0.40],
+            [0.80, 0.10, 1.00, 0.30],
+            [0.30, 0.40, 0.30, 1.00],
+        ]
+    )
+    sizes = np.array([1, 10, 1, 1])
+    monkeypatch.setattr(
+        _hierarchical._regions, "micro_regions", lambda *_: np.arange(4)
+    )
+    monkeypatch.setattr(
+        _hierarchical._regions,
+        "region_similarities",
+        lambda *_: (similarities.copy(), sizes),
+    )
+    ensemble, rng = Ensemble.from_labels(EXAMPLE), np.random.default_rng(0)
+    labels = _hierarchical._linked_regions(ensemble, 2, np.ones(8), rng)
+    # The first two merge. Their means with regions 2 and 3 are then 0.16 and 0.39 by
+    # samples, but 0.45 and 0.35 by regions.
+    np.testing.assert_array_equal(labels, [0, 0, 1, 0])
 
 
 def test_sorting_samples_changes_no_bipartite_label(

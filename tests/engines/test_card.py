@@ -151,6 +151,66 @@ def test_copies_go_to_the_first(place: torch.device) -> None:
     np.testing.assert_allclose(there.data, here.data, rtol=1e-9)
 
 
+def tied(rng: np.random.Generator, n_samples: int) -> np.ndarray:
+    return rng.integers(0, 3, size=(n_samples, 6)).astype(float)
+
+
+def binary(rng: np.random.Generator, n_samples: int) -> np.ndarray:
+    return rng.integers(0, 2, size=(n_samples, 40)).astype(float)
+
+
+def copied(rng: np.random.Generator, n_samples: int) -> np.ndarray:
+    X = rng.normal(size=(n_samples, 6))
+    X[n_samples // 2 :] = X[: n_samples - n_samples // 2]
+    X[: n_samples // 5] = X[0]
+    return X
+
+
+def with_an_outlier(rng: np.random.Generator, n_samples: int) -> np.ndarray:
+    X = rng.normal(size=(n_samples, 6))
+    X[-1] = 1e20
+    return X
+
+
+def simplex(rng: np.random.Generator, n_samples: int) -> np.ndarray:
+    X = np.eye(n_samples)[:, : n_samples // 2]
+    return X + 1e-6 * rng.normal(size=X.shape)
+
+
+# Spearman's ranks tie too often for a sum of other order to be the same.
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
+@pytest.mark.parametrize("shape", [tied, binary, copied, with_an_outlier, simplex])
+@pytest.mark.parametrize("n_samples", [1002, 1101])
+def test_ties_go_to_the_first_as_on_the_cpu(
+    kernel: str, shape: object, n_samples: int, place: torch.device
+) -> None:
+    """Samples at the same distance, in even and odd numbers, and hardly any other."""
+    X = shape(np.random.default_rng(n_samples), n_samples)
+    here = similarity_graph(X, kernel, 7, 0.5)
+    there = graph_of(X, kernel, 7, 0.5, place, 300)
+    np.testing.assert_array_equal(there.indptr, here.indptr)
+    np.testing.assert_array_equal(there.indices, here.indices)
+    np.testing.assert_allclose(there.data, here.data, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e170])
+def test_members_do_not_depend_on_the_scale(scale: float, device: str) -> None:
+    X = blobs(150, 12, 7)
+    settings = {"ensemble_size": 4, "random_state": 0, "device": device}
+    np.testing.assert_array_equal(
+        generate_ensemble(scale * X, **settings).labels,
+        generate_ensemble(X, **settings).labels,
+    )
+
+
+def test_linkage_of_equals_is_that_of_the_cpu(device: str) -> None:
+    labels = np.random.default_rng(0).integers(0, 4, size=(500, 9))
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.ones(ensemble.n_base_clusters)
+    expected, _ = merges(ensemble, weights)
+    np.testing.assert_array_equal(merges(ensemble, weights, device)[0], expected)
+
+
 def several_graphs() -> list[sparse.csr_array]:
     separate = np.vstack([blobs(80, 4, 0), blobs(80, 4, 1) + 100.0])
     return [

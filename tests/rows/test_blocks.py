@@ -176,3 +176,20 @@ def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1].endswith("about 0 s left")
     told(None, 2, verbose=0)(1, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_a_block_of_parquet_takes_little_more_than_its_rows(tmp_path: Path) -> None:
+    """Whatever the size of the row groups, which are the writer's choice."""
+    pyarrow = pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).normal(size=(40_000, 30))
+    write_parquet(tmp_path / "x.parquet", X, group=40_000)
+    source = open_rows(tmp_path / "x.parquet")
+    pool = pyarrow.proxy_memory_pool(pyarrow.default_memory_pool())
+    before = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pool)
+    try:
+        read = source.read(30_000, 34_000)
+    finally:
+        pyarrow.set_memory_pool(before)
+    np.testing.assert_array_equal(read, X[30_000:34_000])
+    assert 0 < pool.max_memory() < 4 * read.nbytes < X.nbytes / 2

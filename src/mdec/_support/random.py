@@ -19,6 +19,7 @@ _STREAMS = (
     "selection",
     "pool",
     "landmarks",
+    "preparation",
 )
 
 

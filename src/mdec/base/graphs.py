@@ -17,6 +17,7 @@ from mdec.base.kernels import (
     mean_neighbor_distance,
     scaling_term,
 )
+from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import (
     BlockedDistances,
     NeighborPairs,
@@ -30,6 +31,10 @@ Array = NDArray[np.floating]
 # Up to this many samples all pairs are looked at in float64; above, candidates are
 # searched in float32 blocks.
 DENSE_SAMPLES = 1000
+
+# Of a search in float32 at most this share of the rows may be left open; otherwise
+# float64 is faster than looking at all pairs of each.
+MAX_OPEN_SHARE = 0.05
 
 
 def similarity_graph(
@@ -55,8 +60,10 @@ def similarity_graph(
 
     Notes
     -----
-    An edge stays if either end keeps it. The graph does not depend on the scale of X,
-    up to one factor for all edges.
+    An edge stays if either end keeps it; of equal similarities the first samples are
+    kept. The graph does not depend on the scale of X, up to one factor for all edges:
+    for the scaled Gaussian this is the inverse square of the scale, and of magnitudes
+    beyond 2 ** 400 or below 2 ** -400 that of the scale to which they are brought.
 
     Examples
     --------
@@ -67,7 +74,7 @@ def similarity_graph(
     """
     if not np.issubdtype(X.dtype, np.floating):
         X = X.astype(np.float64)
-    rows = angular_coordinates(X, kernel) if kernel in ANGULAR else X
+    rows = angular_coordinates(X, kernel) if kernel in ANGULAR else at_safe_scale(X)
     if len(rows) <= DENSE_SAMPLES:
         distances = squared_distances(rows.astype(np.float64, copy=False))
         return graph_from_distances(distances, kernel, n_neighbors, mu)
@@ -126,18 +133,14 @@ def _searched_nearest_graph(
 ) -> sparse.csr_array:
     """Find the k nearest of each row without looking at all pairs.
 
-    Rows whose k-th neighbour is no nearer than what was searched, because of ties or
-    rounding, are searched once more, up to that neighbour.
+    Rows whose k-th neighbour is no nearer than what was searched, because of ties, are
+    searched once more, up to that neighbour: the first of equals is kept.
     """
-    distances, pairs = _candidates(X, min(n_neighbors + 8, len(X) - 1))
-    graph = pairs.graph
-    nearest = _kept(graph, -graph.data, n_neighbors)
-    farthest = np.maximum.reduceat(nearest.data, nearest.indptr[:-1])
+    distances, pairs = _candidates(X, n_neighbors, min(n_neighbors + 8, len(X) - 1))
+    graph, farthest = pairs.graph, _kth_distance(pairs.graph, n_neighbors)
     limit = np.where(farthest < pairs.radius, -1.0, farthest)
     if np.any(limit >= 0.0):
-        more = _search_within(distances, limit, n_neighbors, lambda near: -near.data)
-        rows = np.concatenate([_rows(graph), more[0]])
-        graph = pair_graph(distances.X, rows, np.concatenate([graph.indices, more[1]]))
+        graph = _with_nearest(graph, distances, limit, n_neighbors)
     graph = _with_data(graph, _scaled_distances(graph.data, kernel))
     nearest = _kept(graph, -graph.data, n_neighbors)
     if kernel in ANGULAR:
@@ -154,7 +157,8 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
     what the rest could reach tells which rows are settled; the others are searched
     once more, up to the distance where the bound falls below their k-th similarity.
     """
-    distances, pairs = _candidates(X, min(2 * n_neighbors + 16, len(X) - 1))
+    n_candidates = min(2 * n_neighbors + 16, len(X) - 1)
+    distances, pairs = _candidates(X, n_neighbors, n_candidates)
     rho = _neighbor_distance(pairs.graph, n_neighbors)
 
     def similarities(graph: sparse.csr_array) -> sparse.csr_array:
@@ -172,19 +176,45 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
     return _both_ways(graph)
 
 
-def _candidates(X: Array, n_candidates: int) -> tuple[BlockedDistances, NeighborPairs]:
-    """Search near pairs in float32, or in float64 where float32 would not tell them.
+def _candidates(
+    X: Array, n_neighbors: int, n_candidates: int
+) -> tuple[BlockedDistances, NeighborPairs]:
+    """Search near pairs, until the k smallest distances of each row are proven.
 
-    Tight groups far from the centre need the longer format. Copies are at distance
-    zero in either.
+    They are if the k-th is no more than what a pair that was not found is at least.
+    The search is in float32, or in float64 where that leaves many rows open, as with
+    tight groups far from the centre; the few that are open after it are searched among
+    all pairs, up to the last of their candidates.
     """
     distances = BlockedDistances(X, np.float32)
     pairs = nearest_pairs(distances, n_candidates)
-    farthest = np.maximum.reduceat(pairs.graph.data, pairs.graph.indptr[:-1])
-    if np.any((farthest > 0.0) & (farthest < 100.0 * distances.rounding)):
+    proven = _kth_distance(pairs.graph, n_neighbors) <= pairs.radius
+    if np.count_nonzero(~proven) > MAX_OPEN_SHARE * len(X):
         distances = BlockedDistances(X, np.float64)
         pairs = nearest_pairs(distances, n_candidates)
-    return distances, pairs
+        proven = _kth_distance(pairs.graph, n_neighbors) <= pairs.radius
+    if proven.all():
+        return distances, pairs
+    last = _kth_distance(pairs.graph, n_candidates)
+    limit = np.where(proven, -1.0, last)
+    graph = _with_nearest(pairs.graph, distances, limit, n_candidates)
+    radius = np.where(proven, pairs.radius, _kth_distance(graph, n_candidates))
+    return distances, NeighborPairs(graph, radius)
+
+
+def _kth_distance(graph: sparse.csr_array, k: int) -> Array:
+    from mdec.numerics import loops
+
+    return loops.kth_smallest(graph.indptr, graph.data, k)
+
+
+def _with_nearest(
+    graph: sparse.csr_array, distances: BlockedDistances, limit: Array, count: int
+) -> sparse.csr_array:
+    """Add the nearest pairs of the rows that have a limit, from all pairs within it."""
+    more = _search_within(distances, limit, count, lambda near: -near.data)
+    rows = np.concatenate([_rows(graph), more[0]])
+    return pair_graph(distances.X, rows, np.concatenate([graph.indices, more[1]]))
 
 
 def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
@@ -238,8 +268,8 @@ def _search_within(
     found = []
     for start in range(0, rows.size, height):
         block = rows[start : start + height]
-        reach = (limit + distances.rounding)[block, None]
-        within = distances.block(block, slice(None)) <= reach
+        reach = distances.rounded_at_most(block, limit[block])
+        within = distances.block(block, slice(None)) <= reach[:, None]
         near, columns = np.divmod(np.flatnonzero(within), n_samples)
         others = columns != block[near]
         graph = pair_graph(distances.X, block[near[others]], columns[others])

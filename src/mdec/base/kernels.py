@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mdec._support.arrays import namespace
+from mdec.numerics.magnitude import rows_at_unit_scale
 
 Array = NDArray[np.floating]
 
@@ -22,14 +23,15 @@ RELATIVE_FLOOR = 1e-6
 
 
 def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
-    r"""Return the neighbour distance of each sample, Eq. 2, kept above a floor.
+    r"""Return the neighbour distance of each sample, Eq. 2, above zero.
 
     Parameters
     ----------
     means : ndarray of shape (n_samples,)
         Mean distance of each sample to its k nearest others.
     floor : float
-        Least value, as a share of the median of the positive means.
+        What zero becomes, as a share of the median of the positive means; the least
+        positive mean if that is less.
 
     Returns
     -------
@@ -45,6 +47,8 @@ def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
     --------
     >>> mean_neighbor_distance(np.array([0.0, 2.0, 4.0]))
     array([3.e-06, 2.e+00, 4.e+00])
+    >>> mean_neighbor_distance(np.array([0.0, 1e-9, 2.0, 4.0]))
+    array([1.e-09, 1.e-09, 2.e+00, 4.e+00])
     """
     positive = means[means > 0.0]
     if len(positive) == 0:
@@ -53,7 +57,9 @@ def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
             "rows or raise sampling_ratio so that samples differ."
         )
     xp = namespace(means)
-    return xp.maximum(means, floor * xp.median(positive))
+    # Of an even number PyTorch takes the lower of the two in the middle.
+    median = 0.5 * (xp.median(positive) - xp.median(-positive))
+    return xp.maximum(means, xp.minimum(floor * median, positive.min()))
 
 
 def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
@@ -150,11 +156,15 @@ def angular_coordinates(X: Array, kernel: str) -> Array:
         Rows of length one. Rows without a direction share an extra coordinate: they
         are alike to each other and to nothing else.
     """
-    rows: Any = rankdata(X, axis=1) if kernel == "spearman" else X
-    if kernel != "cosine":
-        rows = rows - rows.mean(axis=1, keepdims=True)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    lost = norms == 0.0
+    rows: Any = rankdata(X, axis=1) if kernel == "spearman" else rows_at_unit_scale(X)
+    if kernel == "cosine":
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        lost = norms == 0.0
+    else:
+        # Rounding may leave a constant row a little beside its mean.
+        lost = np.ptp(rows, axis=1, keepdims=True) == 0.0
+        rows = np.where(lost, 0.0, rows - rows.mean(axis=1, keepdims=True))
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Array = rows / np.where(lost, 1.0, norms)
     return np.hstack([unit, lost]) if lost.any() else unit
 

@@ -34,6 +34,8 @@ from mdec.numerics.landmark_search import (
     nearest_landmarks,
     refined_landmarks,
 )
+from mdec.numerics.magnitude import to_power
+from mdec.numerics.neighbors import about_the_middle
 from mdec.numerics.transfer import (
     BipartiteRows,
     assigned_rows,
@@ -52,6 +54,13 @@ POOL_ROWS = 50_000
 
 # Drawn rows for each landmark.
 CANDIDATES = 2
+
+# Landmarks are searched in float64 if float32 hides the nearest others of more.
+MAX_HIDDEN_SHARE = 0.01
+
+# Coordinates beyond this are so far from all landmarks that the place does not matter;
+# their squares fit float32.
+FARTHEST = 2.0**50
 
 
 def tie_count(n_neighbors: int, n_samples: int, n_landmarks: int) -> int:
@@ -102,9 +111,13 @@ class Landmarks:
     center : ndarray of shape (n_coordinates,)
         Subtracted from rows before anything else; keeps float32 accurate.
     index : LandmarkIndex
-        The landmarks, centred, in float32.
+        The landmarks, centred, in float32, or in float64 where that would not tell
+        them apart.
     rho : ndarray of shape (n_landmarks,)
-        Mean distance of each to its nearest other landmarks.
+        Mean distance of each to its nearest other landmarks; zeros for the angular
+        kernels, which take none.
+    scale : float
+        Power of two that rows are multiplied by before they are centred.
     """
 
     features: NDArray[np.int64]
@@ -114,6 +127,7 @@ class Landmarks:
     center: Array
     index: LandmarkIndex
     rho: Array
+    scale: float = 1.0
 
 
 def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:
@@ -166,23 +180,68 @@ def fitted_landmarks(
     size = min(CANDIDATES * n_landmarks, len(pool))
     drawn = np.sort(rng.choice(len(pool), size, replace=False))
     rows = coordinates(pool[drawn], features, kernel)
-    center = rows.mean(axis=0, dtype=np.float64)
-    if kernel in ANGULAR:
-        center = np.zeros_like(center)
-    centred = _centred(rows, center)
-    chosen, points = refined_landmarks(centred, n_landmarks, rng)
-    if kernel in ANGULAR:
-        points = unit_rows(points).astype(np.float32)
-    index = indexed(points, rng)
-    _, between = nearest_landmarks(points, index, k + 1)
-    means = _as_kernel_takes_them(between[:, 1:], kernel).mean(axis=1)
-    rho = mean_neighbor_distance(means.astype(np.float64)).astype(np.float32)
-    landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho)
+    center, scale = _place(rows, kernel)
+    centred = _centred(rows, center, scale, np.float32)
+    chosen, index, between = _chosen(centred, n_landmarks, k, kernel, rng)
+    if _is_doubtful(index, between):
+        centred = _centred(rows, center, scale, np.float64)
+        chosen, index, between = _chosen(centred, n_landmarks, k, kernel, rng)
+    rho = np.zeros(n_landmarks)
+    if kernel not in ANGULAR:
+        means = _as_kernel_takes_them(between, kernel).mean(axis=1)
+        rho = mean_neighbor_distance(means.astype(np.float64))
+    rho = rho.astype(centred.dtype)
+    landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho, scale)
     return landmarks, drawn[chosen], tied(centred[chosen], landmarks)
 
 
-def _centred(rows: Array, center: Array) -> Array:
-    return (rows - center.astype(rows.dtype)).astype(np.float32, copy=False)
+def _place(rows: Array, kernel: str) -> tuple[Array, float]:
+    """Return the centre of rows, once scaled, and the power of two that scales them.
+
+    Rows of ordinary magnitudes are left at theirs.
+    """
+    if kernel in ANGULAR:
+        return np.zeros(rows.shape[1]), 1.0
+    scale = _power(max(float(rows.max()), -float(rows.min())), 2.0**400)
+    rows = rows if scale == 1.0 else rows.astype(np.float64) * scale
+    center, centred, _, near = about_the_middle(rows)
+    more = _power(float(np.abs(centred[near]).max()), 2.0**20)
+    return center * more, scale * more
+
+
+def _power(largest: float, ordinary: float) -> float:
+    inside = 1.0 / ordinary <= largest <= ordinary
+    return 1.0 if inside else to_power(largest, 0)
+
+
+def _chosen(
+    rows: Array, n_landmarks: int, k: int, kernel: str, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], LandmarkIndex, Array]:
+    """Choose landmarks; return them with the distances to their k nearest others."""
+    chosen, points = refined_landmarks(rows, n_landmarks, rng)
+    if kernel in ANGULAR:
+        points = unit_rows(points).astype(rows.dtype)
+    index = indexed(points, rng)
+    return chosen, index, nearest_landmarks(points, index, k + 1)[1][:, 1:]
+
+
+def _is_doubtful(index: LandmarkIndex, between: Array) -> bool:
+    """Tell whether rounding could have hidden the nearest others of some landmarks."""
+    error = np.finfo(index.points.dtype).eps * 2.0 * index.half_norms
+    farthest = between.max(axis=1)
+    hidden = (farthest > 0.0) & (farthest < 64.0 * error)
+    return float(np.mean(hidden)) > MAX_HIDDEN_SHARE
+
+
+def _centred(
+    rows: Array, center: Array, scale: float, dtype: type[np.floating]
+) -> Array:
+    """Return rows about the centre; those out of all bounds are brought to them."""
+    with np.errstate(over="ignore"):
+        if scale != 1.0:
+            rows = rows.astype(np.float64) * scale
+        centred = (rows - center.astype(rows.dtype)).astype(dtype, copy=False)
+    return np.clip(centred, -FARTHEST, FARTHEST, out=centred)
 
 
 def _as_kernel_takes_them(squared: Array, kernel: str) -> Array:
@@ -195,7 +254,7 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_coordinates)
-        In the member's coordinates, centred, float32.
+        In the member's coordinates, centred, in the precision of the landmarks.
     landmarks : Landmarks
         The member's.
 
@@ -209,14 +268,17 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     Eqs. 1 to 3 with landmarks for neighbours: :math:`\rho` of a row is its mean
     distance to its k nearest landmarks, that of a landmark its mean distance to the k
     nearest others. Similarities are in units of the median :math:`\rho`, so that they
-    do not depend on the scale of the data.
+    do not depend on the scale of the data. A row that coincides with k landmarks has
+    the :math:`\rho` of a landmark that does.
     """
     index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
     if landmarks.kernel in ANGULAR:
         return BipartiteRows(index, angular_similarity(squared))
-    unit = np.float32(np.median(landmarks.rho))
+    unit = squared.dtype.type(np.median(landmarks.rho))
     distance = _as_kernel_takes_them(squared, landmarks.kernel) / unit
-    rho = np.maximum(distance.mean(axis=1, keepdims=True), np.float32(RELATIVE_FLOOR))
+    floor = min(RELATIVE_FLOOR, landmarks.rho.min() / unit)
+    rho = distance.mean(axis=1, keepdims=True)
+    rho = np.where(rho > 0.0, rho, squared.dtype.type(floor))
     scale = scaling_term(distance, rho, (landmarks.rho / unit)[index])
     weights = SIMILARITY[landmarks.kernel](distance, scale, landmarks.mu)
     return BipartiteRows(index, weights.astype(np.float32, copy=False))
@@ -225,7 +287,9 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
 def tied_block(block: Any, landmarks: Landmarks) -> BipartiteRows:
     """Tie the samples of one row block to the landmarks."""
     rows = coordinates(rows_of(block), landmarks.features, landmarks.kernel)
-    return tied(_centred(rows, landmarks.center), landmarks)
+    dtype = landmarks.index.points.dtype.type
+    centred = _centred(rows, landmarks.center, landmarks.scale, dtype)
+    return tied(centred, landmarks)
 
 
 @dataclass(frozen=True)

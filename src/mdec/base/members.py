@@ -10,6 +10,7 @@ from mdec.base.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.base.landmarks import landmark_memory
 from mdec.base.spectral import spectral_partition
 from mdec.plan import Member, Plan
+from mdec.preparation.recipes import Versions
 
 Array = NDArray[np.floating]
 
@@ -17,13 +18,15 @@ Array = NDArray[np.floating]
 MEMBER_ERRORS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
 
 
-def member_similarity(X: Array, member: Member, plan: Plan) -> sparse.csr_array:
+def member_similarity(
+    X: Array | Versions, member: Member, plan: Plan
+) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        All features.
+    X : ndarray of shape (n_samples, n_features) or Versions
+        All features; in versions where members draw their own preparation.
     member : Member
         What to make it with.
     plan : Plan
@@ -34,17 +37,21 @@ def member_similarity(X: Array, member: Member, plan: Plan) -> sparse.csr_array:
     csr_array of shape (n_samples, n_samples)
         Symmetric, non-negative, no self-loops.
     """
-    subspace = X.T[plan.features(member)].T
+    versions = X if isinstance(X, Versions) else Versions(X)
+    rows, among = versions.seen(member.preparation)
+    subspace = rows.T[plan.features(member, among)].T
     return similarity_graph(subspace, plan.kernel, member.n_neighbors, member.mu)
 
 
-def base_clustering(X: Array, member: Member, plan: Plan) -> NDArray[np.int32]:
+def base_clustering(
+    X: Array | Versions, member: Member, plan: Plan
+) -> NDArray[np.int32]:
     """Return the labels of one member, Eqs. 11 to 13.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        All features.
+    X : ndarray of shape (n_samples, n_features) or Versions
+        All features; in versions where members draw their own preparation.
     member : Member
         What to make it with.
     plan : Plan

@@ -12,6 +12,7 @@ from mdec._support.random import RandomState, consensus_stream
 from mdec.consensus.partitions import (
     alike_together,
     assign,
+    require_for_consensus,
     resolve_weights,
     trivial_partition,
     warn_of_fewer,
@@ -93,6 +94,7 @@ def bipartite(
     if is_blocked(ensemble.n_samples, ensemble.n_base_clusters):
         parts = blocked_bipartite(ensemble, n_clusters, weights, random_state)
         return np.concatenate(parts)
+    require_for_consensus(ensemble, bipartite_memory(ensemble, n_clusters))
     rng = consensus_stream(random_state)
     graph = bipartite_graph(ensemble, weights)
     if ensemble.n_samples <= SORTED_SAMPLES:
@@ -102,6 +104,17 @@ def bipartite(
     embedding = np.empty_like(sorted_rows)
     embedding[order] = sorted_rows
     return assign(ensemble, embedding, rng)
+
+
+def bipartite_memory(ensemble: Ensemble, n_clusters: int) -> int:
+    """Estimate the bytes that the cut of the sparse graph takes.
+
+    The graph while it is made, its copies sorted, transposed and scaled, and the
+    embedding.
+    """
+    n_labels, n_samples = ensemble.labels.size, ensemble.n_samples
+    copies = 92 if n_samples > SORTED_SAMPLES else 78
+    return max(copies * n_labels, 62 * n_labels + 22 * n_samples * n_clusters) + 2**20
 
 
 def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
@@ -157,6 +170,9 @@ def blocked_bipartite(
     The centres come from the k-means of at most 50,000 rows drawn at random; every row
     then goes to its nearest centre.
     """
+    require_for_consensus(
+        ensemble, small_side_memory(ensemble), "use consensus='spectral'"
+    )
     rng = consensus_stream(random_state)
     worker, parts, offsets = ensemble.worker, ensemble.parts, ensemble.offsets
     n_samples = ensemble.n_samples
@@ -169,6 +185,13 @@ def blocked_bipartite(
     rank = ranks_by_appearance(firsts, n_clusters)
     warn_of_fewer(int(rank.max()) + 1, n_clusters)
     return worker.map(_ranked, labels, rank)
+
+
+def small_side_memory(ensemble: LabelBlocks) -> int:
+    """Estimate the bytes of the matrix of base clusters and its eigenvectors."""
+    heights = [stop - start for start, stop in ensemble.bounds]
+    rows = 40 * len(ensemble) * max(heights)
+    return 36 * ensemble.n_base_clusters**2 + rows + 2**20
 
 
 def bipartite_rows(labels: Labels, offsets: Offsets, weights: Array) -> BipartiteRows:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mdec._support.random import RandomState, consensus_stream
 from mdec.consensus import _regions
-from mdec.consensus.dendrogram import cut, merges
+from mdec.consensus.dendrogram import cut, in_order, merges, tie_shift
 from mdec.consensus.partitions import (
     numbered_by_appearance,
     resolve_weights,
@@ -86,5 +86,6 @@ def _linked_regions(
         )
     triangle = np.empty(loops.triangle_entries(sizes.size))
     loops.triangle_of_matrix(products, triangle)
-    pairs, similarities = loops.average_linkage(triangle, sizes)
+    shift = tie_shift(float(products.diagonal().max()), np.float64)
+    pairs, similarities = in_order(*loops.average_linkage(triangle, sizes, shift))
     return cut(pairs, similarities, sizes.size, n_clusters)[regions]

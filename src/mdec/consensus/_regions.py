@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec.confidence import summed_profiles
-from mdec.consensus._bipartite import affinity_of_labels, bipartite_rows
+from mdec.consensus._bipartite import (
+    affinity_of_labels,
+    bipartite_rows,
+    small_side_memory,
+)
+from mdec.consensus.partitions import require_for_consensus
 from mdec.ensemble import Ensemble
 from mdec.numerics.landmark_search import refined_landmarks
 from mdec.numerics.transfer import assigned_rows, embedded_rows, reduced_vectors
@@ -52,6 +57,7 @@ def micro_regions(
     dimensions, and each joins the nearest of 4000 points that a short k-means has
     placed among drawn rows.
     """
+    require_for_consensus(ensemble, small_side_memory(ensemble))
     worker, parts, offsets = ensemble.worker, ensemble.parts, ensemble.offsets
     n_samples = ensemble.n_samples
     affinity = ordered_sum(worker, affinity_of_labels, parts, offsets, weights)

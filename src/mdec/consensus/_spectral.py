@@ -9,6 +9,7 @@ from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
 from mdec.consensus.partitions import (
     assign,
+    require_for_consensus,
     resolve_weights,
     trivial_partition,
 )
@@ -54,10 +55,22 @@ def spectral(
     trivial = trivial_partition(ensemble, n_clusters)
     if trivial is not None:
         return trivial
+    require_for_consensus(ensemble, spectral_memory(ensemble, n_clusters))
     rng = consensus_stream(random_state)
     weights = resolve_weights(ensemble, weights)
     embedding = coassociation_embedding(ensemble, n_clusters, weights, rng)
     return assign(ensemble, embedding, rng)
+
+
+def spectral_memory(ensemble: Ensemble, n_clusters: int) -> int:
+    """Estimate the bytes that the spectral consensus takes.
+
+    Either the factor while it is made, or the factor, its transpose and the blocks of
+    vectors of the eigen-solver.
+    """
+    n_labels = ensemble.labels.size
+    vectors = 52 * ensemble.n_samples * (n_clusters + 16)
+    return max(60 * n_labels, 30 * n_labels + vectors) + 2**20
 
 
 def coassociation_embedding(

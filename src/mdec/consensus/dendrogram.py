@@ -9,8 +9,9 @@ from scipy.sparse.csgraph import connected_components
 
 from mdec._support.memory import available_memory
 from mdec.coassociation import coassociation_factor
-from mdec.consensus.partitions import alike_together
+from mdec.consensus.partitions import alike_together, require_for_consensus
 from mdec.ensemble import Ensemble
+from mdec.numerics.magnitude import to_power
 
 Array = NDArray[np.floating]
 
@@ -45,21 +46,45 @@ def merges(
     Notes
     -----
     Samples that share every label are merged first: no other sample can be more
-    similar to one of them.
+    similar to one of them. Of equal similarities the pair with the lowest samples is
+    merged first, a region being named by its lowest sample; similarities are equal if
+    they differ by less than about 1e-9 of the largest. Above 4000 distinct samples
+    those of similar labels are numbered together, and similarities are in float32,
+    whose rounding may tell equal ones apart.
     """
     first, group, sizes = ensemble.microclusters
+    require_for_consensus(ensemble, linkage_memory(ensemble, len(first)))
     factor = coassociation_factor(ensemble, weights)
+    factor.eliminate_zeros()
     own = np.asarray(factor.power(2).sum(axis=1)).ravel()
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
     originals = first[group[copies]]
     if len(first) > DOUBLE_PRECISION_SAMPLES:
         order = alike_together(ensemble.labels[first])
-        first, sizes = first[order], sizes[order]
+    else:
+        order = np.argsort(first)
+    first, sizes = first[order], sizes[order]
     pairs, similarities = _linkage(factor[first], sizes, device)
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
         np.concatenate([own[copies], similarities]),
     )
+
+
+def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
+    """Estimate the bytes of the factor, and of the triangle if there is one."""
+    n_labels = ensemble.labels.size
+    triangle = _triangle_bytes(n_distinct)
+    return 60 * n_labels + (triangle if triangle <= triangle_budget() else 0) + 2**20
+
+
+def _triangle_bytes(n_rows: int) -> int:
+    return _precision(n_rows).itemsize * n_rows * (n_rows + 1) // 2
+
+
+def _precision(n_rows: int) -> np.dtype[np.floating]:
+    single = n_rows > DOUBLE_PRECISION_SAMPLES
+    return np.dtype(np.float32 if single else np.float64)
 
 
 def _linkage(
@@ -71,25 +96,72 @@ def _linkage(
     computed from the factor when they are needed.
     """
     n_rows = factor.shape[0]
-    dtype = np.float64 if n_rows <= DOUBLE_PRECISION_SAMPLES else np.float32
+    dtype = _precision(n_rows)
+    shift = tie_shift(float(factor.power(2).sum(axis=1).max()), dtype.type)
     if device != "cpu":
         from mdec.engines import tensors
 
         place = tensors.find_device(device)
-        n_bytes = np.dtype(dtype).itemsize * (n_rows + factor.shape[1]) * n_rows
+        n_bytes = dtype.itemsize * (n_rows + factor.shape[1]) * n_rows
         if tensors.fits(n_bytes, place):
-            return tensors.average_linkage(factor, sizes, dtype, place)
+            found = tensors.average_linkage(
+                factor, sizes, dtype.type, place, float(shift)
+            )
+            return in_order(*found)
     from mdec.numerics import loops
 
     arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
     n_entries = loops.triangle_entries(n_rows)
-    if n_entries * np.dtype(dtype).itemsize > triangle_budget():
-        return loops.factored_linkage(*arrays, factor.data, factor.shape[1], sizes)
+    if n_entries * dtype.itemsize > triangle_budget():
+        found = loops.factored_linkage(
+            *arrays, factor.data, factor.shape[1], sizes, float(shift)
+        )
+        return in_order(*found)
     triangle = np.empty(n_entries, dtype=dtype)
     loops.triangle_of_products(
         *arrays, factor.data.astype(dtype), factor.shape[1], triangle
     )
-    return loops.average_linkage(triangle, sizes)
+    return in_order(*loops.average_linkage(triangle, sizes, shift))
+
+
+def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
+    """Return what rounds similarities when it is added to them and taken away.
+
+    Parameters
+    ----------
+    largest : float
+        What the similarities are at most.
+    dtype : dtype
+        Their precision.
+
+    Returns
+    -------
+    floating
+        Rounds to about 1e-9 of the largest; zero in float32, which has fewer digits.
+
+    Examples
+    --------
+    >>> shift = tie_shift(1.0, np.float64)
+    >>> bool((0.3 + shift) - shift == ((0.1 + 0.2) + shift) - shift)
+    True
+    """
+    if dtype == np.float32:
+        return np.float32(0.0)
+    # The last digit of 2 ** 22 is 2 ** -30.
+    return np.float64(1.5 * 2.0**22 / to_power(largest, 0))
+
+
+def _rounded(similarities: Array) -> Array:
+    shift = tie_shift(float(similarities.max(initial=0.0)), np.float64)
+    return (similarities + shift) - shift
+
+
+def in_order(
+    pairs: NDArray[np.int64], similarities: Array
+) -> tuple[NDArray[np.int64], Array]:
+    """Sort merges by falling similarity, equal ones by the rows that name them."""
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], -_rounded(similarities)))
+    return pairs[order], similarities[order]
 
 
 def triangle_budget() -> float:
@@ -105,8 +177,12 @@ def triangle_budget() -> float:
 def cut(
     pairs: NDArray[np.int64], similarities: Array, n_samples: int, n_clusters: int
 ) -> NDArray[np.int32]:
-    """Undo the last merges until the asked number of clusters is left."""
-    order = np.argsort(-similarities, kind="stable")[: n_samples - n_clusters]
+    """Undo the last merges until the asked number of clusters is left.
+
+    Of equal similarities those are undone that come last.
+    """
+    order = np.argsort(-_rounded(similarities), kind="stable")
+    order = order[: n_samples - n_clusters]
     rows, columns = pairs[order].T
     graph = sparse.coo_array(
         (np.ones(order.size), (rows, columns)), shape=(n_samples, n_samples)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from mdec.ensemble import Ensemble
+from mdec._support.memory import require_memory
+from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.numerics.kmeans import kmeans
 from mdec.rows.work import Worker
 from mdec.weights import ensemble_driven_cluster_index
@@ -46,6 +47,14 @@ def trivial_partition(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int32] 
     if n_clusters == n_samples:
         return np.arange(n_samples, dtype=np.int32)
     return None
+
+
+def require_for_consensus(
+    ensemble: LabelBlocks, n_bytes: float, cure: str = "make a smaller ensemble"
+) -> None:
+    """Raise if a consensus function cannot have the bytes that it needs."""
+    purpose = f"the consensus of {len(ensemble)} base clusterings of "
+    require_memory(int(n_bytes), f"{purpose}{ensemble.n_samples} samples", cure)
 
 
 def alike_together(labels: NDArray[np.int32]) -> NDArray[np.intp]:

@@ -17,6 +17,7 @@ from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import MEMBER_ERRORS, base_clustering, member_memory
 from mdec.ensemble import Ensemble, Failure
 from mdec.plan import Member, Plan
+from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, opened
 from mdec.rows.sources import RowSource
 from mdec.rows.work import Here
@@ -78,8 +79,11 @@ def side_by_side(
     return Ensemble(labels, members, failures, plan.to_json())
 
 
-def _as_members_read(rows: Rows, plan: Plan) -> Array | RowSource:
+def _as_members_read(rows: Rows, plan: Plan) -> Array | RowSource | Versions:
     assert rows.source is not None
+    if plan.preparation is not None:
+        assert rows.array is not None
+        return Versions.of(rows.array, plan.preparation)
     if plan.base == "graph" and plan.n_samples <= DENSE_SAMPLES:
         # Members then copy whole columns and need not convert them.
         return np.asfortranarray(rows.source, dtype=np.float64)

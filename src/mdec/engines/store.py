@@ -71,7 +71,7 @@ class Store:
             if "reason" in provenance:
                 failure = Failure(**provenance)
                 return failure if failure.index == index else None
-            member = Member(**provenance.get("member", provenance))
+            member = Member.from_json(provenance.get("member", provenance))
             if member != self.plan.member(index, member.attempt):
                 return None
             if "labels" in arrays:
@@ -116,7 +116,7 @@ class Store:
             ]
             for each in saved:
                 worker.value(each)
-        write_sealed(self._path(member.index), {"member": asdict(member)}, arrays)
+        write_sealed(self._path(member.index), {"member": member.to_json()}, arrays)
 
     def __len__(self) -> int:
         return len(list(self.folder.glob("member-??????.npz")))
@@ -139,7 +139,7 @@ def _part_path(folder: str, part: int, member: Member, ending: str) -> Path:
 
 
 def _save_part(folder: str, part: int, member: Member, labels: Labels) -> None:
-    provenance = {"member": asdict(member), "part": part}
+    provenance = {"member": member.to_json(), "part": part}
     path = _part_path(folder, part, member, "npz")
     write_sealed(path, provenance, {"labels": labels})
 
@@ -152,7 +152,7 @@ def _load_part(folder: str, part: int, n_rows: int, member: Member) -> Labels:
     else:
         path = _part_path(folder, part, member, "npz")
         provenance, arrays = read_sealed(path, _enough(n_rows))
-        if provenance != {"member": asdict(member), "part": part}:
+        if provenance != {"member": member.to_json(), "part": part}:
             raise DamagedFileError(f"{os.fspath(path)!r} belongs elsewhere.")
         labels = arrays["labels"]
     _check_labels(labels, n_rows, member)

@@ -36,7 +36,7 @@ class LandmarkIndex:
     Attributes
     ----------
     points : ndarray of shape (n_landmarks, n_coordinates)
-        The landmarks, float32.
+        The landmarks, float32 or float64.
     half_norms : ndarray of shape (n_landmarks,)
         Half their squared lengths.
     centers : ndarray of shape (n_cells, n_coordinates)
@@ -57,7 +57,7 @@ def indexed(points: Array, rng: np.random.Generator) -> LandmarkIndex:
     Parameters
     ----------
     points : ndarray of shape (n_landmarks, n_coordinates)
-        The landmarks, centred, float32.
+        The landmarks, centred, float32 or float64.
     rng : Generator
         Source of the choice of cells.
 
@@ -88,7 +88,7 @@ def refined_landmarks(
     Parameters
     ----------
     candidates : ndarray of shape (n_candidates, n_coordinates)
-        Drawn rows, centred, float32.
+        Drawn rows, centred, float32 or float64.
     n_landmarks : int
         At most the candidates.
     rng : Generator
@@ -99,7 +99,7 @@ def refined_landmarks(
     chosen : ndarray of shape (n_landmarks,)
         Candidates from which the landmarks started, in ascending order.
     points : ndarray of shape (n_landmarks, n_coordinates)
-        Where they came to, float32.
+        Where they came to, in the precision of the candidates.
 
     Notes
     -----
@@ -118,7 +118,8 @@ def refined_landmarks(
         counts = np.zeros(n_landmarks, dtype=np.int64)
         loops.group_sums(candidates, labels, sums, counts)
         means = sums / np.maximum(counts, 1)[:, None]
-        points = np.where(counts[:, None] > 0, means, points).astype(np.float32)
+        points = np.where(counts[:, None] > 0, means, points)
+        points = points.astype(candidates.dtype)
     return chosen, points
 
 
@@ -136,7 +137,7 @@ def nearest_landmarks(
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_coordinates)
-        Centred as the landmarks are, float32.
+        Centred as the landmarks are, and in their precision.
     index : LandmarkIndex
         The landmarks.
     n_neighbors : int
@@ -159,7 +160,7 @@ def nearest_landmarks(
            [1, 0]], dtype=uint16)
     """
     nearest = np.empty((len(rows), n_neighbors), dtype=np.uint16)
-    distances = np.empty((len(rows), n_neighbors), dtype=np.float32)
+    distances = np.empty((len(rows), n_neighbors), dtype=rows.dtype)
     if not index.around or n_neighbors > AROUND_CELL:
         _search(rows, index.points, index.half_norms, nearest, distances)
         return nearest, distances
@@ -170,7 +171,7 @@ def nearest_landmarks(
         inside = order[bounds[c] : bounds[c + 1]]
         if inside.size:
             found = np.empty((inside.size, n_neighbors), dtype=np.uint16)
-            apart = np.empty((inside.size, n_neighbors), dtype=np.float32)
+            apart = np.empty((inside.size, n_neighbors), dtype=rows.dtype)
             points, half_norms = index.points[around], index.half_norms[around]
             _search(rows[inside], points, half_norms, found, apart)
             nearest[inside], distances[inside] = around[found], apart
@@ -191,5 +192,6 @@ def _search(
         part = slice(start, start + TILE)
         tile = rows[part]
         scores = half_norms - tile @ points.T
-        loops.smallest_columns(scores, nearest.shape[1], nearest[part])
+        if not loops.smallest_columns(scores, nearest.shape[1], nearest[part]):
+            raise ValueError("X holds values that are not finite or too large.")
         loops.order_by_distance(tile, points, nearest[part], distances[part])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import namespace
+from mdec.numerics.magnitude import TOO_WIDE, to_power
 
 Array = NDArray[np.floating]
 
@@ -18,13 +19,25 @@ Array = NDArray[np.floating]
 TILE = 512
 
 
+# Products add up at most so many terms before they are put together.
+_SUMMED = 1024
+
+# The largest centred magnitude, as a power of two: its squares fit float32.
+TOP = 40
+
+# Rows this many times farther from the centre than the middle one, squared, do not
+# move it.
+_FAR = 1e4
+
+
 def squared_distances(X: Array) -> Array:
     r"""Return all squared Euclidean distances, for few samples.
 
     Notes
     -----
-    :math:`D_{ij} = \|x_i\|^2 + \|x_j\|^2 - 2 x_i \cdot x_j`, clipped at zero, with a
-    diagonal of exact zeros.
+    :math:`D_{ij} = \|x_i\|^2 + \|x_j\|^2 - 2 x_i \cdot x_j` about the mean, with a
+    diagonal of exact zeros. Where the norms exceed a distance so much that it would
+    lose digits, it is computed from the differences.
 
     Examples
     --------
@@ -35,40 +48,106 @@ def squared_distances(X: Array) -> Array:
     from mdec.numerics import loops
 
     # Centred, because a distance loses the digits by which the norms exceed it.
-    X = X - X.mean(axis=0)
-    distances = X @ X.T
-    loops.products_to_distances(distances)
+    centred = X - X.mean(axis=0)
+    distances = centred @ centred.T
+    if loops.products_to_distances(distances) and not loops.fill_lost(
+        distances, np.ascontiguousarray(X)
+    ):
+        raise ValueError(TOO_WIDE)
     return distances
 
 
-def distance_factors(centred: Any) -> tuple[Any, Any, Any]:
+def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
     r"""Return two factors whose product is the matrix of squared distances.
 
     Parameters
     ----------
     centred : array of shape (n_samples, n_features)
         Rows about their mean, of NumPy or PyTorch.
+    norms : array of shape (n_samples,)
+        Their squared norms.
 
     Returns
     -------
     left, right : array of shape (n_samples, n_features + 2)
         Rows :math:`(-2 x_i, \|x_i\|^2, 1)` and :math:`(x_j, 1, \|x_j\|^2)`.
-    norms : array of shape (n_samples,)
-        Squared norms.
 
     Examples
     --------
-    >>> left, right, _ = distance_factors(np.array([[0.0, 0.0], [3.0, 4.0]]))
+    >>> rows = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> left, right = distance_factors(rows, np.array([0.0, 25.0]))
     >>> left @ right.T
     array([[ 0., 25.],
            [25.,  0.]])
     """
     xp = namespace(centred)
-    norms = xp.einsum("ij,ij->i", centred, centred)
     column, ones = norms[:, None], xp.ones_like(norms)[:, None]
     left = xp.hstack([-2.0 * centred, column, ones])
     right = xp.hstack([centred, ones, column])
-    return left, right, norms
+    return left, right
+
+
+def about_the_middle(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Centre rows, in float64, and tell which of them are near the centre.
+
+    Rows far from all others are left out of the mean: it would move away from the rest,
+    whose distances would drown in their norms.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows.
+
+    Returns
+    -------
+    center : ndarray of shape (n_features,)
+        Mean of the near rows.
+    centred : ndarray of shape (n_samples, n_features)
+        All rows, less the centre.
+    norms : ndarray of shape (n_samples,)
+        Their squared norms.
+    near : ndarray of shape (n_samples,)
+        All rows, unless some are a hundred times farther than the middle one.
+
+    Examples
+    --------
+    >>> about_the_middle(np.array([[1.0], [3.0], [2.0], [1e9]]))[0]
+    array([2.])
+    """
+    near = np.ones(len(X), dtype=bool)
+    while True:
+        center = (X if near.all() else X[near]).mean(axis=0, dtype=np.float64)
+        centred = X - center
+        norms = np.einsum("ij,ij->i", centred, centred)
+        far = norms > _FAR * np.median(norms[near])
+        if not (far & near).any() or 2 * np.count_nonzero(near & ~far) < len(X):
+            return center, centred, norms, near
+        near &= ~far
+
+
+def rounding_share(n_features: int, unit: float) -> float:
+    r"""Bound the error of a rounded squared distance as a share of both norms.
+
+    Parameters
+    ----------
+    n_features : int
+        Coordinates of a row.
+    unit : float
+        Largest relative error of one operation.
+
+    Returns
+    -------
+    float
+        c with :math:`|v_{ij} - D_{ij}| \le c (\|x_i\|^2 + \|x_j\|^2)`.
+
+    Notes
+    -----
+    A sum of L products, in any order, is off by at most :math:`L u / (1 - L u)` times
+    the sum of their magnitudes, which here is at most twice the norms. Rounding the
+    coordinates and norms before adds less than 8 u.
+    """
+    n_terms = min(n_features + 2, _SUMMED) + -(-n_features // _SUMMED)
+    return (2.0 * n_terms + 8.0) * unit / (1.0 - n_terms * unit)
 
 
 @dataclass(frozen=True)
@@ -89,10 +168,11 @@ class NeighborPairs:
 
 
 class BlockedDistances:
-    """Rounded squared distances of the rows of X, block by block.
+    r"""Rounded squared distances of the rows of X, block by block.
 
-    The rows are centred, and their norms appended as extra coordinates, so that one
-    matrix product gives distances and not only products.
+    The rows are centred and brought to one scale by a power of two, and their norms
+    appended as extra coordinates, so that one matrix product gives distances and not
+    only products.
 
     Parameters
     ----------
@@ -100,22 +180,69 @@ class BlockedDistances:
         The rows.
     dtype : dtype
         Precision of the products.
+
+    Notes
+    -----
+    With `rounding_share` c, and since :math:`\|x_j\|^2 \le 2 D_{ij} + 2 \|x_i\|^2`, a
+    rounded distance is within :math:`3 c \|x_i\|^2 + 2 c D_{ij}` of the true one. So
+    the row alone tells what rounding can do to its distances, and one row far away does
+    not blur those of the others.
     """
 
     def __init__(self, X: Array, dtype: type[np.floating] = np.float32) -> None:
-        centred = (X - X.mean(axis=0, dtype=np.float64)).astype(dtype)
         self.X = np.ascontiguousarray(X)
-        self.left, self.right, norms = distance_factors(centred)
-        # What rounding may add to or take from a distance of row i.
-        epsilon = 16.0 * np.finfo(dtype).eps
-        self.rounding = epsilon * (norms + norms.max())
+        _, centred, norms, _ = about_the_middle(X)
+        if not np.isfinite(norms).all():
+            raise ValueError("X holds values that are not finite or too large.")
+        # The largest norm is no less than the largest magnitude, squared.
+        factor = to_power(float(np.sqrt(norms.max())), TOP)
+        rounded = np.empty(X.shape, dtype=dtype)
+        np.multiply(centred, factor, out=rounded, casting="same_kind")
+        norms = norms * factor * factor
+        self.left, self.right = distance_factors(rounded, norms.astype(dtype))
+        limits = np.finfo(dtype)
+        self._unit = factor * factor
+        self._share = rounding_share(X.shape[1], 0.5 * float(limits.eps))
+        self._slack = 3.0 * self._share * norms + X.shape[1] * float(limits.tiny)
 
     def __len__(self) -> int:
         return len(self.X)
 
     def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
-        """Return the distances between some rows and some columns."""
-        return self.left[rows] @ self.right[columns].T
+        """Return the rounded distances between some rows and some columns.
+
+        They are in units of their own.
+        """
+        left, right = self.left[rows], self.right[columns]
+        if left.shape[1] <= _SUMMED + 2:
+            return left @ right.T
+        total = left[:, :_SUMMED] @ right[:, :_SUMMED].T
+        for start in range(_SUMMED, left.shape[1], _SUMMED):
+            part = slice(start, start + _SUMMED)
+            total += left[:, part] @ right[:, part].T
+        return total
+
+    def at_least(self, bound: Array) -> Array:
+        """Return what distances are at least, given what they are rounded, by rows."""
+        least = (bound.astype(np.float64) - self._slack) / (1.0 + 2.0 * self._share)
+        return np.maximum(least, 0.0) / self._unit
+
+    def rounded_at_most(self, rows: NDArray[np.integer], limit: Array) -> Array:
+        """Return what the distances of some rows are rounded to at most, up to a limit.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The rows.
+        limit : ndarray
+            What their distances are at most.
+
+        Returns
+        -------
+        ndarray
+            In the units of `block`.
+        """
+        return limit * self._unit * (1.0 + 2.0 * self._share) + self._slack[rows]
 
     def tiles(self) -> Iterator[tuple[int, int, Array]]:
         """Yield (first row, first column, distances), the diagonal tiles first.
@@ -155,16 +282,17 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     shape = (n_samples, 2 * n_neighbors)
     dtype = distances.left.dtype
     values = np.empty(shape, dtype=dtype)
-    index = np.empty(shape, dtype=np.int32)
+    index = np.full(shape, -1, dtype=np.int32)
     count = np.zeros(n_samples, dtype=np.int64)
     bound = np.full(n_samples, np.inf, dtype=dtype)
     for row, column, tile in distances.tiles():
         loops.scan_tile(tile, row, column, values, index, count, bound, n_neighbors)
+    if count.min() < n_neighbors:
+        raise ValueError("X holds values that are not finite or too large.")
     loops.finish_scan(values, index, count, bound, n_neighbors)
     rows = np.repeat(np.arange(n_samples), n_neighbors)
     graph = pair_graph(distances.X, rows, index[:, :n_neighbors].ravel())
-    radius = bound.astype(np.float64) - distances.rounding
-    return NeighborPairs(graph, np.maximum(radius, 0.0))
+    return NeighborPairs(graph, distances.at_least(bound))
 
 
 def pair_graph(
@@ -179,5 +307,7 @@ def pair_graph(
     keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
     low, high = np.divmod(keys, n_samples)
     values = loops.pair_distances(X, low, high)
+    if values.min(initial=0.0) < 0.0:
+        raise ValueError(TOO_WIDE)
     indptr, indices, data = loops.mirror_pairs(low, high, values, n_samples)
     return sparse.csr_array((data, indices, indptr), shape=(n_samples, n_samples))

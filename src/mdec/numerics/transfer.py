@@ -241,6 +241,8 @@ def embedded_rows(rows: BipartiteRows, vectors: Array) -> Array:
 def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
     """Return the nearest centre of each point, the first of equals.
 
+    Points and centres are in one precision.
+
     Examples
     --------
     >>> points = np.array([[0.1, 0.0], [3.0, 1.0]])
@@ -250,11 +252,14 @@ def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
     from mdec.numerics import loops
 
     half_norms = 0.5 * np.einsum("ij,ij->i", centers, centers)
+    largest = float(half_norms.max())
     transposed = np.ascontiguousarray(centers.T)
     labels = np.empty(len(points), dtype=np.int32)
     for start in range(0, len(points), TILE):
-        scores = half_norms - points[start : start + TILE] @ transposed
-        loops.least_column(scores, labels[start : start + TILE])
+        tile = points[start : start + TILE]
+        scores = half_norms - tile @ transposed
+        part = labels[start : start + TILE]
+        loops.nearest_column(scores, tile, centers, largest, part)
     return labels
 
 

@@ -123,7 +123,8 @@ class ParquetRows:
             )
         single = kinds == {"float"}
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
-        self.shape = (file.metadata.num_rows, len(schema.names))
+        self.names = list(schema.names)
+        self.shape = (file.metadata.num_rows, len(self.names))
         counts = [
             file.metadata.row_group(i).num_rows
             for i in range(file.metadata.num_row_groups)
@@ -145,10 +146,15 @@ class ParquetRows:
         for group in range(first, last):
             begin, end = (int(each) for each in self.starts[group : group + 2])
             low, high = max(start, begin), min(stop, end)
-            table = file.read_row_group(group, use_threads=False)
-            table = table.slice(low - begin, high - low)
-            for column in range(self.shape[1]):
-                found[low - start : high - start, column] = table.column(column)
+            # A group is read whole, however few of its rows are wanted, so only as
+            # many columns at a time as the rows themselves take.
+            width = max(1, found.size // (end - begin))
+            for first in range(0, self.shape[1], width):
+                names = self.names[first : first + width]
+                table = file.read_row_group(group, columns=names, use_threads=False)
+                table = table.slice(low - begin, high - low)
+                for column, values in enumerate(table.columns, first):
+                    found[low - start : high - start, column] = values
         return found
 
 

@@ -214,6 +214,7 @@ def _like(
         kernel=plan.kernel,
         mu_range=plan.mu_range,
         n_neighbors_range=plan.n_neighbors_range,
+        preparation=None if plan.preparation is None else "diversified",
         base_n_clusters_range=(low, high),
         n_jobs=n_jobs,
         random_state=rng,

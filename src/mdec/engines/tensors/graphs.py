@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from mdec.base.graphs import MAX_OPEN_SHARE
 from mdec.base.kernels import ANGULAR, SIMILARITY, mean_neighbor_distance, scaling_term
-from mdec.engines.tensors.neighbors import SPARE, TiledDistances, pair_distances
+from mdec.engines.tensors.neighbors import (
+    FLOAT32_FEATURES,
+    SPARE,
+    TiledDistances,
+    distances_to_all,
+    pair_distances,
+)
 
 
 @dataclass(frozen=True)
@@ -134,16 +142,23 @@ def listed_neighbors(
 
     Notes
     -----
-    All pairs are looked at in `dtype`, or in float64 where that would not tell them
-    apart; somewhat more than k are kept, their distances are computed from
-    differences, and the k best of these stay.
+    All pairs are looked at in `dtype`, or in float64 where that leaves many rows open;
+    somewhat more than k are kept, and their distances are computed from differences.
+    Where rounding or ties could have hidden one of the k best, all distances of the row
+    are computed so. The k best stay, the first of equals.
     """
     count = min(n_neighbors + SPARE, len(rows) - 1)
+    if rows.shape[1] > FLOAT32_FEATURES:
+        dtype, tile = torch.float64, max(1, tile // 2)
     distances = TiledDistances.of(rows, dtype, tile)
     columns, exact = _in_order(rows, distances.smallest(count), limit)
-    if dtype != torch.float64 and _is_doubtful(exact, distances.rounding):
+    unsettled = _unsettled(exact, distances, n_neighbors)
+    if dtype != torch.float64 and unsettled.sum() > MAX_OPEN_SHARE * len(rows):
         distances = TiledDistances.of(rows, torch.float64, max(1, tile // 2))
         columns, exact = _in_order(rows, distances.smallest(count), limit)
+        unsettled = _unsettled(exact, distances, n_neighbors)
+    found = columns, exact
+    columns, exact = _settled(rows, found, unsettled, lambda near, _: near, limit)
     if kernel in ANGULAR:
         nearest, similarity = _best(columns, -exact, n_neighbors)
         return nearest, torch.clamp(1.0 + 0.5 * similarity, min=0.0)
@@ -155,20 +170,89 @@ def listed_neighbors(
         nearest, negative = _best(columns, -exact, n_neighbors)
         scale = scaling_term(-negative, rho[:, None], rho[nearest])
         return nearest, SIMILARITY[kernel](-negative, scale, mu)
-    short = rho.to(distances.left.dtype)
+    short = (rho * distances.scale).to(distances.left.dtype)
 
     def unlikeness(block: Tensor, near: slice) -> Tensor:
         return _gaussian_unlikeness(block, short[near], short, mu)
 
-    columns, exact = _in_order(rows, distances.smallest(count, unlikeness), limit)
-    scale = scaling_term(exact, rho[:, None], rho[columns])
-    return _best(columns, SIMILARITY[kernel](exact, scale, mu), n_neighbors)
+    def similarity_of(near: Tensor, own: Tensor, others: Tensor) -> Tensor:
+        return SIMILARITY[kernel](near, scaling_term(near, own, others), mu)
+
+    found = _in_order(rows, distances.smallest(count, unlikeness), limit)
+    unsettled = _unsettled_gaussian(*found, distances, rho, n_neighbors, mu)
+    columns, exact = _settled(
+        rows,
+        found,
+        unsettled,
+        lambda near, chosen: -similarity_of(near, rho[chosen, None], rho),
+        limit,
+    )
+    return _best(columns, similarity_of(exact, rho[:, None], rho[columns]), n_neighbors)
 
 
-def _is_doubtful(exact: Tensor, rounding: Tensor) -> bool:
-    """Tell whether rounding could have hidden some row's nearest others."""
-    farthest = exact.amax(dim=1)
-    return bool(((farthest > 0.0) & (farthest < 100.0 * rounding)).any())
+def _unsettled(exact: Tensor, distances: TiledDistances, n_neighbors: int) -> Tensor:
+    """Tell which rows' nearest others rounding or ties could have hidden."""
+    kth = exact.kthvalue(n_neighbors, dim=1).values
+    return kth >= distances.unseen(exact)
+
+
+def _unsettled_gaussian(
+    columns: Tensor,
+    exact: Tensor,
+    distances: TiledDistances,
+    rho: Tensor,
+    n_neighbors: int,
+    mu: float,
+) -> Tensor:
+    r"""Tell which rows' most similar others rounding or ties could have hidden.
+
+    Notes
+    -----
+    With :math:`s = D + \rho_i + \rho_j` the unlikeness changes with the distance by
+    at most :math:`(1 + 2.25 / \mu^2) / s`; rounding moves a distance by `slack` and a
+    share of itself, and its own terms by some units of the last place.
+    """
+    if exact.shape[1] == len(rho) - 1:
+        return torch.zeros_like(rho, dtype=torch.bool)
+    unlike = _gaussian_unlikeness(
+        exact * distances.scale,
+        rho * distances.scale,
+        rho[columns] * distances.scale,
+        mu,
+    )
+    kth = unlike.kthvalue(n_neighbors, dim=1).values
+    steep = 1.0 + 2.25 / mu**2
+    moved = steep * (distances.slack / rho + 2.0 * distances.share)
+    place = torch.finfo(distances.left.dtype).eps
+    own = 8.0 * place * (unlike.abs().amax(dim=1) + 4.5 / mu**2)
+    return kth >= unlike.amax(dim=1) - 2.0 * (moved + own)
+
+
+def _settled(
+    rows: Tensor,
+    found: tuple[Tensor, Tensor],
+    unsettled: Tensor,
+    order: Callable[[Tensor, Tensor], Tensor],
+    limit: int,
+) -> tuple[Tensor, Tensor]:
+    """Choose the columns of unsettled rows from all, by true distances, in place.
+
+    `order` maps the distances of chosen rows to what is to be small; the first of
+    equals are taken.
+    """
+    columns, exact = found
+    chosen, done = unsettled.nonzero()[:, 0], 0
+    for near in distances_to_all(rows, chosen, limit):
+        some = chosen[done : done + len(near)]
+        own = torch.arange(len(some), device=some.device)
+        ranked = order(near, some).index_put_(
+            (own, some), torch.full_like(near[:, 0], torch.inf)
+        )
+        first = ranked.sort(dim=1, stable=True).indices[:, : columns.shape[1]]
+        columns[some] = first.sort(dim=1).values
+        exact[some] = near.gather(1, columns[some])
+        done += len(near)
+    return columns, exact
 
 
 def _gaussian_unlikeness(

@@ -20,6 +20,7 @@ def average_linkage(
     sizes: NDArray[np.intp],
     dtype: type[np.floating],
     device: torch.device,
+    shift: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
     """Merge the rows of a factor by the mean of their products.
 
@@ -33,11 +34,13 @@ def average_linkage(
         Precision of the similarities.
     device : torch.device
         Where to compute.
+    shift : float
+        Rounds similarities when it is added to them and taken away.
 
     Returns
     -------
     pairs : ndarray of shape (n_rows - 1, 2)
-        Rows, one from each of the two regions that merge.
+        The lowest rows of the two regions that merge.
     similarities : ndarray of shape (n_rows - 1,)
         Means of the two regions.
 
@@ -45,7 +48,8 @@ def average_linkage(
     -----
     All pairs of regions that are each other's nearest merge at once: average linkage is
     reducible, so a merge elsewhere cannot part them. The first of equals counts as the
-    nearest, hence the first among the most similar pairs always merges.
+    nearest, hence the first among the most similar pairs always merges. A region stays
+    at the place of its lowest row.
     """
     similarity = _products(factor.astype(dtype), device)
     size = torch.from_numpy(sizes).to(similarity)
@@ -54,14 +58,15 @@ def average_linkage(
     alive = torch.ones_like(region, dtype=torch.bool)
     n_alive = len(size)
     while n_alive > 1:
-        best, near = similarity.max(dim=1)
+        rounded = similarity if shift == 0.0 else (similarity + shift) - shift
+        near = rounded.argmax(dim=1)
         place = torch.arange(len(near), device=device)
         a = torch.nonzero((near[near] == place) & (place < near) & alive)[:, 0]
         b = near[a]
         pairs.append(torch.stack([region[a], region[b]], dim=1))
-        heights.append(best[a])
-        _merge(similarity, size, a, b)
-        alive[a] = False
+        heights.append(similarity[a, b])
+        _merge(similarity, size, b, a)
+        alive[b] = False
         n_alive -= len(a)
         if n_alive < 0.75 * len(alive):
             kept = torch.nonzero(alive)[:, 0]

@@ -18,6 +18,7 @@ from mdec.engines.tensors.kmeans import kmeans_plus_plus, lloyd
 from mdec.numerics.affinity import TOLERANCE, component_roots, mixed_roots, unit_rows
 from mdec.numerics.eigen import block_width, is_dense
 from mdec.numerics.kmeans import MAX_ITER, N_INIT
+from mdec.numerics.magnitude import at_safe_scale
 
 Array = NDArray[np.floating]
 
@@ -53,7 +54,7 @@ class Data:
     here : ndarray of shape (n_samples, n_features)
         As given.
     there : Tensor of shape (n_samples, n_features)
-        The same on the device.
+        The same on the device, up to a power of two.
     """
 
     here: Array
@@ -61,9 +62,10 @@ class Data:
 
     @classmethod
     def on(cls, X: Array, device: torch.device) -> Data:
-        """Copy the samples to a device."""
+        """Copy the samples to a device, at a scale whose squares fit float64."""
+        safe = np.ascontiguousarray(at_safe_scale(X))
         try:
-            return cls(X, torch.from_numpy(np.ascontiguousarray(X)).to(device))
+            return cls(X, torch.from_numpy(safe).to(device))
         except torch.OutOfMemoryError as error:
             raise MemoryError(
                 f"the data of {X.nbytes / 1e9:.1f} GB does not fit the card; free it, "

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from mdec.numerics.neighbors import distance_factors
+from mdec.numerics.magnitude import to_power
+from mdec.numerics.neighbors import TOP, distance_factors
+
+# Above this many features errors of one sign may add up, as with few distinct values,
+# so that float32 is of no use.
+FLOAT32_FEATURES = 8192
 
 # Rounding may put a neighbour this many places too late; the places are settled again
 # by exact distances.
@@ -29,8 +34,12 @@ class TiledDistances:
         The rows as they were given.
     left, right : Tensor of shape (n_samples, n_features + 2)
         Factors of the distances.
-    rounding : Tensor of shape (n_samples,)
-        What rounding may add to or take from a distance of each row.
+    scale : float
+        What the rounded distances are multiplied by; a power of two.
+    share : float
+        What rounding may add to or take from a distance, as a share of both norms.
+    slack : Tensor of shape (n_samples,)
+        The same, of the row's own part, in the units of the rows.
     tile : int
         Rows looked at together.
     """
@@ -38,16 +47,50 @@ class TiledDistances:
     rows: Tensor
     left: Tensor
     right: Tensor
-    rounding: Tensor
+    scale: float
+    share: float
+    slack: Tensor
     tile: int
 
     @classmethod
     def of(cls, rows: Tensor, dtype: torch.dtype, tile: int) -> TiledDistances:
-        """Centre the rows and round them to `dtype`."""
-        centred = (rows - rows.mean(dim=0, dtype=torch.float64)).to(dtype)
-        left, right, norms = distance_factors(centred)
-        rounding = 16.0 * torch.finfo(dtype).eps * (norms + norms.max())
-        return cls(rows, left, right, rounding, tile)
+        """Centre the rows, bring them to one scale and round them to `dtype`."""
+        centred = rows - rows.mean(dim=0, dtype=torch.float64)
+        norms = centred.square().sum(dim=1)
+        factor = to_power(float(norms.max().sqrt()), TOP)
+        scale = factor * factor
+        left, right = distance_factors(
+            (centred * factor).to(dtype), (norms * scale).to(dtype)
+        )
+        limits = torch.finfo(dtype)
+        # Not the worst case, in which all errors have one sign, but several times what
+        # errors of random signs add up to.
+        share = (2.0 * rows.shape[1] ** 0.5 + 8.0) * 0.5 * limits.eps
+        slack = 3.0 * share * norms + rows.shape[1] * limits.tiny / scale
+        return cls(rows, left, right, scale, share, slack, tile)
+
+    def unseen(self, exact: Tensor) -> Tensor:
+        """Return what rows not among the smallest are away at least.
+
+        Parameters
+        ----------
+        exact : Tensor of shape (n_samples, count)
+            True distances of the columns that `smallest` returned.
+
+        Returns
+        -------
+        Tensor of shape (n_samples,)
+            Infinity if there are no others.
+
+        Notes
+        -----
+        The bounds are those of `mdec.numerics.neighbors.BlockedDistances`.
+        """
+        last = exact.amax(dim=1)
+        if exact.shape[1] == len(self.rows) - 1:
+            return torch.full_like(last, torch.inf)
+        rounded = last * (1.0 - 2.0 * self.share) - self.slack
+        return ((rounded - self.slack) / (1.0 + 2.0 * self.share)).clamp_(min=0.0)
 
     @cached_property
     def _whole(self) -> Tensor:
@@ -140,3 +183,26 @@ def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
         difference -= rows[near, None]
         pieces.append(difference.square_().sum(dim=2, dtype=torch.float64))
     return torch.cat(pieces)
+
+
+def distances_to_all(rows: Tensor, chosen: Tensor, limit: int) -> Iterator[Tensor]:
+    """Yield squared distances of chosen rows to all, by differences, in float64.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n_samples, n_features)
+        The rows.
+    chosen : Tensor of shape (n_chosen,)
+        Numbers of some rows.
+    limit : int
+        Numbers that may be held at a time.
+
+    Yields
+    ------
+    Tensor of shape (some, n_samples)
+        In the order of `chosen`.
+    """
+    height = max(1, limit // rows.numel())
+    for start in range(0, len(chosen), height):
+        difference = rows[chosen[start : start + height], None] - rows
+        yield difference.square_().sum(dim=2, dtype=torch.float64)

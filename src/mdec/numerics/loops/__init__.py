@@ -6,6 +6,7 @@ that ``import mdec`` neither loads nor runs the compiler.
 """
 
 from mdec.numerics.loops.dense import (
+    fill_lost,
     largest_both_ways,
     mean_of_nearest,
     products_to_distances,
@@ -16,7 +17,7 @@ from mdec.numerics.loops.kmeans import kmeans_plus_plus, lloyd
 from mdec.numerics.loops.landmarks import (
     embed_rows,
     group_sums,
-    least_column,
+    nearest_column,
     order_by_distance,
     reduced_affinity,
     shared_ties,
@@ -30,8 +31,10 @@ from mdec.numerics.loops.linkage import (
     triangle_of_products,
 )
 from mdec.numerics.loops.selection import (
+    exponents,
     finish_scan,
     keep_largest,
+    kth_smallest,
     mean_of_smallest,
     scan_tile,
 )
@@ -50,18 +53,21 @@ __all__ = [
     "csr_chebyshev",
     "elkan",
     "embed_rows",
+    "exponents",
     "factored_linkage",
+    "fill_lost",
     "finish_scan",
     "greedy_start",
     "group_sums",
     "keep_largest",
     "kmeans_plus_plus",
+    "kth_smallest",
     "largest_both_ways",
-    "least_column",
     "lloyd",
     "mean_of_nearest",
     "mean_of_smallest",
     "mirror_pairs",
+    "nearest_column",
     "order_by_distance",
     "pair_distances",
     "products_to_distances",

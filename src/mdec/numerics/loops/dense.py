@@ -11,21 +11,48 @@ import numpy as np
 
 from mdec.numerics.loops.jit import compiled
 from mdec.numerics.loops.selection import insert_ordered, offer_smaller
-from mdec.numerics.loops.sparse import mirror_pairs
+from mdec.numerics.loops.sparse import distance_by_differences, mirror_pairs
+
+# A distance that is less than this share of the norms has lost four digits to them.
+_CANCELLED = 1e-4
 
 
 @compiled()
-def products_to_distances(products: Any) -> None:
-    """Replace products of rows by squared distances, with zeros on the diagonal."""
+def products_to_distances(products: Any) -> Any:
+    """Replace products of rows by squared distances, with zeros on the diagonal.
+
+    Distances that lost digits are -1; returns whether there are any.
+    """
     n = products.shape[0]
     norms = np.empty(n)
     for i in range(n):
         norms[i] = products[i, i]
+    n_lost = 0
     for i in range(n):
         row, norm = products[i], norms[i]
         for j in range(n):
-            row[j] = max(-2.0 * row[j] + (norm + norms[j]), 0.0)
+            both = norm + norms[j]
+            value = -2.0 * row[j] + both
+            lost = value < _CANCELLED * both
+            row[j] = -1.0 if lost else value
+            n_lost += lost
+        n_lost -= row[i] == -1.0
         row[i] = 0.0
+    return n_lost > 0
+
+
+@compiled()
+def fill_lost(distances: Any, X: Any) -> Any:
+    """Compute the distances that are -1 by differences; tell whether all exist."""
+    all_exist = True
+    for i in range(distances.shape[0]):
+        for j in range(i):
+            if distances[i, j] < 0.0 or distances[j, i] < 0.0:
+                value = distance_by_differences(X[i], X[j])
+                all_exist &= value >= 0.0
+                distances[i, j] = value
+                distances[j, i] = value
+    return all_exist
 
 
 @compiled()

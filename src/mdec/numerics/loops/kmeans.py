@@ -45,7 +45,7 @@ def kmeans_plus_plus(X: Any, uniforms: Any) -> Any:
 
 @compiled(fastmath=REASSOCIATE)
 def _two_nearest(x: Any, transposed: Any, half_norms: Any, scores: Any) -> Any:
-    """Return the nearest centre and the score of the second nearest.
+    """Return the nearest centre, its score and that of the second nearest.
 
     The score of a centre is half its squared norm less its product with x: half the
     squared distance, up to a constant of x.
@@ -63,7 +63,24 @@ def _two_nearest(x: Any, transposed: Any, half_norms: Any, scores: Any) -> Any:
             best, first, second = c, score, first
         elif score < second:
             second = score
-    return best, second
+    return best, first, second
+
+
+@compiled()
+def nearest_by_differences(
+    x: Any, centers: Any, scores: Any, greatest: Any, best: int
+) -> Any:
+    """Return the nearest centre among those whose score is not above `greatest`.
+
+    `best` is any of them; the first of equals is returned.
+    """
+    least = _squared_distance(x, centers[best])
+    for c in range(scores.size):
+        if scores[c] <= greatest and c != best:
+            distance = _squared_distance(x, centers[c])
+            if distance < least or (distance == least and c < best):
+                best, least = c, distance
+    return best
 
 
 @compiled()
@@ -95,8 +112,9 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     """Run Lloyd's iteration to its fixed point; return labels and inertia.
 
     Hamerly's bounds skip samples that cannot change their centre, so the labels are
-    those of the plain iteration. An empty cluster restarts at the sample farthest
-    from its centre.
+    those of the plain iteration. Where rounding hides which centre is nearest, because
+    all are alike beside their norms, differences tell. An empty cluster restarts at the
+    sample farthest from its centre.
     """
     n_samples, n_features = X.shape
     n_centers = centers.shape[0]
@@ -112,11 +130,14 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     gap = np.zeros(n_centers)
     # Copies of a point are this far from their mean by rounding alone.
     rounding = n_features * (4.0 * np.finfo(X.dtype).eps * np.max(np.abs(X))) ** 2
+    # What rounding may add to or take from a score, as a share of half the norms.
+    share = (n_features + 2) * np.finfo(X.dtype).eps
     for _ in range(max_iter):
         for c in range(n_centers):
             half_norms[c] = 0.5 * np.sum(centers[c] * centers[c])
             transposed[:, c] = centers[c]
             gap[c] = np.inf
+        largest_half = np.max(half_norms)
         for c in range(n_centers):
             for other in range(c):
                 half = 0.5 * np.sqrt(_squared_distance(centers[c], centers[other]))
@@ -132,10 +153,15 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
                 upper[i] = np.sqrt(_squared_distance(X[i], centers[label]))
                 if upper[i] < safe:
                     continue
-            best, second = _two_nearest(X[i], transposed, half_norms, scores)
+            best, first, second = _two_nearest(X[i], transposed, half_norms, scores)
             half_norm = 0.5 * np.sum(X[i] * X[i])
+            error = share * (half_norm + largest_half)
+            if second <= first + 2.0 * error:
+                best = nearest_by_differences(
+                    X[i], centers, scores, first + 2.0 * error, best
+                )
             upper[i] = np.sqrt(_squared_distance(X[i], centers[best]))
-            lower[i] = np.sqrt(max(2.0 * (half_norm + second), 0.0))
+            lower[i] = np.sqrt(max(2.0 * (half_norm + second - error), 0.0))
             if best != label:
                 n_changed += 1
                 if label >= 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mdec.numerics.loops.jit import REASSOCIATE, compiled
-from mdec.numerics.loops.kmeans import _squared_distance
+from mdec.numerics.loops.kmeans import _squared_distance, nearest_by_differences
 from mdec.numerics.loops.selection import offer_smaller
 
 # Groups of columns, a multiple of what a vector register holds.
@@ -15,13 +15,15 @@ _GROUPS = 128
 
 
 @compiled()
-def smallest_columns(scores: Any, k: int, index: Any) -> None:
+def smallest_columns(scores: Any, k: int, index: Any) -> Any:
     """Write the columns of the k smallest entries of each row, in any order.
 
     The columns are dealt into groups. The k-th smallest of the groups' least entries
     bounds the k-th smallest entry, so few groups need to be looked into. Equal entries
-    go to the first column of a group, not always to the first of all.
+    go to the first column of a group, not always to the first of all. Returns whether
+    every row has k entries below infinity.
     """
+    all_found = True
     n_rows, n_columns = scores.shape
     n_groups = min(n_columns, max(4 * k, _GROUPS))
     least = np.empty(n_groups, dtype=scores.dtype)
@@ -39,6 +41,7 @@ def smallest_columns(scores: Any, k: int, index: Any) -> None:
         bound = kept[k - 1]
         kept[:] = np.inf
         columns = index[i]
+        columns[:] = 0
         for g in range(n_groups):
             if least[g] <= bound:
                 for c in range(g, n_columns, n_groups):
@@ -51,6 +54,8 @@ def smallest_columns(scores: Any, k: int, index: Any) -> None:
                             position -= 1
                         kept[position] = value
                         columns[position] = c
+        all_found &= kept[k - 1] < np.inf
+    return all_found
 
 
 @compiled()
@@ -80,14 +85,30 @@ def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
 
 
 @compiled()
-def least_column(tile: Any, labels: Any) -> None:
-    """Write the column of the smallest entry of each row; the first of equals."""
-    for i in range(tile.shape[0]):
-        row = tile[i]
-        best, least = 0, row[0]
+def nearest_column(
+    scores: Any, points: Any, centers: Any, largest_half: float, labels: Any
+) -> None:
+    """Write the nearest centre of each point; the first of equals.
+
+    A score is half the squared norm of a centre, at most `largest_half`, less its
+    product with the point. Where rounding hides the least score, differences tell.
+    """
+    n_features = points.shape[1]
+    share = (n_features + 2) * np.finfo(points.dtype).eps
+    for i in range(scores.shape[0]):
+        row = scores[i]
+        best, least, second = 0, row[0], scores.dtype.type(np.inf)
         for c in range(1, row.size):
             if row[c] < least:
-                best, least = c, row[c]
+                best, least, second = c, row[c], least
+            elif row[c] < second:
+                second = row[c]
+        norm = 0.0
+        for f in range(n_features):
+            norm += points[i, f] * points[i, f]
+        greatest = least + 2.0 * share * (0.5 * norm + largest_half)
+        if second <= greatest:
+            best = nearest_by_differences(points[i], centers, row, greatest, best)
         labels[i] = best
 
 

@@ -1,4 +1,10 @@
-"""Overlaps of clusters, and average linkage in two forms."""
+"""Overlaps of clusters, and average linkage in two forms.
+
+Of equal similarities the pair with the lowest rows merges first, a region being named
+by its lowest row. Sums in different orders differ by rounding, so similarities are
+compared as multiples of a small unit: adding a large number, `shift`, and taking it
+away rounds to its last digit.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +105,7 @@ def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
 
 
 @compiled()
-def _nearest_of_all(triangle: Any, n: int, near: Any) -> Any:
+def _nearest_of_all(triangle: Any, n: int, near: Any, shift: Any) -> Any:
     """Fill the lists of most similar rows; return the least similarity in each."""
     values = np.full(near.shape, -np.inf, dtype=triangle.dtype)
     near[:] = -1
@@ -107,6 +113,8 @@ def _nearest_of_all(triangle: Any, n: int, near: Any) -> Any:
     row = np.empty(padded(n), dtype=triangle.dtype)
     for i in range(n - 1):
         get_tail(triangle, n, i, row)
+        for j in range(i + 1, n):
+            row[j] = (row[j] + shift) - shift
         for j in range(i + 1, n):
             if row[j] > values[i, last]:
                 _offer(row[j], j, values[i], near[i])
@@ -116,19 +124,29 @@ def _nearest_of_all(triangle: Any, n: int, near: Any) -> Any:
 
 
 @compiled()
-def _list_nearest(row: Any, size: Any, tip: int, values: Any, indices: Any) -> None:
+def _list_nearest(
+    row: Any, size: Any, tip: int, values: Any, indices: Any, shift: Any
+) -> None:
     """Fill the list of regions most similar to one, given its row."""
     last = values.size - 1
     values[:] = -np.inf
     indices[:] = -1
     for i in range(size.size):
-        if row[i] > values[last] and size[i] > 0 and i != tip:
-            _offer(row[i], i, values, indices)
+        value = (row[i] + shift) - shift
+        if value > values[last] and size[i] > 0 and i != tip:
+            _offer(value, i, values, indices)
 
 
 @compiled()
 def _merge(
-    triangle: Any, size: Any, a: int, b: int, values: Any, indices: Any, rows: Any
+    triangle: Any,
+    size: Any,
+    a: int,
+    b: int,
+    values: Any,
+    indices: Any,
+    rows: Any,
+    shift: Any,
 ) -> None:
     """Join region a to region b, and list the most similar to it."""
     n = size.size
@@ -141,7 +159,7 @@ def _merge(
     set_row(triangle, n, b, rows[1])
     size[b] += size[a]
     size[a] = 0
-    _list_nearest(rows[1], size, b, values, indices)
+    _list_nearest(rows[1], size, b, values, indices, shift)
 
 
 @compiled()
@@ -183,7 +201,9 @@ def _root(parent: Any, region: int) -> int:
 
 
 @compiled()
-def _nearest_listed(triangle: Any, n: int, tip: int, near: Any, parent: Any) -> Any:
+def _nearest_listed(
+    triangle: Any, n: int, tip: int, near: Any, parent: Any, shift: Any
+) -> Any:
     """Return the most similar region in a list, the first of equals."""
     best, nearest = triangle.dtype.type(-np.inf), -1
     for t in range(near.size):
@@ -191,18 +211,23 @@ def _nearest_listed(triangle: Any, n: int, tip: int, near: Any, parent: Any) -> 
             region = _root(parent, near[t])
             near[t] = region
             if region != tip:
-                value = triangle[entry_of(n, tip, region)]
+                value = (triangle[entry_of(n, tip, region)] + shift) - shift
                 if value > best or (value == best and region < nearest):
                     best, nearest = value, region
     return best, nearest
 
 
 @compiled()
-def average_linkage(triangle: Any, sizes: Any) -> Any:
+def average_linkage(triangle: Any, sizes: Any, shift: Any) -> Any:
     """Merge by largest mean similarity along nearest-neighbour chains.
 
-    Takes a triangle in tiles, which it overwrites, and the weights of its rows;
-    returns the merged pairs, each named by one of its rows, and their similarities.
+    Takes a triangle in tiles, which it overwrites, the weights of its rows, and what
+    rounds similarities, in the triangle's precision; returns the merged pairs, each
+    named by the lowest rows of its regions, and their similarities.
+
+    A chain goes from a region to the most similar one, the lowest of equals, until the
+    last two are each other's. Since the pair with the lowest rows comes first among
+    equals, links only get better and no chain runs in circles.
 
     Every region keeps a list of those most similar to it. A mean is no more than the
     larger of its parts, so a region outside the list stays below its least entry, and
@@ -220,7 +245,7 @@ def average_linkage(triangle: Any, sizes: Any) -> Any:
     near = np.empty((n, _LISTED), dtype=np.int32)
     values = np.empty(_LISTED, dtype=triangle.dtype)
     rows = np.empty((2, padded(n)), dtype=triangle.dtype)
-    bound = _nearest_of_all(triangle, n, near)
+    bound = _nearest_of_all(triangle, n, near, shift)
     for step in range(pairs.shape[0]):
         if 2 * (pairs.shape[0] + 1 - step) <= n:
             left = _compacted(triangle, size)
@@ -240,42 +265,54 @@ def average_linkage(triangle: Any, sizes: Any) -> Any:
             chain[0], length = _first_left(size), 1
         while True:
             tip = chain[length - 1]
-            best, nearest = _nearest_listed(triangle, n, tip, near[tip], parent)
+            best, nearest = _nearest_listed(triangle, n, tip, near[tip], parent, shift)
             if best <= bound[tip]:
                 get_row(triangle, n, tip, rows[0])
-                _list_nearest(rows[0], size, tip, values, near[tip])
+                _list_nearest(rows[0], size, tip, values, near[tip], shift)
                 best, nearest, bound[tip] = values[0], near[tip, 0], values[-1]
-            # The predecessor wins ties, so that a chain cannot run in circles.
-            if length > 1:
-                before = triangle[entry_of(n, tip, chain[length - 2])]
-                if before >= best:
-                    best, nearest = before, chain[length - 2]
-                    break
+            if length > 1 and nearest == chain[length - 2]:
+                break
             chain[length] = nearest
             length += 1
         length -= 2
         a, b = min(tip, nearest), max(tip, nearest)
         pairs[step, 0], pairs[step, 1] = name[a], name[b]
-        heights[step] = best
-        _merge(triangle, size, a, b, values, near[b], rows)
-        bound[b] = values[-1]
-        parent[a] = b
+        heights[step] = triangle[entry_of(n, a, b)]
+        _merge(triangle, size, b, a, values, near[a], rows, shift)
+        bound[a] = values[-1]
+        parent[b] = a
     return pairs, heights
 
 
 @compiled()
 def _region_totals(
-    indptr: Any, indices: Any, data: Any, head: int, following: Any, totals: Any
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    head: int,
+    following: Any,
+    totals: Any,
+    touched: Any,
+    is_touched: Any,
 ) -> int:
-    """Add up the rows of one region; return how many columns it touches."""
+    """Add up the rows of one region; list and count the columns that it touches.
+
+    `is_touched` is false everywhere before and after.
+    """
     n_touched = 0
     row = head
     while row >= 0:
         for e in range(indptr[row], indptr[row + 1]):
-            if totals[indices[e]] == 0:
+            c = indices[e]
+            if not is_touched[c]:
+                is_touched[c] = True
+                totals[c] = 0
+                touched[n_touched] = c
                 n_touched += 1
-            totals[indices[e]] += data[e]
+            totals[c] += data[e]
         row = following[row]
+    for t in range(n_touched):
+        is_touched[touched[t]] = False
     return n_touched
 
 
@@ -286,53 +323,35 @@ def _gathered(
     """Return the CSR arrays of the regions, each the sum of its rows."""
     n = head.size
     totals = np.zeros(n_columns)
+    touched = np.zeros(n_columns, dtype=np.int32)
+    is_touched = np.zeros(n_columns, dtype=np.bool_)
     counts = np.zeros(n + 1, dtype=np.int64)
+    # Regions have no more entries than their rows.
+    new_indices = np.zeros(indices.size, dtype=np.int32)
+    new_data = np.zeros(indices.size)
     for r in range(n):
-        counts[r + 1] = counts[r]
+        n_touched = 0
         if head[r] >= 0:
-            counts[r + 1] += _region_totals(
-                indptr, indices, data, head[r], following, totals
+            n_touched = _region_totals(
+                indptr, indices, data, head[r], following, totals, touched, is_touched
             )
-            _clear_region(indptr, indices, head[r], following, totals)
-    new_indices = np.empty(counts[n], dtype=np.int32)
-    new_data = np.empty(counts[n])
-    for r in range(n):
-        if head[r] < 0:
-            continue
-        _region_totals(indptr, indices, data, head[r], following, totals)
-        position = counts[r]
-        row = head[r]
-        while row >= 0:
-            for e in range(indptr[row], indptr[row + 1]):
-                if totals[indices[e]] != 0:
-                    new_indices[position] = indices[e]
-                    new_data[position] = totals[indices[e]]
-                    totals[indices[e]] = 0
-                    position += 1
-            row = following[row]
-    return counts, new_indices, new_data
-
-
-@compiled()
-def _clear_region(
-    indptr: Any, indices: Any, head: int, following: Any, totals: Any
-) -> None:
-    row = head
-    while row >= 0:
-        for e in range(indptr[row], indptr[row + 1]):
-            totals[indices[e]] = 0
-        row = following[row]
+        start = counts[r]
+        for t in range(n_touched):
+            new_indices[start + t] = touched[t]
+            new_data[start + t] = totals[touched[t]]
+        counts[r + 1] = start + n_touched
+    return counts, new_indices[: counts[n]].copy(), new_data[: counts[n]].copy()
 
 
 @compiled()
 def factored_linkage(
-    indptr: Any, indices: Any, data: Any, n_columns: int, sizes: Any
+    indptr: Any, indices: Any, data: Any, n_columns: int, sizes: Any, shift: Any
 ) -> Any:
     """Average linkage of the products of CSR rows, without their N x N products.
 
-    A region is the list of its rows. Its similarity to all others comes from the
-    columns that it touches; regions are gathered into fewer rows whenever their number
-    has halved, so columns shorten as regions merge.
+    Merges as `average_linkage` does. A region is the list of its rows. Its similarity
+    to all others comes from the columns that it touches; regions are gathered into
+    fewer rows whenever their number has halved, so columns shorten as regions merge.
     """
     n = sizes.size
     size = sizes.astype(np.float64)
@@ -343,10 +362,13 @@ def factored_linkage(
     owner = np.arange(n)
     start, rows, values = _by_column(indptr, indices, data, n_columns)
     totals = np.zeros(n_columns)
+    touched = np.zeros(n_columns, dtype=np.int32)
+    is_touched = np.zeros(n_columns, dtype=np.bool_)
     similarity = np.zeros(n)
     pairs = np.empty((n - 1, 2), dtype=np.int64)
     heights = np.empty(n - 1)
     chain = np.empty(n, dtype=np.int64)
+    in_chain = np.zeros(n, dtype=np.bool_)
     length = 0
     gather_at = n // 2
     for step in range(n - 1):
@@ -365,45 +387,44 @@ def factored_linkage(
             gather_at = n_active // 2
         if length == 0:
             chain[0], length = _first_left(size), 1
+            in_chain[chain[0]] = True
         while True:
             tip = chain[length - 1]
-            _region_totals(indptr, indices, data, head[tip], following, totals)
-            row = head[tip]
+            n_touched = _region_totals(
+                indptr, indices, data, head[tip], following, totals, touched, is_touched
+            )
             similarity[:] = 0
-            while row >= 0:
-                for e in range(indptr[row], indptr[row + 1]):
-                    c = indices[e]
-                    total = totals[c]
-                    if total != 0:
-                        totals[c] = 0
-                        for entry in range(start[c], start[c + 1]):
-                            similarity[owner[rows[entry]]] += total * values[entry]
-                row = following[row]
+            for t in range(n_touched):
+                c = touched[t]
+                for entry in range(start[c], start[c + 1]):
+                    similarity[owner[rows[entry]]] += totals[c] * values[entry]
             nearest, best = -1, -np.inf
-            # The predecessor wins ties, so that a chain cannot run in circles.
-            if length > 1:
-                nearest = chain[length - 2]
-                best = similarity[nearest] / (size[tip] * size[nearest])
             for i in range(n):
                 if size[i] > 0 and i != tip:
-                    value = similarity[i] / (size[tip] * size[i])
+                    value = (similarity[i] / (size[tip] * size[i]) + shift) - shift
                     if value > best:
                         best, nearest = value, i
-            if length > 1 and nearest == chain[length - 2]:
+            # Seen from its other end a similarity may be rounded differently; that
+            # must not lead a chain in circles.
+            if length > 1 and in_chain[nearest]:
+                nearest = chain[length - 2]
                 break
             chain[length] = nearest
+            in_chain[nearest] = True
             length += 1
         length -= 2
+        in_chain[tip] = False
+        in_chain[nearest] = False
         a, b = min(tip, nearest), max(tip, nearest)
         pairs[step, 0], pairs[step, 1] = a, b
-        heights[step] = best
-        row = head[a]
+        heights[step] = similarity[nearest] / (size[tip] * size[nearest])
+        row = head[b]
         while row >= 0:
-            owner[row] = b
+            owner[row] = a
             row = following[row]
-        following[tail[b]] = head[a]
-        tail[b] = tail[a]
-        head[a] = -1
-        size[b] += size[a]
-        size[a] = 0
+        following[tail[a]] = head[b]
+        tail[a] = tail[b]
+        head[b] = -1
+        size[a] += size[b]
+        size[b] = 0
     return pairs, heights

@@ -181,6 +181,40 @@ def keep_largest(indptr: Any, data: Any, k: int) -> Any:
 
 
 @compiled()
+def exponents(bits: Any) -> Any:
+    """Return the least and greatest binary exponents of float64 numbers, given as bits.
+
+    Zeros are left out; of zeros alone both are 0. A number x has the exponent e if
+    2 ** (e - 1) <= |x| < 2 ** e; all subnormal numbers count as the least of them.
+    """
+    magnitude = np.uint64(0x7FFFFFFFFFFFFFFF)
+    one = np.uint64(1)
+    greatest, least = np.uint64(0), magnitude
+    for e in range(bits.size):
+        value = bits[e] & magnitude
+        greatest = max(greatest, value)
+        # Zero becomes the largest number of all.
+        least = min(least, value - one)
+    if greatest == 0:
+        return 0, 0
+    low = np.int64((least + one) >> np.uint64(52))
+    high = np.int64(greatest >> np.uint64(52))
+    return (low if low > 0 else -52) - 1022, (high if high > 0 else -51) - 1022
+
+
+@compiled()
+def kth_smallest(indptr: Any, data: Any, k: int) -> Any:
+    """Return the k-th smallest entry of each CSR row."""
+    last = np.empty(indptr.size - 1)
+    ordered = np.empty(k, dtype=data.dtype)
+    for i in range(last.size):
+        ordered[:] = np.inf
+        offer_smaller(data[indptr[i] : indptr[i + 1]], 1, ordered)
+        last[i] = ordered[k - 1]
+    return last
+
+
+@compiled()
 def mean_of_smallest(indptr: Any, data: Any, k: int) -> Any:
     """Return the mean of the k smallest entries of each CSR row, added in order."""
     means = np.empty(indptr.size - 1)

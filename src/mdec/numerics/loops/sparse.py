@@ -10,18 +10,39 @@ from mdec.numerics.loops.jit import REASSOCIATE, compiled
 
 _LANES = 16
 
+# Squares below this lose digits, or vanish.
+_LEAST = 2.0**-960
+
 
 @compiled(fastmath=REASSOCIATE)
+def _sum_of_squares(a: Any, b: Any) -> Any:
+    total = 0.0
+    for f in range(a.size):
+        difference = np.float64(a[f] - b[f])
+        total += difference * difference
+    return total
+
+
+@compiled()
+def distance_by_differences(a: Any, b: Any) -> Any:
+    """Return the squared distance of two rows, -1 if float64 does not hold it."""
+    total = _sum_of_squares(a, b)
+    if total < _LEAST:
+        for f in range(a.size):
+            if a[f] != b[f]:
+                return -1.0
+    return total
+
+
+@compiled()
 def pair_distances(X: Any, rows: Any, columns: Any) -> Any:
-    """Return the squared distance of each listed pair, by differences."""
+    """Return the squared distance of each listed pair, -1 if float64 does not hold it.
+
+    Computed by differences.
+    """
     out = np.empty(rows.size)
     for e in range(rows.size):
-        a, b = X[rows[e]], X[columns[e]]
-        total = 0.0
-        for f in range(X.shape[1]):
-            difference = np.float64(a[f] - b[f])
-            total += difference * difference
-        out[e] = total
+        out[e] = distance_by_differences(X[rows[e]], X[columns[e]])
     return out
 
 

@@ -1,0 +1,109 @@
+"""Powers of two that keep squares within floating point.
+
+A power of two changes no digit of a number. So data of any scale can be brought to one
+at which squared differences neither overflow nor vanish, and what is computed there is
+the same up to one factor.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+# Numbers of these magnitudes have squared differences within float64, and room beside
+# them for sums and ratios.
+_SAFE = 400
+
+# The largest that a number may become, as a power of two.
+_TOP = 490
+
+TOO_WIDE = (
+    "the values of X span more magnitudes than float64 can square; drop the outliers, "
+    "or take logarithms or ranks of the values."
+)
+
+
+def at_safe_scale(X: Array) -> Array:
+    """Return X, multiplied by a power of two if squares would leave float64.
+
+    Parameters
+    ----------
+    X : ndarray
+        Finite numbers.
+
+    Returns
+    -------
+    ndarray
+        X itself if its numbers lie between 2 ** -400 and 2 ** 400; float32 that is
+        larger than 2 ** 100 in float64.
+
+    Examples
+    --------
+    >>> X = np.array([1.0, 3.0])
+    >>> at_safe_scale(X) is X
+    True
+    >>> bool(at_safe_scale(1e300 * X).max() < 10.0)
+    True
+    """
+    if X.dtype != np.float64:
+        # Their differences are made in float32, and squared in float64.
+        extreme = max(X.max(), -X.min()) > 2.0**100
+        return X.astype(np.float64) if extreme else X
+    from mdec.numerics import loops
+
+    least, greatest = loops.exponents(np.ravel(X, order="K").view(np.uint64))
+    if greatest <= _SAFE and least >= -_SAFE:
+        return X
+    power = min(-(least + greatest) // 2, _TOP - greatest)
+    if least + power < np.finfo(np.float64).minexp:
+        raise ValueError(TOO_WIDE)
+    return np.ldexp(X, power)
+
+
+def to_power(largest: float, exponent: int) -> float:
+    """Return the power of two that brings a number just below ``2 ** exponent``.
+
+    Examples
+    --------
+    >>> 3.0 * to_power(3.0, 0)
+    0.75
+    >>> to_power(0.0, 10)
+    1.0
+    """
+    if largest == 0.0:
+        return 1.0
+    # Beyond these the power itself is no float64.
+    return math.ldexp(1.0, max(-1000, min(exponent - math.frexp(largest)[1], 1000)))
+
+
+def rows_at_unit_scale(rows: Array) -> Array:
+    """Return rows, each multiplied by a power of two if its squares need that.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Finite numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        The rows themselves if no square would leave their precision; else in float64,
+        those of extreme scale with their largest magnitude at one half or above.
+
+    Examples
+    --------
+    >>> rows_at_unit_scale(np.array([[3.0, 4.0], [2.0**-1000, 2.0**-1001]]))
+    array([[3.  , 4.  ],
+           [0.5 , 0.25]])
+    """
+    largest = np.maximum(rows.max(axis=1), -rows.min(axis=1)).astype(np.float64)
+    safe = 2.0 ** (0.4 * np.finfo(rows.dtype).maxexp)
+    extreme = (largest > safe) | ((largest < 1.0 / safe) & (largest > 0.0))
+    if not extreme.any():
+        return rows
+    exponent = np.where(extreme, -np.frexp(largest)[1], 0)
+    return np.ldexp(rows.astype(np.float64), exponent[:, None])

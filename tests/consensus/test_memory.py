@@ -1,0 +1,85 @@
+"""What consensus functions ask for is what they take, and a little more."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from mdec import Ensemble
+from mdec.consensus import (
+    _bipartite,
+    _regions,
+    _spectral,
+    bipartite,
+    blocked_bipartite,
+    dendrogram,
+    hierarchical,
+    spectral,
+)
+
+CASES = [(600, 40, 5), (2500, 60, 12), (2500, 20, 60), (4500, 40, 8)]
+
+
+def noisy(n_samples: int, n_members: int) -> Ensemble:
+    rng = np.random.default_rng(n_samples)
+    y = rng.integers(8, size=n_samples)
+    counts = rng.integers(10, 60, size=n_members)
+    noise = rng.random((n_samples, n_members)) < 0.3
+    labels = (5 * y[:, None] + rng.integers(3, size=noise.shape)) % counts
+    labels = np.where(noise, rng.integers(counts, size=noise.shape), labels)
+    return Ensemble.from_labels(labels)
+
+
+def taken(work: Callable[[], object]) -> int:
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("name", ["hierarchical", "spectral", "bipartite"])
+@pytest.mark.filterwarnings("ignore:.*clusters are returned instead")
+def test_estimates_hold(name: str, case: tuple[int, int, int]) -> None:
+    n_samples, n_members, n_clusters = case
+    ensemble = noisy(n_samples, n_members)
+    weights = np.ones(ensemble.n_base_clusters)
+    n_distinct = len(ensemble.microclusters[0])
+    consensus, estimate = {
+        "hierarchical": (hierarchical, dendrogram.linkage_memory(ensemble, n_distinct)),
+        "spectral": (spectral, _spectral.spectral_memory(ensemble, n_clusters)),
+        "bipartite": (bipartite, _bipartite.bipartite_memory(ensemble, n_clusters)),
+    }[name]
+    # What is compiled on first use is not counted.
+    consensus(noisy(300, 5), 3, random_state=0)
+    peak = taken(lambda: consensus(ensemble, n_clusters, weights, random_state=0))
+    assert peak < estimate < 1.5 * peak + 2**20
+
+
+@pytest.mark.filterwarnings("ignore:.*clusters are returned instead")
+def test_estimates_of_blocks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    ensemble = noisy(2500, 60)
+    weights = np.ones(ensemble.n_base_clusters)
+    estimate = _bipartite.small_side_memory(ensemble)
+    blocked_bipartite(noisy(300, 5), 3, np.ones(noisy(300, 5).n_base_clusters), 0)
+    peak = taken(lambda: blocked_bipartite(ensemble, 6, weights, 0))
+    assert peak < estimate < 1.5 * peak + 2**20
+    monkeypatch.setattr(_regions, "REGIONS", 100)
+    rng = np.random.default_rng(0)
+    peak = taken(lambda: _regions.micro_regions(ensemble, weights, rng))
+    assert peak < estimate < 1.5 * peak + 2**20
+
+
+@pytest.mark.parametrize("consensus", [hierarchical, spectral, bipartite])
+def test_too_little_memory_is_said_before_it_is_taken(
+    consensus: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mdec._support.memory.available_memory", lambda: 10**5)
+    ensemble = noisy(600, 40)
+    weights = np.ones(ensemble.n_base_clusters)
+    with pytest.raises(MemoryError, match=r"of 600 samples needs .* GB"):
+        consensus(ensemble, 3, weights, random_state=0)
