@@ -79,7 +79,7 @@ def test_the_consensus_decides_how_associations_are_scaled():
         assert (model.predict(new) == expected).all()
 
 
-def naive_vote(X, row, member, plan, labels):
+def naive_vote(X, row, member, plan, labels, *, own_row=False):
     """The rule of one scaled Gaussian member, pair by pair."""
     features = plan.features(member)
     k, old, new = member.n_neighbors, X[:, features], row[features]
@@ -88,8 +88,9 @@ def naive_vote(X, row, member, plan, labels):
     own_scale = squared[nearest].mean()
     votes = np.zeros(labels.max() + 1)
     for j in nearest:
-        others = np.sort(((np.delete(old, j, axis=0) - old[j]) ** 2).sum(axis=1))
-        width = member.mu * (own_scale + others[:k].mean() + squared[j]) / 3.0
+        others = old if own_row else np.delete(old, j, axis=0)
+        closest = np.sort(((others - old[j]) ** 2).sum(axis=1))[:k]
+        width = member.mu * (own_scale + closest.mean() + squared[j]) / 3.0
         votes[labels[j]] += np.exp(-0.5 * (squared[j] / width) ** 2) / width
     return votes.argmax()
 
@@ -106,6 +107,44 @@ def test_base_clusters_follow_the_rule():
             for row in new
         ]
         assert base[:, m].tolist() == expected
+
+
+def test_a_training_row_is_none_of_its_own_neighbours():
+    # Few neighbours and many small clusters: a scale that counts the row itself, at
+    # distance zero, turns votes at the borders.
+    rng = np.random.default_rng(1)
+    X, new = rng.normal(size=(80, 4)), rng.normal(size=(40, 4))
+    model = MDEC(
+        3,
+        ensemble_size=8,
+        n_neighbors_range=(3, 5),
+        base_n_clusters_range=(10, 12),
+        random_state=0,
+    ).fit(X)
+    ensemble = model.ensemble_
+    base = predict_base_clusters(new, model._placement)
+    turned = 0
+    for m, member in enumerate(ensemble.members):
+        for i, row in enumerate(new):
+            given = X, row, member, ensemble.plan, ensemble.labels[:, m]
+            assert base[i, m] == naive_vote(*given)
+            turned += naive_vote(*given, own_row=True) != naive_vote(*given)
+    assert turned >= 3
+
+
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
+def test_a_row_with_more_copies_than_neighbours_joins_them(kernel):
+    # Their distances and scales are exactly zero. Warnings are errors.
+    rng = np.random.default_rng(0)
+    X = rng.integers(-5, 6, size=(100, 6)).astype(float)
+    X[:30], X[30:60] = X[0], X[30]
+    model = MDEC(
+        3, kernel=kernel, n_neighbors_range=(5, 8), ensemble_size=8, random_state=0
+    ).fit(X)
+    copied = [0, 30]
+    base = predict_base_clusters(X[copied], model._placement)
+    assert (base == model.ensemble_.labels[copied]).all()
+    assert (model.predict(X[copied]) == model.labels_[copied]).all()
 
 
 def test_prediction_depends_on_the_row_alone_and_not_on_jobs():

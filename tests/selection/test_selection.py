@@ -179,6 +179,21 @@ def test_suggestion_is_the_largest_product():
     assert suggest(table, None)[0] == 3
 
 
+@pytest.mark.parametrize("deciding", ["eigengap", "silhouette", "agreement"])
+def test_each_criterion_can_decide(deciding):
+    criteria = ("eigengap", "silhouette", "agreement")
+    table = {name: np.array([0.6, 0.6, 0.6]) for name in criteria}
+    table["n_clusters"] = np.array([2, 3, 4])
+    table[deciding] = np.array([0.5, 0.4, 0.7])
+    n_clusters, reason = suggest(table, None)
+    assert n_clusters == 4
+    assert "K = 2 comes next with 71 %" in reason
+    # Less than nothing is nothing, also twice.
+    table[deciding] = np.array([-0.9, 0.1, 0.0])
+    table["silhouette" if deciding != "silhouette" else "eigengap"][0] = -0.9
+    assert suggest(table, None)[0] == 3
+
+
 @pytest.mark.parametrize("numbers", [[1, 2], [2, 50], []])
 def test_ranges_that_make_no_sense_are_refused(numbers):
     ensemble = Ensemble.from_labels(np.arange(30).reshape(10, 3) % 4)

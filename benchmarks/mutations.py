@@ -1,0 +1,603 @@
+"""Change the science in small ways and count the changes that the tests notice.
+
+    python benchmarks/mutations.py [--sample 200] [--seed 0] [--jobs 2]
+                                   [--module PATTERN ...] [--again]
+    python benchmarks/mutations.py --summary
+
+A mutation is one small change of the source: a comparison turned, a sign or a sum
+swapped, a number off by one, a statement left out. A seeded sample, the same number
+from each module, is tried one by one on a copy of the checkout, never on the checkout
+itself: first against the tests nearest to the module, then, if it lives, against those
+of its room and of the whole fit. A mutation that no test notices has survived.
+
+Each run appends a line of JSON for each mutation to benchmarks/results/mutations.jsonl,
+and the last line on a mutation counts. What was killed is not tried again, survivors
+are; ``--again`` tries all. Those in mutations-equivalent.toml change nothing that
+anyone could see, for the reason given there, and are not drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import fnmatch
+import hashlib
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import traceback
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "mutations.jsonl"
+EQUIVALENT = ROOT / "benchmarks" / "mutations-equivalent.toml"
+SOURCE = "src/mdec/"
+
+# A fit from end to end, for whatever the tests of a room did not notice.
+WHOLE = ["tests/test_reproducibility.py::test_digits_labels_stay"]
+
+# Modules, the tests nearest to them, and those that are asked next.
+MAP: list[tuple[str, list[str], list[str]]] = [
+    ("base/kernels.py", ["tests/base/test_kernels.py"], ["tests/base", *WHOLE]),
+    ("base/graphs.py", ["tests/base/test_graphs.py"], ["tests/base", *WHOLE]),
+    ("base/spectral.py", ["tests/base/test_spectral.py"], ["tests/base", *WHOLE]),
+    ("base/landmarks.py", ["tests/base/test_landmarks.py"], ["tests/base", *WHOLE]),
+    ("base/members.py", ["tests/base", "tests/test_generation.py"], WHOLE),
+    ("numerics/neighbors.py", ["tests/numerics/test_neighbors.py"], ["tests/base"]),
+    ("numerics/kmeans.py", ["tests/numerics/test_kmeans.py"], ["tests/base", *WHOLE]),
+    ("numerics/eigen.py", ["tests/base/test_spectral.py"], ["tests/base", *WHOLE]),
+    ("numerics/affinity.py", ["tests/base/test_spectral.py"], ["tests/base", *WHOLE]),
+    (
+        "numerics/transfer.py",
+        ["tests/base/test_landmarks.py", "tests/consensus"],
+        ["tests/base", "tests/baselines/test_ptgp.py", *WHOLE],
+    ),
+    (
+        "numerics/landmark_search.py",
+        ["tests/base/test_landmarks.py"],
+        ["tests/base", "tests/rows", *WHOLE],
+    ),
+    (
+        "numerics/loops/linkage.py",
+        ["tests/test_weights.py", "tests/consensus"],
+        ["tests/test_confidence.py", *WHOLE],
+    ),
+    (
+        "numerics/loops/*.py",
+        ["tests/numerics", "tests/base"],
+        ["tests/consensus", *WHOLE],
+    ),
+    ("weights.py", ["tests/test_weights.py"], ["tests/test_coassociation.py", *WHOLE]),
+    ("coassociation.py", ["tests/test_coassociation.py"], ["tests/consensus", *WHOLE]),
+    ("confidence.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
+    ("consensus/*.py", ["tests/consensus"], WHOLE),
+    ("prediction.py", ["tests/test_prediction.py"], ["tests/base/test_landmarks.py"]),
+    (
+        "plan.py",
+        ["tests/test_generation.py"],
+        ["tests/engines/test_store.py", "tests/base", *WHOLE],
+    ),
+    ("engines/store.py", ["tests/engines/test_store.py"], ["tests/test_generation.py"]),
+    (
+        "_support/sealed.py",
+        ["tests/_support", "tests/engines/test_store.py", "tests/test_ensemble.py"],
+        [],
+    ),
+    (
+        "_support/*.py",
+        ["tests/_support", "tests/test_generation.py"],
+        ["tests/engines/test_store.py"],
+    ),
+    (
+        "experiments/records.py",
+        ["tests/experiments/test_experiments.py"],
+        ["tests/experiments", "tests/report"],
+    ),
+    (
+        "experiments/summary.py",
+        ["tests/experiments/test_summary.py"],
+        ["tests/experiments", "tests/report"],
+    ),
+    ("selection/*.py", ["tests/selection"], []),
+    ("tables/*.py", ["tests/tables"], ["tests/cli/test_cli.py"]),
+]
+SUPPORT = ("sealed.py", "parallel.py", "files.py")
+NOT_DRAWN = ("__init__.py", "jit.py", "null.py")
+
+# How much memory to ask for is an estimate, and tested as one.
+ESTIMATES = ("require_memory",)
+
+# They compare seconds, which says nothing about a mutation on a busy machine.
+TIMED = [
+    "tests/selection/test_selection.py::test_scanning_k_is_fast",
+    "tests/test_public_api.py",
+]
+
+# Seconds of the processor, and by the clock, for the tests of one mutation.
+CPU_LIMIT, CLOCK_LIMIT = 300, 1200
+MEMORY_LIMIT = 12 * 2**30
+
+# Exit code of a child that ran no tests, or those of another checkout.
+_BROKEN = 99
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A change of one place in one file."""
+
+    file: str
+    line: int
+    operator: str
+    before: str
+    after: str
+    # Where it stands, in words that outlive changes of other lines.
+    context: str
+    start: int
+    end: int
+
+    @property
+    def key(self) -> str:
+        parts = self.file, self.operator, self.context, self.before, self.after
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+ARITHMETIC = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+}
+PAIRS = ("min", "max"), ("argmin", "argmax"), ("minimum", "maximum"), ("any", "all")
+PAIRS += ("sum", "mean"), ("ceil", "floor"), ("zeros", "ones")
+SWAPS = {a: b for pair in PAIRS for a, b in (pair, pair[::-1])}
+
+
+def replaced(node: Any, **changes: Any) -> Any:
+    fields = {name: getattr(node, name, None) for name in node._fields}
+    return type(node)(**{**fields, **changes})
+
+
+def changed_expressions(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the names and results of the operators that apply to an expression."""
+    match node:
+        case ast.Compare(ops=[op, *rest]) if type(op) in COMPARISONS:
+            yield "comparison", replaced(node, ops=[COMPARISONS[type(op)](), *rest])
+        case ast.BinOp(op=op) if type(op) in ARITHMETIC:
+            yield "arithmetic", replaced(node, op=ARITHMETIC[type(op)]())
+        case ast.BoolOp(op=op):
+            other = ast.Or() if isinstance(op, ast.And) else ast.And()
+            yield "and/or", replaced(node, op=other)
+        case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert(), operand=operand):
+            yield "dropped sign or not", operand
+        case ast.Constant(value=bool(value)):
+            yield "constant", ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield "constant", ast.Constant(value + 1)
+        case ast.Constant(value=float(value)):
+            yield "constant", ast.Constant(2.0 * value if value else 1.0)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield "branch", replaced(node, body=orelse, orelse=body)
+        case ast.Call(func=func):
+            yield from changed_calls(node, func)
+
+
+def changed_calls(node: ast.Call, func: ast.expr) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(func, ast.Name) and func.id in SWAPS:
+        yield "function", replaced(node, func=ast.Name(SWAPS[func.id]))
+    if isinstance(func, ast.Attribute) and func.attr in SWAPS:
+        other = replaced(func, attr=SWAPS[func.attr])
+        yield "function", replaced(node, func=other)
+    for i, keyword in enumerate(node.keywords):
+        match keyword:
+            case ast.keyword(arg="axis", value=ast.Constant(value=0 | 1 as axis)):
+                other = ast.keyword("axis", ast.Constant(1 - axis))
+                changed = [*node.keywords[:i], other, *node.keywords[i + 1 :]]
+                yield "axis", replaced(node, keywords=changed)
+            case ast.keyword(arg=str(), value=ast.Constant(value=str() | bool())):
+                fewer = [*node.keywords[:i], *node.keywords[i + 1 :]]
+                yield "keyword dropped", replaced(node, keywords=fewer)
+
+
+def changed_statements(node: ast.AST, first: str | None) -> Iterator[tuple[str, str]]:
+    match node:
+        case ast.Expr(value=ast.Call()) | ast.AugAssign():
+            yield "statement dropped", "pass"
+        case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
+            yield "statement dropped", "pass"
+        case ast.Return(value=ast.Call()) if first is not None:
+            yield "first argument returned", f"return {first}"
+        case ast.Break():
+            yield "statement dropped", "pass"
+        case ast.Continue():
+            yield "statement dropped", "pass"
+
+
+def mutations(path: Path, root: Path = ROOT) -> list[Mutation]:
+    """Return all mutations of a file, in the order of its text."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.encode()))
+    found: list[Mutation] = []
+
+    def note(node: Any, operator: str, after: str, scope: str) -> None:
+        start = starts[node.lineno - 1] + node.col_offset
+        end = starts[node.end_lineno - 1] + node.end_col_offset
+        before = text.encode()[start:end].decode()
+        context = f"{scope}: {lines[node.lineno - 1].strip()}"
+        name = path.relative_to(root).as_posix()
+        found.append(
+            Mutation(name, node.lineno, operator, before, after, context, start, end)
+        )
+
+    def walk(node: ast.AST, scope: str, first: str | None) -> None:
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom):
+            return  # the words of messages are not science
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ESTIMATES:
+            return
+        if isinstance(node, ast.ClassDef):
+            for each in node.body:
+                walk(each, f"{scope}.{node.name}", first)
+            return
+        if isinstance(node, ast.FunctionDef):
+            names = [a.arg for a in node.args.args if a.arg not in ("self", "cls")]
+            scope, first = f"{scope}.{node.name}", (names or [None])[0]
+            for each in [*node.body, *node.args.defaults, *node.args.kw_defaults]:
+                if each is not None:
+                    walk(each, scope, first)
+            return
+        if isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                walk(node.value, scope, first)
+            return
+        if isinstance(node, ast.Assign) and scope == "" and "TypeVar" in ast.dump(node):
+            return
+        for operator, after in changed_statements(node, first):
+            note(node, operator, after, scope)
+        for operator, changed in changed_expressions(node):
+            # Brackets, because the surroundings may bind more tightly.
+            note(node, operator, f"({ast.unparse(changed)})", scope)
+        for child in ast.iter_child_nodes(node):
+            walk(child, scope, first)
+
+    for each in ast.parse(text).body:
+        walk(each, "", None)
+    unique = {each.key: each for each in found}
+    return list(unique.values())
+
+
+def modules() -> list[Path]:
+    found: list[Path] = []
+    for pattern, _, _ in MAP:
+        for path in sorted((ROOT / SOURCE).glob(pattern)):
+            wanted = path.name in SUPPORT or "_support" not in pattern
+            if wanted and path.name not in NOT_DRAWN and path not in found:
+                found.append(path)
+    return found
+
+
+def exists(test: str) -> bool:
+    return (ROOT / test.partition("::")[0]).exists()
+
+
+def tests_of(file: str) -> tuple[list[str], list[str]]:
+    name = file.removeprefix(SOURCE)
+    near, more = next(row[1:] for row in MAP if fnmatch.fnmatch(name, row[0]))
+    near = [each for each in near if exists(each)]
+    return [file, *near], [e for e in more if exists(e) and e not in near]
+
+
+def drawn(paths: list[Path], size: int, seed: int) -> list[Mutation]:
+    """Draw mutations in turn from each module; a larger sample holds a smaller one."""
+    reasons = tomllib.loads(EQUIVALENT.read_text())["equivalent"]
+    same = {(e["file"], e["line"], e["after"]) for e in reasons}
+    queues = []
+    for path in paths:
+        own = [m for m in mutations(path) if (m.file, m.context, m.after) not in same]
+        random.Random(f"{seed} {path.relative_to(ROOT)}").shuffle(own)
+        queues.append(own)
+    sample: list[Mutation] = []
+    for turn in range(max(map(len, queues), default=0)):
+        sample += [queue[turn] for queue in queues if turn < len(queue)]
+    return sorted(sample[:size], key=lambda each: (each.file, each.line))
+
+
+class Copy:
+    """A checkout of our own, with the caches of compiled code that belong to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cache = folder / "checkout", folder / "numba"
+        listed = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard"],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
+        for name in listed:
+            if (ROOT / name).is_file() and not name.startswith("docs/results"):
+                target = self.folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, target)
+
+    @contextlib.contextmanager
+    def mutated(self, mutation: Mutation) -> Iterator[Path]:
+        """Write a mutation, and give the folder of compiled code that still holds."""
+        path = self.folder / mutation.file
+        content, times = path.read_bytes(), path.stat()
+        changed = content[: mutation.start] + mutation.after.encode()
+        path.write_bytes(changed + content[mutation.end :])
+        for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+            stale.unlink()
+        cache = self.cache
+        if b"@compiled(" in content:
+            cache = self.cache.with_name("numba-mutated")
+            shutil.copytree(self.cache, cache)
+            for stem in self._dependants(path):
+                for stale in cache.glob(f"*/{stem}.*"):
+                    stale.unlink()
+        try:
+            yield cache
+        finally:
+            path.write_bytes(content)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            if cache != self.cache:
+                shutil.rmtree(cache)
+
+    def _dependants(self, path: Path) -> set[str]:
+        """Return the stems of compiled files that hold code of this one.
+
+        The cache of a compiled function does not know when a function that it calls
+        has changed.
+        """
+        compiled = [
+            each
+            for each in (self.folder / SOURCE).rglob("*.py")
+            if "compiled(" in each.read_text()
+        ]
+        stems = {path.stem}
+        while True:
+            called = re.compile(rf"from mdec\S*\.({'|'.join(stems)}) import")
+            more = {each.stem for each in compiled if called.search(each.read_text())}
+            if more <= stems:
+                return stems
+            stems |= more
+
+    def run(
+        self, tests: list[str], cache: Path, *, keep_bytecode: bool
+    ) -> tuple[str, str]:
+        """Run tests in a child of this process, which has loaded the slow packages."""
+        log = self.folder.parent / "log"
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)
+            code = _BROKEN
+            try:
+                code = self._child(tests, cache, log, keep_bytecode=keep_bytecode)
+            except BaseException:  # noqa: BLE001 - a forked child must not return
+                log.write_text(traceback.format_exc())
+            os._exit(code)
+        end = time.monotonic() + CLOCK_LIMIT
+        done = 0
+        while not done and time.monotonic() < end:
+            done, status, _ = os.wait4(child, os.WNOHANG)
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        if not done:
+            os.waitpid(child, 0)
+            return "timeout", ""
+        text = log.read_text(errors="replace")
+        code = os.waitstatus_to_exitcode(status)
+        if code == _BROKEN:
+            raise RuntimeError(f"the tests could not be run\n{text}")
+        if code == 0:
+            return "survived", ""
+        if code == -signal.SIGXCPU:
+            return "timeout", ""
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)
+        return "killed", failed[1] if failed else f"exit code {code}"
+
+    def _child(
+        self, tests: list[str], cache: Path, log: Path, *, keep_bytecode: bool
+    ) -> int:
+        import numba
+        import pytest
+
+        os.chdir(self.folder)
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(cache)
+        sys.dont_write_bytecode = not keep_bytecode
+        if not keep_bytecode:
+            os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        os.environ["PYTHONPATH"] = str(self.folder / "src")
+        sys.path.insert(0, str(self.folder / "src"))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT + 10))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=line"]
+        options += ["-p", "no:xdist", "--hypothesis-seed=0"]
+        # Hypothesis is loaded already.
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        options += [f"--deselect={each}" for each in TIMED]
+        code = int(pytest.main([*options, *tests]))
+        sys.stdout.flush()
+        found = getattr(sys.modules.get("mdec"), "__file__", None)
+        if found is not None and not Path(found).is_relative_to(self.folder):
+            return _BROKEN
+        return code
+
+
+def load_slow_packages() -> None:
+    """Import what all tests need and no mutation changes."""
+    for name in [
+        "hypothesis.extra.numpy",
+        "pandas",
+        "pyarrow.parquet",
+        "h5py",
+        "numba",
+        "scipy.sparse.csgraph",
+        "scipy.io",
+        "scipy.cluster.hierarchy",
+        "scipy.stats",
+        "sklearn.cluster",
+        "sklearn.datasets",
+        "sklearn.metrics",
+        "sklearn.neighbors",
+        "joblib",
+        "typer",
+        "rich",
+        "jinja2",
+        "dask.array",
+        "_pytest.doctest",
+    ]:
+        with contextlib.suppress(ImportError):
+            __import__(name)
+    if any(name.split(".")[0] == "mdec" for name in sys.modules):
+        raise RuntimeError("mdec must not be loaded before it is changed")
+
+
+def check_unchanged(copy: Copy, tests: list[str]) -> None:
+    """Run tests on the unchanged source; they must pass, and their code is cached."""
+    outcome, which = copy.run(tests, copy.cache, keep_bytecode=True)
+    if outcome != "survived":
+        log = (copy.folder.parent / "log").read_text(errors="replace")
+        raise RuntimeError(f"{which}, {outcome} on the unchanged source\n{log}")
+
+
+def tried(copy: Copy, mutation: Mutation) -> dict[str, Any]:
+    start = time.perf_counter()
+    near, more = tests_of(mutation.file)
+    with copy.mutated(mutation) as cache:
+        outcome, which = copy.run(near, cache, keep_bytecode=False)
+        asked = near
+        if outcome == "survived" and more:
+            outcome, which = copy.run(more, cache, keep_bytecode=False)
+            asked = near + more
+    row = {k: v for k, v in asdict(mutation).items() if k not in ("start", "end")}
+    seconds = round(time.perf_counter() - start, 1)
+    result = {"outcome": outcome, "by": which, "seconds": seconds, "tests": asked}
+    return {"key": mutation.key, **row, **result}
+
+
+def work(todo: list[Mutation]) -> int:
+    """Try mutations one after the other, in a checkout of this process."""
+    with tempfile.TemporaryDirectory(prefix="mdec-mutations-") as folder:
+        copy, passed = Copy(Path(folder)), set[str]()
+        try:
+            for mutation in todo:
+                near, more = tests_of(mutation.file)
+                if new := [each for each in near + more if each not in passed]:
+                    check_unchanged(copy, new)
+                    passed.update(new)
+                row = tried(copy, mutation)
+                with RESULTS.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+                shown = row["outcome"], row["seconds"], f"{row['file']}:{row['line']}"
+                print(*shown, row["before"], "->", row["after"], flush=True)
+        except Exception:  # noqa: BLE001 - a forked child must not return
+            traceback.print_exc()
+            return 1
+    return 0
+
+
+def results() -> dict[str, dict[str, Any]]:
+    if not RESULTS.exists():
+        return {}
+    rows = map(json.loads, RESULTS.read_text().splitlines())
+    return {row["key"]: row for row in rows}
+
+
+def summarise(paths: list[Path]) -> None:
+    """Print how many mutations of each module were tried and killed."""
+    known = results()
+    total = [0, 0]
+    living = []
+    for path in paths:
+        keys = [m.key for m in mutations(path)]
+        rows = [known[key] for key in keys if key in known]
+        dead = [row for row in rows if row["outcome"] != "survived"]
+        living += [row for row in rows if row["outcome"] == "survived"]
+        name = path.relative_to(ROOT / SOURCE)
+        print(f"{len(dead):4d} of {len(rows):3d} killed, of {len(keys):4d}  {name}")
+        total = [total[0] + len(dead), total[1] + len(rows)]
+    share = 100 * total[0] / max(total[1], 1)
+    print(f"{total[0]} of {total[1]} killed ({share:.1f} %)")
+    for row in living:
+        print(f"survived {row['file']}:{row['line']} {row['operator']}")
+        print(f"    {row['context']}\n    {row['before']}  ->  {row['after']}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sample", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--module", nargs="+", default=["*"])
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--summary", action="store_true")
+    options = parser.parse_args()
+    paths = [
+        path
+        for path in modules()
+        if any(
+            fnmatch.fnmatch(str(path.relative_to(ROOT)), f"*{each}*")
+            for each in options.module
+        )
+    ]
+    if options.summary:
+        summarise(paths)
+        return
+    sample = drawn(paths, options.sample, options.seed)
+    known = results()
+    todo = [
+        each
+        for each in sample
+        if options.again or known.get(each.key, {}).get("outcome") in (None, "survived")
+    ]
+    print(f"{len(sample)} mutations of {len(paths)} modules, {len(todo)} to try")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    load_slow_packages()
+    children = []
+    for job in range(options.jobs):
+        child = os.fork()
+        if child == 0:
+            os._exit(work(todo[job :: options.jobs]))
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in children]
+    summarise(paths)
+    if any(codes):
+        raise SystemExit("some mutations could not be tried; see above")
+
+
+if __name__ == "__main__":
+    main()
