@@ -321,9 +321,7 @@ def inputs(wholes: list[tuple[str, bytes]]) -> st.SearchStrategy[tuple[str, byte
     words = st.text(alphabet='ab01.,;\t"\n-eNA[]{}=: \x00é', max_size=200)
     made_up = st.one_of(st.binary(max_size=300), words.map(str.encode))
     names = whole.map(lambda each: each[0])
-    return st.one_of(
-        *[st.builds(damaged, whole, steps)] * 9, st.tuples(names, made_up)
-    )
+    return st.one_of(*[st.builds(damaged, whole, steps)] * 9, st.tuples(names, made_up))
 
 
 # ------------------------------------------------------------------ one reader
