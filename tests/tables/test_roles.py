@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.io import savemat
 from sklearn.datasets import load_digits, load_iris, load_wine
 
 from mdec.tables.reading import read_base_clusterings, read_table
@@ -171,6 +172,20 @@ def test_what_looks_like_classes_stops(tmp_path, codes, name, place):
     np.testing.assert_array_equal(table.values, WINE.data)
     assert table.labels.tolist() == [str(each) for each in classes]
     assert read_table(path, features=["*"]).values.shape == (178, 14)
+
+
+def test_classes_in_the_first_column_of_an_array(tmp_path):
+    values = np.column_stack([WINE.target + 1.0, WINE.data])
+    np.save(tmp_path / "a.npy", values)
+    np.savez(tmp_path / "a.npz", data=values)
+    savemat(tmp_path / "a.mat", {"fea": values})
+    for ending in ("npy", "npz", "mat"):
+        path = tmp_path / f"a.{ending}"
+        with pytest.raises(Doubtful, match="--label-column '1'"):
+            read_table(path)
+        table = read_table(path, label_column="1")
+        np.testing.assert_array_equal(table.values, WINE.data)
+        assert set(table.labels) == {"1", "2", "3"}
 
 
 def test_real_tables_are_not_refused(tmp_path):

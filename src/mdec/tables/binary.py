@@ -269,7 +269,8 @@ def _from_variables(
     values = values.T if transpose else values
     labels = None
     label = label_column or next((n for n in LABEL_NAMES if n in contents), "")
-    if label:
+    # A number is that of a column of the data.
+    if label and not (label.isdecimal() and label not in contents):
         if label not in contents:
             raise not_there(door, "array", label, contents)
         labels = _plain(contents[label])

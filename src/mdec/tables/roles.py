@@ -521,11 +521,11 @@ def _worded(raw: RawTable, roles: Roles, column: int) -> str:
     name = roles.names[column]
     cells = raw.texts[column]
     bad = [i for i, cell in enumerate(cells) if not is_number(cell)]
-    cures = f"--label-column {name!r}" if roles.classes is None else "--id-column"
+    flag = "--label-column" if roles.classes is None else "--id-column"
     if len(bad) > len(cells) / 2:
         return (
             f"column {name[:60]!r} holds no numbers but {cells[bad[0]][:40]!r}; name "
-            f"it with {cures}, or leave it out with --drop {name!r}"
+            f"it with {flag} {name!r}, or leave it out with --drop {name!r}"
         )
     row = bad[0]
     sample = str(row + 1)
