@@ -130,7 +130,7 @@ def test_recluster_generates_nothing(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("generated again")
 
-    monkeypatch.setattr("mdec.estimator.generate_ensemble", refuse)
+    monkeypatch.setattr("mdec.generation.generate_ensemble", refuse)
     model.recluster(n_clusters=3, consensus="spectral")
 
 

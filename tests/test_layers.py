@@ -18,7 +18,7 @@ ROOMS = [
     *("engines", "generation", "weights", "coassociation", "confidence", "consensus"),
     *("prediction", "selection", "estimator"),
     *("baselines", "evaluation", "tables", "datasets", "experiments"),
-    *("report", "plots", "cli"),
+    *("report", "cli"),
 ]
 
 # The one place where PyTorch may be imported.
@@ -62,7 +62,7 @@ def test_every_file_is_in_a_room() -> None:
 
 def test_the_root_is_small() -> None:
     entries = [each for each in SOURCE.iterdir() if each.name != "__pycache__"]
-    assert len(entries) <= 26
+    assert len(entries) <= 25
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "mdec"])
@@ -91,7 +91,7 @@ def test_no_room_has_a_cycle(place: str) -> None:
 
 
 def test_the_walk_sees_imports() -> None:
-    assert "mdec.generation.generate_ensemble" in imported(FILES["mdec.estimator"])
+    assert "mdec.generation" in imported(FILES["mdec.estimator"])
     assert "mdec.numerics.loops" in imported(FILES["mdec.numerics.kmeans"])
 
 

@@ -79,7 +79,8 @@ def _mat_table(path: Path) -> Table:
         raise ValueError(
             f"{path.name} is a MATLAB 7.3 file; save it again with save -v7."
         )
-    return read_table(path)
+    # The registry says what the columns are, so none of them is in doubt.
+    return read_table(path, features=["*"])
 
 
 def one_hot_csv(paths: Sequence[Path], n_classes: int = 10) -> Parsed:

@@ -111,8 +111,8 @@ def about_the_middle(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
 
     Examples
     --------
-    >>> about_the_middle(np.array([[1.0], [3.0], [2.0], [1e9]]))[0]
-    array([2.])
+    >>> about_the_middle(np.append(np.arange(201.0), 1e9)[:, None])[0]
+    array([100.])
     """
     near = np.ones(len(X), dtype=bool)
     while True:

@@ -20,7 +20,7 @@ def test_every_display_draws(model):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from mdec import plots
+    from mdec.report import plots
 
     for name in plots.__all__:
         display = getattr(plots, name).from_estimator(model).plot()
