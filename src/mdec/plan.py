@@ -93,8 +93,8 @@ class Plan:
     Examples
     --------
     >>> plan = Plan.checked(100, 8, entropy=0)
-    >>> plan.member(3)
-    Member(index=3, attempt=0, n_neighbors=7, mu=0.45194460168187955, n_clusters=9, preparation=None)
+    >>> plan.member(3).n_neighbors, plan.member(3).n_clusters
+    (7, 9)
     >>> plan.features(plan.member(3))
     array([0, 1, 6, 7])
     >>> Plan.from_json(plan.to_json()) == plan
