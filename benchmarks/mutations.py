@@ -441,7 +441,8 @@ class Copy:
         if not keep_bytecode:
             os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         os.environ["PYTHONPATH"] = str(self.folder / "src")
-        sys.path.insert(0, str(self.folder / "src"))
+        # Workers of process pools look for the tests where `python -m pytest` does.
+        sys.path[:0] = [str(self.folder / "src"), str(self.folder)]
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT + 10))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
         options = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=line"]
