@@ -50,7 +50,7 @@ from mdec.weights import ensemble_driven_cluster_index
 ROOT = Path(__file__).resolve().parents[1]
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
 LOG_RATIOS = {"DS-2", "DS-4", "DS-13", "DS-14", "DS-18"}
-# Not DS-17, whose ratios are of size one.
+# DS-17 holds ratios, the others intensities.
 NOISY = [f"noisy DS-{n}" for n in (1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16)]
 COUNTS = [f"counts {number}" for number in range(5)]
 SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
@@ -268,6 +268,7 @@ def _name(power: float, center: bool, share: float) -> str:
 # Power of positive values, whether samples are centred, share of the features.
 GRID = [
     (1.0, False, 1.0),
+    (0.8, False, 1.0),
     (0.75, False, 1.0),
     (0.75, False, 0.5),
     (0.75, False, 0.3),
@@ -466,7 +467,7 @@ def print_choice(table: dict[str, dict[str, Scores]]) -> None:
     print("|---|---|---|---|---|---|")
     for careful in (False, True):
         for kind, of_kind in (
-            ("intensities", [d for d in GENE_SETS if d not in LOG_RATIOS]),
+            ("intensities", [name.removeprefix("noisy ") for name in NOISY]),
             ("log-ratios", [d for d in GENE_SETS if d in LOG_RATIOS]),
         ):
             known = [v for v in FIXED if all(d in table[v] for d in of_kind)]

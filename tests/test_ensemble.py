@@ -301,3 +301,18 @@ def test_repr() -> None:
     assert repr(Ensemble.from_labels(LABELS)) == (
         "Ensemble(2 members, 4 samples, 5 base clusters)"
     )
+
+
+def test_labels_of_strings_and_of_pandas():
+    rows = [["a", 0], ["b", -1], ["b", 9]]
+    expected = [[0, 0], [1, -1], [1, 1]]
+    assert Ensemble.from_labels(np.array(rows)).labels.tolist() == expected
+    assert Ensemble.from_labels(np.array(rows, dtype="S3")).labels.tolist() == expected
+    gaps = np.array([["a", np.nan], ["", 1.0], ["b", "c"]])
+    assert Ensemble.from_labels(gaps).labels.tolist() == [[0, -1], [-1, 0], [1, 1]]
+    pandas = pytest.importorskip("pandas")
+    for dtype, values in (("Int64", [4, None, 7]), ("string", ["x", None, "y"])):
+        frame = pandas.DataFrame({"a": pandas.array(values, dtype=dtype)})
+        assert Ensemble.from_labels(frame).labels.ravel().tolist() == [0, -1, 1]
+    mixed = np.array([["a"], [pandas.NA], ["b"]], dtype=object)
+    assert Ensemble.from_labels(mixed).labels.ravel().tolist() == [0, -1, 1]

@@ -163,3 +163,29 @@ def test_copies_of_training_rows_do_not_divide_by_zero():
     X[:15] = X[0]
     model = MDEC(4, ensemble_size=10, random_state=0).fit(X)
     assert (model.predict(X[[0, 20, 40]]) == model.labels_[[0, 20, 40]]).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("scale", "offset"), [(1e-140, 0.0), (1e140, 0.0), (1.0, 1e9)])
+def test_scale_and_offset_change_no_prediction(kernel, scale, offset):
+    if offset and kernel not in ("scaled_gaussian", "scaled_exponential"):
+        pytest.skip("an offset changes angles")
+    rng = np.random.default_rng(0)
+    # Whole numbers over 2**10 stay exact at the offset.
+    X = np.round(2**10 * rng.normal(size=(160, 8))) / 2**10
+    X[:80] += 2.0
+    plain = MDEC(2, kernel=kernel, ensemble_size=8, random_state=0).fit(X[:120])
+    moved = MDEC(2, kernel=kernel, ensemble_size=8, random_state=0)
+    moved.fit(scale * X[:120] + offset)
+    expected, found = plain.predict(X), moved.predict(scale * X + offset)
+    assert np.mean(expected == found) > 0.99
+    assert (moved.labels_ == plain.labels_).all()
+
+
+def test_copies_among_the_training_rows_do_not_break_the_vote():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(160, 5))
+    X[:80] += 4.0
+    X[10:50], X[90:130] = X[10], X[90]
+    model = MDEC(2, ensemble_size=10, random_state=0).fit(X)
+    assert (model.predict(X) == model.labels_).all()

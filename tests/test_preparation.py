@@ -42,7 +42,7 @@ from mdec.preparation import (
     variance_order,
 )
 
-INTENSITIES = ["01", "03", "05", "06", "08", "10", "11", "16", "17"]
+INTENSITIES = ["01", "03", "05", "06", "08", "10", "11", "16"]
 LOG_RATIOS = ["02", "13", "14"]
 IMAGES = ["20", "22", "23", "24", "26", "30"]
 MORE = {
@@ -268,6 +268,7 @@ SIMULATED = {
         np.log2(1.0 + 3.3 * counts(60, 2000, 2.0) * np.exp(log_ratios(1, 2000) / 4.0)),
         "logged",
     ),
+    "ratios": (np.exp2(1.5 * log_ratios()), "ratios"),
     "log-ratios": (log_ratios(), "log-ratios"),
     "log-ratios, genes centred": (
         log_ratios() - log_ratios().mean(axis=0),
@@ -361,6 +362,10 @@ def prepared_set(shared: Path, number: str) -> np.ndarray:
 @pytest.mark.parametrize("number", INTENSITIES)
 def test_raw_gene_sets_are_intensities(shared: Path, number: str) -> None:
     assert kind_of_values(prepared_set(shared, number))[0] == "intensities"
+
+
+def test_a_two_channel_gene_set_holds_ratios(shared: Path) -> None:
+    assert kind_of_values(prepared_set(shared, "17"))[0] == "ratios"
 
 
 @pytest.mark.parametrize("number", LOG_RATIOS)

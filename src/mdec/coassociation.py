@@ -36,21 +36,10 @@ def coassociation_factor(ensemble: Ensemble, weights: Array) -> sparse.csr_array
 def factor_rows(
     labels: NDArray[np.int32], offsets: NDArray[np.int64], weights: Array
 ) -> sparse.csr_array:
-    """Return the factor's rows of some samples.
+    """Return the factor's rows of some samples, as in `coassociation_factor`.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows, n_members)
-        The samples' base clusters, -1 where a member leaves a sample out.
-    offsets : ndarray of shape (n_members + 1,)
-        Number of the first cluster of each member, and of all clusters.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-
-    Returns
-    -------
-    csr_array of shape (n_rows, n_base_clusters)
-        As in `coassociation_factor`.
+    Labels, (n_rows, n_members), are -1 where a member leaves a sample out; `offsets`
+    has the number of the first cluster of each member, and of all clusters.
     """
     factor = membership(labels, offsets)
     n_present = np.diff(factor.indptr)
@@ -61,17 +50,8 @@ def factor_rows(
 def degree_scaled(factor: sparse.csr_array, totals: Array) -> sparse.csr_array:
     r"""Divide rows of the factor by the roots of their degrees.
 
-    Parameters
-    ----------
-    factor : csr_array of shape (n_rows, n_base_clusters)
-        Some rows of F.
-    totals : ndarray of shape (n_base_clusters,)
-        :math:`F^T 1`, over all samples.
-
-    Returns
-    -------
-    csr_array of shape (n_rows, n_base_clusters)
-        Rows of :math:`D^{-1/2} F` with :math:`D_{jj} = \sum_i A_{ij}`.
+    Rows of :math:`D^{-1/2} F` with :math:`D_{jj} = \sum_i A_{ij}`; `totals` is
+    :math:`F^T 1`, over all samples.
     """
     degrees = factor @ totals
     return sparse.csr_array(sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor)

@@ -22,45 +22,13 @@ Labels = NDArray[np.integer]
 AMBIGUOUS = 0.6
 
 
-def cluster_profiles(
-    factor: sparse.csr_array, labels: Labels, n_clusters: int | None = None
-) -> Array:
-    r"""Return the sum of the factor's rows over each consensus cluster.
-
-    Parameters
-    ----------
-    factor : csr_array of shape (n_samples, n_base_clusters)
-        F of :math:`A = F F^T`, from `mdec.coassociation.coassociation_factor`.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample, from 0.
-    n_clusters : int, optional
-        Their number; None for the clusters in `labels`.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_base_clusters)
-        :math:`\sum_{j \in k} F_j`.
-    """
-    n_samples = factor.shape[0]
-    membership = sparse.csr_array(
-        (np.ones(n_samples), (labels, np.arange(n_samples))),
-        shape=(n_clusters or int(labels.max()) + 1, n_samples),
-    )
-    profiles: Array = (membership @ factor).toarray()
-    return profiles
-
-
 @dataclass(frozen=True)
 class Profiles:
-    """Sums over consensus clusters, as a worker's handles.
+    r"""Sums over consensus clusters, as a worker's handles.
 
-    Attributes
-    ----------
-    sums : object
-        Handle of an array of shape (n_clusters, n_base_clusters), the factor's rows
-        summed over each cluster.
-    sizes : object
-        Handle of an array of shape (n_clusters,), the samples of each cluster.
+    The factor's rows summed over each cluster, :math:`\sum_{j \in k} F_j` with
+    :math:`A = F F^T`, of shape (n_clusters, n_base_clusters), and the samples of each
+    cluster.
     """
 
     sums: Any
@@ -76,24 +44,9 @@ def summed_profiles(
 ) -> Profiles:
     """Sum the co-association's factor over each consensus cluster.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    clusters : list
-        Handles of the consensus clusters of each row block.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    n_clusters : int
-        Number of clusters.
-    totals : ndarray of shape (n_base_clusters,), optional
-        Sums of the factor over all samples; with them every row of it is first
-        divided by the root of its degree.
-
-    Returns
-    -------
-    Profiles
-        Computed block by block, where the labels are.
+    The clusters are handles for each row block; the work is done block by block, where
+    the labels are. With `totals`, the sums of the factor over all samples, every row of
+    it is first divided by the root of its degree.
     """
     worker = ensemble.worker
     pairs = zip(ensemble.parts, clusters, strict=True)
@@ -121,7 +74,10 @@ def _profiles(
         factor = factor_rows(labels, offsets, weights)
         if totals is not None:
             factor = degree_scaled(factor, totals)
-        total += cluster_profiles(factor, clusters, n_clusters)
+        samples = np.arange(len(clusters))
+        inside = (np.ones(len(clusters)), (clusters, samples))
+        membership = sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
+        total += (membership @ factor).toarray()
     return total
 
 
@@ -140,25 +96,10 @@ def mean_profiles(
 ) -> Array:
     r"""Return the mean of the factor over each cluster, to compare new rows with.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    clusters : list
-        Handles of the consensus clusters of each row block.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    profiles : Profiles
-        Sums over the clusters.
-    by_degree : bool
-        Divide the co-association with a sample by the root of that sample's degree,
-        as the spectral and the bipartite consensus do.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_base_clusters)
-        :math:`\frac{1}{|k|} \sum_{j \in k} F_j`, with :math:`F_j / \sqrt{D_{jj}}` by
-        degree.
+    :math:`\frac{1}{|k|} \sum_{j \in k} F_j`, of shape (n_clusters, n_base_clusters). By
+    degree it is that of :math:`F_j / \sqrt{D_{jj}}`: the co-association with a sample
+    is divided by the root of that sample's degree, as the spectral and the bipartite
+    consensus do.
     """
     worker = ensemble.worker
     sums, sizes = worker.value(profiles.sums), worker.value(profiles.sizes)
@@ -175,21 +116,8 @@ def held_samples(
 ) -> list[Any]:
     """Return how firmly each sample is held by its cluster, block by block.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    clusters : list
-        Handles of the consensus clusters of each row block.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    profiles : Profiles
-        Sums over the clusters.
-
-    Returns
-    -------
-    list
-        Handles of the confidences of each block, as `confidence` defines them.
+    The result are handles of the confidences of each block, as `confidence` defines
+    them.
     """
     return _over_blocks(_confidence, ensemble, clusters, weights, profiles)
 
@@ -222,22 +150,11 @@ def _confidence(labels: NDArray[np.int32], clusters: Labels, *settings: Any) -> 
 
 
 def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
-    r"""Return the mean co-association of every sample with every cluster.
+    r"""Return the mean co-association of every sample with every cluster, in [0, 1].
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample, from 0 with none left out.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_clusters)
-        In [0, 1]. A sample is left out of the mean of its own cluster; one that is
-        alone in its cluster has 1 there.
+    A sample is left out of the mean of its own cluster; one that is alone in its
+    cluster has 1 there. Clusters count from 0 with none left out; the result has shape
+    (n_samples, n_clusters).
 
     Notes
     -----
@@ -265,21 +182,8 @@ def associations(
 ) -> Array:
     """Return the mean co-association of some samples with every cluster.
 
-    Parameters
-    ----------
-    factor : csr_array of shape (n_rows, n_base_clusters)
-        Rows of F.
-    labels : ndarray of shape (n_rows,)
-        Consensus cluster of each row.
-    profiles : ndarray of shape (n_clusters, n_base_clusters)
-        Sums of F over the clusters, all samples counted.
-    sizes : ndarray of shape (n_clusters,)
-        Samples in each cluster.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_clusters)
-        As in `item_consensus`.
+    From rows of F, their consensus clusters, and the sums of F over the clusters and
+    their sizes, all samples counted; as in `item_consensus`.
     """
     sums: Array = factor @ profiles.T
     samples = np.arange(len(labels))
@@ -293,20 +197,10 @@ def associations(
 
 
 def cluster_consensus(association: Array, labels: Labels) -> Array:
-    r"""Return the mean co-association inside each cluster.
+    """Return the mean co-association inside each cluster, from the item consensus.
 
-    Parameters
-    ----------
-    association : ndarray of shape (n_samples, n_clusters)
-        The item consensus.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster
-        of one sample.
+    :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster of one
+    sample.
 
     Examples
     --------
@@ -336,19 +230,9 @@ def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
 def confidence(association: Array, labels: Labels) -> Array:
     r"""Return how firmly each sample is held by its own cluster.
 
-    Parameters
-    ----------
-    association : ndarray of shape (n_samples, n_clusters)
-        The item consensus.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in [0, 1]: 1 without
-        a rival, 0.5 between two clusters, below it where a rival holds the sample
-        more firmly; 0.5 where no cluster holds it at all.
+    From the item consensus: :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in
+    [0, 1]: 1 without a rival, 0.5 between two clusters, below it where a rival holds
+    the sample more firmly; 0.5 where no cluster holds it at all.
 
     Examples
     --------
@@ -367,19 +251,7 @@ def confidence(association: Array, labels: Labels) -> Array:
 def ambiguous_samples(
     confidences: Array, threshold: float = AMBIGUOUS
 ) -> NDArray[np.int64]:
-    """Return the samples below a confidence, the least certain first.
-
-    Parameters
-    ----------
-    confidences : ndarray of shape (n_samples,)
-        From `confidence`.
-    threshold : float, default=0.6
-        Samples below it are listed.
-
-    Returns
-    -------
-    ndarray of int
-        Row numbers.
+    """Return the rows of samples below a confidence, the least certain first.
 
     Examples
     --------

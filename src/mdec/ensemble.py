@@ -22,6 +22,9 @@ from mdec.rows.work import Here, Worker
 # Files of format 1 have no digests; they are read, but no longer written.
 _FORMAT = 2
 
+# What NumPy makes of -1, NaN and None in an array of strings.
+_ABSENT_WORDS = ("-1", "-1.0", "nan", "None", "<NA>", "")
+
 # Rows that are looked at together where all at once would take much memory.
 _ROWS = 2**16
 
@@ -130,8 +133,9 @@ class Ensemble:
         Parameters
         ----------
         labels : array-like of shape (n_samples, n_members)
-            One clustering per column, of numbers or strings. -1, NaN and None mark
-            samples that a member does not cluster.
+            One clustering per column, of numbers or strings. -1, NaN, None and pd.NA
+            mark samples that a member does not cluster; in an array of strings "-1",
+            "nan", "None" and "" do, which NumPy makes of them beside words.
 
         Returns
         -------
@@ -376,9 +380,12 @@ def membership(
 
 def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
     """Number the clusters of one column from 0, absent samples as -1."""
-    # NaN is the only value that differs from itself.
-    absent = (column == None) | (column != column) | (column == -1)  # noqa: E711
-    absent = np.asarray(absent, dtype=bool)
+    if column.dtype.kind in "SU":
+        absent = np.isin(np.char.strip(column.astype(str)), _ABSENT_WORDS)
+    elif column.dtype == object:
+        absent = np.array([_is_absent(value) for value in column], dtype=bool)
+    else:
+        absent = (column != column) | (column == -1)
     if absent.all():
         raise ValueError(
             f"base clustering {index} clusters no sample; remove that column."
@@ -390,3 +397,10 @@ def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
     labels = np.full(column.shape, -1, dtype=np.int32)
     labels[~absent] = np.unique(present, return_inverse=True)[1]
     return labels
+
+
+def _is_absent(value: Any) -> bool:
+    # pd.NA answers no comparison; NaN is the only value that differs from itself.
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return bool(value != value or value == -1)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import (
     adjusted_mutual_info_score,
@@ -58,15 +57,7 @@ def ari(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def nmi_geometric(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     r"""Return the mutual information over the geometric mean of the entropies.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Two partitions.
-
-    Returns
-    -------
-    float
-        :math:`I(U, V) / \sqrt{H(U) H(V)}`, in [0, 1].
+    Of two partitions as for `nmi_max`: :math:`I(U, V) / \sqrt{H(U) H(V)}`, in [0, 1].
 
     Examples
     --------
@@ -77,17 +68,9 @@ def nmi_geometric(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 
 def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""Return the mutual information over the arithmetic mean of the entropies.
+    """Return the mutual information over the arithmetic mean of the entropies.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Two partitions.
-
-    Returns
-    -------
-    float
-        :math:`2 I(U, V) / (H(U) + H(V))`, in [0, 1].
+    Of two partitions as for `nmi_max`: :math:`2 I(U, V) / (H(U) + H(V))`, in [0, 1].
 
     Examples
     --------
@@ -100,15 +83,7 @@ def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Return the mutual information adjusted for chance, arithmetic mean below.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Two partitions.
-
-    Returns
-    -------
-    float
-        1 for equal partitions, about 0 for independent ones.
+    Of two partitions as for `nmi_max`: 1 if they are equal, about 0 if independent.
 
     Examples
     --------
@@ -121,49 +96,30 @@ def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     r"""Return the share of samples that belong to their cluster's largest class.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters.
-
-    Returns
-    -------
-    float
-        :math:`\frac{1}{N} \sum_k \max_j |C_k \cap T_j|`, in (0, 1].
+    Of classes and clusters: :math:`\frac{1}{N} \sum_k \max_j |C_k \cap T_j|`, in (0,
+    1].
 
     Examples
     --------
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    overlaps = _overlaps(labels_true, labels_pred)
+    overlaps = contingency_matrix(labels_true, labels_pred)
     return float(overlaps.max(axis=0).sum() / overlaps.sum())
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""Return the share of samples in the class that their cluster stands for.
+    """Return the share of samples in the class that their cluster stands for.
 
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_samples,)
-        Classes and clusters.
-
-    Returns
-    -------
-    float
-        In (0, 1].
-
-    Notes
-    -----
     Clusters stand for classes one to one, in the way that makes the share largest
-    (Hungarian method); clusters beyond the number of classes stand for none.
+    (Hungarian method), in (0, 1]; clusters beyond the number of classes stand for none.
 
     Examples
     --------
     >>> clustering_accuracy([0, 0, 0, 1], [0, 1, 2, 2])
     0.5
     """
-    overlaps = _overlaps(labels_true, labels_pred)
+    overlaps = contingency_matrix(labels_true, labels_pred)
     rows, columns = linear_sum_assignment(overlaps, maximize=True)
     return float(overlaps[rows, columns].sum() / overlaps.sum())
 
@@ -173,16 +129,8 @@ def _nmi(labels_true: ArrayLike, labels_pred: ArrayLike, mean: str) -> float:
     return float(score)
 
 
-def _overlaps(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int64]:
-    return contingency_matrix(labels_true, labels_pred)
-
-
+_SCORES = (nmi_max, nmi_geometric, nmi_arithmetic, ami, ari, purity)
 METRICS = {
-    "nmi_max": nmi_max,
-    "nmi_geometric": nmi_geometric,
-    "nmi_arithmetic": nmi_arithmetic,
-    "ami": ami,
-    "ari": ari,
-    "purity": purity,
+    **{score.__name__: score for score in _SCORES},
     "accuracy": clustering_accuracy,
 }

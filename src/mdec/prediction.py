@@ -18,11 +18,13 @@ from mdec.base.kernels import (
     SIMILARITY,
     angular_coordinates,
     angular_similarity,
+    as_kernel_takes_them,
     scaling_term,
 )
 from mdec.base.landmarks import fitted_landmarks, pool_rows, tied_block
 from mdec.confidence import Profiles, mean_profiles
 from mdec.generation import training_rows
+from mdec.numerics.nearest import NearestRows, at_common_scale
 from mdec.plan import Member, Plan
 from mdec.preparation.recipes import Preparation, Versions
 from mdec.rows.blocks import Rows
@@ -287,48 +289,44 @@ def _nearest_similarities(
     old: Array, new: Array, member: Member, kernel: str
 ) -> tuple[NDArray[np.int64], Array]:
     """Return the k nearest old rows of each new row, and their similarities."""
-    # Not needed to fit, and slow to load.
-    from sklearn.neighbors import NearestNeighbors
-
     k = member.n_neighbors
-    search = NearestNeighbors(algorithm="brute").fit(old)
-    distance, neighbors = search.kneighbors(new, k)
+    old, new = at_common_scale(old, new)
+    search = NearestRows(old)
+    neighbors, squared = search.nearest(new, k)
     if kernel in ANGULAR:
-        return neighbors, angular_similarity(distance**2)
-    squared = kernel == "scaled_gaussian"
-    if squared:
-        distance = distance**2
+        return neighbors, angular_similarity(squared)
+    distance = as_kernel_takes_them(squared, kernel)
     # The floor comes from fixed old rows: a new row must not depend on its company.
     probes = np.linspace(0, len(old) - 1, min(len(old), N_PROBES)).astype(np.int64)
     asked = np.union1d(neighbors, probes)
-    means = _neighbor_means(search, old, asked, k, squared=squared)
+    means = _neighbor_means(search, asked, k, kernel)
     typical = means[np.searchsorted(asked, probes)]
-    floor = RELATIVE_FLOOR * np.median(typical[typical > 0.0]) if typical.any() else 1.0
+    positive = typical[typical > 0.0]
+    floor = 1.0
+    if positive.size:
+        floor = min(RELATIVE_FLOOR * float(np.median(positive)), positive.min())
+    own = distance.mean(axis=1, keepdims=True)
+    theirs = means[np.searchsorted(asked, neighbors)]
     scale = scaling_term(
         distance,
-        np.maximum(distance.mean(axis=1, keepdims=True), floor),
-        np.maximum(means, floor)[np.searchsorted(asked, neighbors)],
+        np.where(own > 0.0, own, floor),
+        np.where(theirs > 0.0, theirs, floor),
     )
     similarity = SIMILARITY[kernel](distance, scale, member.mu)
     return neighbors, _or_nearest(similarity, distance)
 
 
 def _neighbor_means(
-    search: Any,
-    old: Array,
-    rows: NDArray[np.int64],
-    n_neighbors: int,
-    *,
-    squared: bool,
+    search: NearestRows, rows: NDArray[np.int64], n_neighbors: int, kernel: str
 ) -> Array:
     """Return the mean distance of old rows to their k nearest other old rows."""
-    distance, index = search.kneighbors(old[rows], n_neighbors + 1)
-    if squared:
-        distance = distance**2
+    index, squared = search.nearest(search.old[rows], n_neighbors + 1)
     itself = index == rows[:, None]
     # Among many copies a row may be missing from its own list; then the last goes.
     itself[~itself.any(axis=1), -1] = True
-    return distance[~itself].reshape(len(rows), n_neighbors).mean(axis=1)
+    others = squared[~itself].reshape(len(rows), n_neighbors)
+    means: Array = as_kernel_takes_them(others, kernel).mean(axis=1)
+    return means
 
 
 def _or_nearest(similarity: Array, distance: Array) -> Array:

@@ -14,7 +14,6 @@ from mdec.rows.work import Here, ordered_sum
 
 Array = NDArray[np.floating]
 
-
 # What is counted at once on a cluster, where each round trip costs.
 _COUNTED_BYTES = 2**26
 
@@ -52,17 +51,8 @@ def cluster_entropy(ensemble: LabelBlocks, member: int) -> Array:
 def shared_samples(ensemble: LabelBlocks, first: int, last: int) -> NDArray[np.int64]:
     """Count the samples that clusters of some members share with every base cluster.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    first, last : int
-        The members, `last` not among them.
-
-    Returns
-    -------
-    ndarray of shape (n_own, n_base_clusters)
-        Counted block by block, where the labels are.
+    The members go from `first` up to but without `last`. Counted block by block, where
+    the labels are.
     """
     worker, offsets = ensemble.worker, ensemble.offsets
     counted = ordered_sum(worker, _overlaps, ensemble.parts, first, last, offsets)
@@ -87,20 +77,11 @@ def _overlaps(
 
 
 def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:
-    """Return the entropy of every base cluster from its overlaps with one member.
+    """Return the entropy of every base cluster in bits, Eqs. 16 and 17, from overlaps.
 
-    Parameters
-    ----------
-    overlaps : array of shape (n_own, n_base_clusters)
-        Samples that each of the member's clusters shares with every base cluster, of
-        NumPy or PyTorch.
-    log2 : callable, optional
-        Takes the logarithm of whole numbers, of 1 for 0; None for a table of NumPy's.
-
-    Returns
-    -------
-    array of shape (n_base_clusters,)
-        Bits, Eqs. 16 and 17.
+    Overlaps are the samples that each cluster of one member shares with every base
+    cluster, of NumPy or PyTorch; `log2` takes the logarithm of whole numbers, of 1 for
+    0, None being a table of NumPy's.
     """
     sizes = overlaps.sum(axis=0)
     if log2 is None:

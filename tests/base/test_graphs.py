@@ -74,7 +74,8 @@ def all_pairs(
         d = cdist(X, X, metric)
         np.fill_diagonal(d, np.inf)
         rho = np.sort(d, axis=1)[:, :k].mean(axis=1)
-        rho = np.maximum(rho, 1e-6 * np.median(rho[rho > 0.0]))
+        positive = rho[rho > 0.0]
+        rho = np.maximum(rho, min(1e-6 * np.median(positive), positive.min()))
         np.fill_diagonal(d, 0.0)
         width = mu * (rho[:, None] + rho[None, :] + d) / 3.0
         if kernel == "scaled_exponential":
@@ -376,3 +377,62 @@ def test_a_third_of_all_rows_identical_in_a_small_graph() -> None:
     X[:40] = X[0]
     W = similarity_graph(X, "scaled_gaussian", 6, 0.5).toarray()
     assert_graph(W, all_pairs(X, "scaled_gaussian", 6, 0.5)[2])
+
+
+def near_simplex(rng: np.random.Generator) -> np.ndarray:
+    """Every sample is as far from every other, but for the last digits of float32."""
+    return np.eye(1100) + 1e-6 * rng.normal(size=(1100, 1100))
+
+
+def tight_core(rng: np.random.Generator) -> np.ndarray:
+    """A group ten thousand times tighter than the rest, without any copies."""
+    X = rng.normal(size=(1200, 8))
+    X[:300] *= 1e-4
+    return X
+
+
+@pytest.mark.parametrize("shape", [near_simplex, tight_core], ids=ids)
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
+def test_search_where_single_precision_is_blind(shape, kernel: str) -> None:
+    X = shape(np.random.default_rng(0))
+    W = similarity_graph(X, kernel, 6, 0.5).toarray()
+    assert_graph(W, all_pairs(X, kernel, 6, 0.5)[2])
+
+
+def test_few_samples_with_a_tight_core() -> None:
+    X = tight_core(np.random.default_rng(0))[200:900]
+    W = similarity_graph(X, "scaled_gaussian", 6, 0.5).toarray()
+    assert_graph(W, all_pairs(X, "scaled_gaussian", 6, 0.5)[2])
+
+
+def test_binary_data_of_very_many_features() -> None:
+    """Few distinct values round alike, so that errors of a long sum have one sign."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((1010, 20_000)) < 0.5).astype(np.float32)
+    W = similarity_graph(X, "scaled_exponential", 5, 0.5).toarray()
+    counts = X.sum(axis=1, dtype=np.float64)
+    D = counts[:, None] + counts - 2.0 * (X @ X.T)  # whole numbers, exact
+    np.fill_diagonal(D, np.inf)
+    kept = np.zeros(D.shape, dtype=bool)
+    first = np.argsort(D, axis=1, kind="stable")[:, :5]
+    np.put_along_axis(kept, first, True, axis=1)
+    np.testing.assert_array_equal(W > 0.0, kept | kept.T)
+
+
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
+def test_search_keeps_the_first_of_equals(kernel: str) -> None:
+    """Whole numbers have exact distances, so that ties are ties."""
+    X = np.random.default_rng(3).integers(0, 3, size=(1100, 5)).astype(float)
+    X = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
+    # Far copies of the pattern bring the samples above those looked at all together.
+    X = np.concatenate([X + 64.0 * shift for shift in range(6)])
+    assert len(X) > 1000
+    W = similarity_graph(X, kernel, 6, 0.5).toarray()
+    assert_graph(W, all_pairs(X, kernel, 6, 0.5)[2], rtol=1e-9)
+
+
+def test_values_that_are_not_finite_are_refused() -> None:
+    X = np.random.default_rng(0).normal(size=(1100, 4))
+    X[3, 2] = np.inf
+    with pytest.raises(ValueError, match="not finite"), np.errstate(invalid="ignore"):
+        similarity_graph(X, "scaled_gaussian", 5, 0.5)

@@ -181,3 +181,33 @@ def test_neighbors_are_fewer_than_samples(n_samples: int, expected: set[int]) ->
         draw_kernel_params(n_samples, (5, 20), (0.2, 0.8), rng)[0] for _ in range(500)
     }
     assert found == expected
+
+
+def test_the_floor_acts_on_copies_alone() -> None:
+    means = np.array([0.0, 1e-12, 1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(
+        mean_neighbor_distance(means), [1e-12, 1e-12, 1.0, 2.0, 3.0]
+    )
+
+
+@pytest.mark.parametrize("kernel", ["cosine", "correlation", "spearman"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_directions_do_not_depend_on_the_scale(kernel: str, dtype: type) -> None:
+    X = np.random.default_rng(3).normal(size=(6, 5)).astype(dtype)
+    ends = (-1000, -500, 500, 1000) if dtype is np.float64 else (-120, -90, 90, 120)
+    for power in ends:
+        rows = X.copy()
+        rows[::2] = np.ldexp(rows[::2], power)
+        np.testing.assert_allclose(
+            angular_coordinates(rows, kernel), angular_coordinates(X, kernel), rtol=1e-5
+        )
+
+
+@pytest.mark.parametrize("kernel", ["correlation", "spearman"])
+def test_a_constant_row_has_no_direction(kernel: str) -> None:
+    X = np.random.default_rng(0).normal(size=(4, 7))
+    X[1], X[2] = 0.1, 1e9 / 3.0
+    unit = angular_coordinates(X, kernel)
+    assert unit.shape == (4, 8)
+    np.testing.assert_array_equal(unit[:, -1], [0.0, 1.0, 1.0, 0.0])
+    assert not unit[1:3, :-1].any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from mdec import MDEC, Ensemble, __version__
 from mdec.cli import main
+from mdec.tables.reading import read_table
 
 SMALL = ["--ensemble-size", "20"]
 
@@ -88,7 +90,9 @@ def test_auto_and_ranges(table, tmp_path, capsys):
 def test_quiet_prints_nothing(table, tmp_path, capfd):
     path, _ = table
     out = tmp_path / "out"
-    assert call("fit", path, "--k", 2, "--index", "--out", out, "-q", *SMALL) == 0
+    assert (
+        call("fit", path, "--k", 2, "--drop", "group", "--out", out, "-q", *SMALL) == 0
+    )
     assert capfd.readouterr() == ("", "")
 
 
@@ -132,18 +136,99 @@ def test_every_option_of_the_estimator(table, tmp_path):
         ["--transform", "cube"],
         ["--mu-range", "high"],
         ["--sampling-ratio", "2"],
-        ["--jobs", "0", "--label-column", "group"],
+        ["--jobs", "0"],
         ["--label-column", "nobody"],
-        ["--transform", "log", "--label-column", "group"],
+        ["--id-column", "nobody"],
+        ["--drop", "nobody"],
+        ["--features", "x*"],
+        ["--variable", "layers/x"],
+        ["--impute", "zero"],
+        ["--transform", "log"],
+        ["--max-gb", "1e-9"],
     ],
 )
 def test_bad_options_are_one_sentence(table, tmp_path, capsys, options):
     path, _ = table
+    if "--label-column" not in options:
+        options = ["--label-column", "group", *options]
     assert call("fit", path, "--out", tmp_path / "out", *options) == 2
     error = capsys.readouterr().err
     assert error.startswith("mdec: ")
+    assert "looks like" not in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_suspicious_column_stops_the_run(table, tmp_path, capsys):
+    path, _ = table
+    assert call("fit", path, "--out", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert "'group' (3 values: 0, 1, 2) looks like known classes" in error
+    assert "--label-column 'group'" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_dry_run_says_what_was_read_and_writes_nothing(table, tmp_path, capsys):
+    path, X = table
+    options = ["--dry-run", "--label-column", "group", "--out", tmp_path / "out"]
+    assert call("fit", path, *options) == 0
+    printed = capsys.readouterr().out
+    assert "column 'id'" in printed
+    assert "g0 (numbers, " in printed
+    assert call("fit", path, "--json", *options) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["reading"]["n_features"] == 8
+    assert told["reading"]["range"] == [X.min(), X.max()]
+    assert told["plan"]["k"] == "auto"
+    assert call("fit", path, "--dry-run", "--out", tmp_path / "out") == 2
+    shown = capsys.readouterr()
+    assert "suspicious" in shown.out
+    assert "looks like known classes" in shown.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_samples_without_a_class_are_not_scored(table, tmp_path, capsys):
+    path, X = table
+    lines = path.read_text().splitlines()
+    for i in (2, 20, 40):
+        lines[i] = lines[i].rpartition(",")[0] + ","
+    path.write_text("\n".join(lines))
+    out = tmp_path / "out"
+    options = ["--k", 3, "--out", out, "--label-column", "group", *SMALL]
+    assert call("fit", path, *options) == 0
+    assert "3 samples have no known class" in capsys.readouterr().out
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["scores"]["ari"] == pytest.approx(1.0)
+    assert summary["scores"]["classes"] == ["0", "1", "2"]
+    assert np.sum(summary["scores"]["counts"]) == 42
+    assert summary["reading"]["n_without_class"] == 3
+    rows = read_labels(out)
+    assert [i for i, row in enumerate(rows) if not row["known_class"]] == [1, 19, 39]
+    model = MDEC(3, ensemble_size=20, random_state=0).fit(X)
+    assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+
+
+def test_standard_input(table, tmp_path, monkeypatch):
+    path, X = table
+    out = tmp_path / "out"
+    with path.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+        code = call("fit", "-", "--k", 3, "-o", out, "--drop", "group", "-q", *SMALL)
+    assert code == 0
+    model = MDEC(3, ensemble_size=20, random_state=0).fit(X)
+    assert [int(r["cluster"]) for r in read_labels(out)] == model.labels_.tolist()
+
+
+def test_formulas_in_names_are_written_as_text(table, tmp_path):
+    path, _ = table
+    text = path.read_text().replace("s7,", '"=HYPERLINK(""http://x"",""y"")",')
+    path.write_text(text)
+    out = tmp_path / "out"
+    options = ["--k", 3, "--out", out, "--label-column", "group", "-q", *SMALL]
+    assert call("fit", path, *options) == 0
+    assert read_labels(out)[7]["sample"].startswith("'=HYPERLINK")
+    found = read_table(out / "labels.csv", features=["cluster", "confidence"])
+    assert found.sample_names[7] == '=HYPERLINK("http://x","y")'
 
 
 def test_bad_file_writes_nothing(tmp_path, capsys):
@@ -193,6 +278,40 @@ def test_consensus_of_own_clusterings(tmp_path, capsys):
     assert [int(row["cluster"]) for row in read_labels(again)] == clusters
 
 
+def test_consensus_says_what_it_read(tmp_path, capsys):
+    path = tmp_path / "labels.csv"
+    path.write_text("".join(f"{'ab'[i // 6]}\n" for i in range(12)))
+    out = tmp_path / "out"
+    assert call("consensus", path, "--k", 2, "--out", out) == 0
+    said = "Read 12 samples ('1', ...) with 1 base clusterings ('clustering 1', ...)"
+    assert said in capsys.readouterr().out.replace("\n", " ")
+    clusters = [int(row["cluster"]) for row in read_labels(out)]
+    assert clusters == [0] * 6 + [1] * 6
+    path.write_text("x\na\na\nb\nb\n")
+    assert call("consensus", path, "--k", 2, "--out", out) == 2
+    assert "--header or --no-header" in capsys.readouterr().err
+
+
+def test_consensus_of_a_bomb(tmp_path, capsys):
+    labels = np.zeros((2000, 5000), dtype=np.int32)
+    np.savez_compressed(tmp_path / "bomb.npz", labels=labels, provenance="{}")
+    options = ["--max-gb", "0.01", "--out", tmp_path / "out"]
+    assert call("consensus", tmp_path / "bomb.npz", *options) == 2
+    assert "unpacks to 0.0 GB and the limit" in capsys.readouterr().err
+
+
+def test_without_pandas_there_is_one_sentence(table):
+    path, _ = table
+    code = (
+        "import sys; sys.modules['pandas'] = None\n"
+        f"from mdec.cli import main; main(['fit', {str(path)!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "pip install 'mdec[data]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def start(path, out, *options):
     return subprocess.Popen(
         [
@@ -200,9 +319,9 @@ def start(path, out, *options):
             "-c",
             # Shells start background jobs with the interrupt ignored.
             "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-            "import time, mdec.generation as g; made = g._make_member\n"
+            "import time, mdec.engines.here as g; made = g.base_clustering\n"
             "def slow(*a, **k):\n    time.sleep(0.05); return made(*a, **k)\n"
-            "g._make_member = slow\nfrom mdec.cli import main; main()",
+            "g.base_clustering = slow\nfrom mdec.cli import main; main()",
             *("fit", str(path), "--k", "3", "--out", str(out)),
             *("--ensemble-size", "60", "--label-column", "group", *options),
         ],

@@ -223,7 +223,7 @@ def test_batches_multiply_and_fall_apart_as_scipy_says(place: torch.device) -> N
     matrices = several_graphs()
     batch = batch_of(matrices, place)
     block = np.random.default_rng(0).normal(size=(3, 160, 5))
-    image = batch.product(torch.from_numpy(block).to(place)).cpu().numpy()
+    image = batch(torch.from_numpy(block).to(place)).cpu().numpy()
     for matrix, x, y in zip(matrices, block, image, strict=True):
         np.testing.assert_allclose(y, matrix @ x, rtol=1e-12)
     found = batch.components().cpu().numpy()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from mdec.numerics import loops
 from mdec.numerics.kmeans import kmeans
+from mdec.numerics.transfer import nearest_centers
 
 
 def naive_lloyd(X: np.ndarray, centers: np.ndarray, max_iter: int) -> np.ndarray:
@@ -179,3 +181,24 @@ def test_input_is_left_alone() -> None:
     before = X.copy()
     kmeans(X, 4, np.random.default_rng(0))
     np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_clusters", [2, 8, 30])
+def test_every_sample_is_at_its_nearest_centre(dtype: type, n_clusters: int) -> None:
+    """Tight groups of unit rows differ by less than float32 keeps of their products."""
+    rng = np.random.default_rng(n_clusters)
+    X = np.repeat(np.eye(3, 6), 300, axis=0) + 1.0
+    X = X + 1e-4 * rng.normal(size=X.shape)
+    X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(dtype)
+    labels = kmeans(X, n_clusters, np.random.default_rng(0), max_iter=1000)
+    points = X.astype(np.float64)
+    centers = np.stack([points[labels == c].mean(axis=0) for c in range(n_clusters)])
+    distance = cdist(points, centers)
+    own = distance[np.arange(len(X)), labels]
+    # Centres in float32 are off by their last digit.
+    assert np.all(own <= distance.min(axis=1) + 2 * np.finfo(np.float32).eps)
+    np.testing.assert_array_equal(
+        nearest_centers(X, centers.astype(dtype)),
+        cdist(points, centers.astype(dtype)).argmin(axis=1),
+    )

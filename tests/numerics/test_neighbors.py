@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
 from mdec.numerics import neighbors
+from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import BlockedDistances, nearest_pairs, squared_distances
 
 
@@ -79,3 +82,57 @@ def test_copies_are_found_at_distance_zero() -> None:
     for i in copies:
         row = np.sort(graph.data[graph.indptr[i] : graph.indptr[i + 1]])
         assert not row[:5].any()
+
+
+def test_distances_keep_their_digits_beside_large_norms() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5)) + np.where(np.arange(60) % 2, 1e8, -1e8)[:, None]
+    X[7] = X[3]
+    np.testing.assert_allclose(squared_distances(X), cdist(X, X, "sqeuclidean"), 1e-9)
+    assert squared_distances(X)[3, 7] == 0.0
+
+
+@pytest.mark.parametrize("n_features", [40, 700, 12_000])
+@pytest.mark.parametrize("kind", ["normal", "binary"])
+def test_rounding_stays_within_its_bound(n_features: int, kind: str) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, n_features))
+    if kind == "binary":
+        X = (X > 0.3).astype(float)
+    blocked = BlockedDistances(X)
+    D = cdist(X, X, "sqeuclidean")
+    np.fill_diagonal(D, np.nan)
+    rounded = blocked.block(slice(None), slice(None))
+    rows = np.arange(200)
+    for i in range(200):
+        others = np.delete(rows, i)
+        most = blocked.rounded_at_most(np.full(199, i), D[i, others])
+        assert np.all(rounded[i, others] <= most)
+        least = np.array(
+            [blocked.at_least(np.full(200, rounded[i, j]))[i] for j in others]
+        )
+        assert np.all(least <= D[i, others])
+        # A bound that is far off would hold too, and be of no use.
+        assert np.median(least / D[i, others]) > 0.99
+
+
+def test_a_row_far_away_does_not_blur_the_others() -> None:
+    X = np.random.default_rng(0).normal(size=(600, 5))
+    X[10] = 1e15
+    found = nearest_pairs(BlockedDistances(X), 7)
+    D = cdist(X, X, "sqeuclidean")
+    np.fill_diagonal(D, np.inf)
+    others = np.delete(np.arange(600), 10)
+    assert np.median(found.radius[others] / np.sort(D, axis=1)[others, 6]) > 0.99
+
+
+@pytest.mark.parametrize("power", [-1060, -1000, 0, 900, 1000])
+def test_a_power_of_two_brings_data_to_a_safe_scale(power: int) -> None:
+    X = np.array([[0.0, 1.0], [-3.0, 0.25]])
+    safe = at_safe_scale(np.ldexp(X, power))
+    assert np.all(np.isfinite(safe**2))
+    assert np.count_nonzero(safe**2) == 3
+    # One factor for all, a power of two.
+    factor = safe[0, 1]
+    np.testing.assert_array_equal(safe, factor * X)
+    assert math.frexp(factor)[0] == 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import zipfile
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.io import savemat
+from scipy.io import mmwrite, savemat
 
 from mdec.tables.reading import Table, read_base_clusterings, read_table, transformed
 
@@ -229,7 +230,9 @@ fuzz = settings(
 
 @fuzz
 @given(st.binary(max_size=300))
-@pytest.mark.parametrize("ending", ["csv", "npy", "npz", "mat"])
+@pytest.mark.parametrize(
+    "ending", ["csv", "npy", "npz", "mat", "gct", "mtx", "xlsx", "csv.gz", "txt.xz"]
+)
 def test_arbitrary_bytes_are_read_or_refused(tmp_path, ending, content):
     path = tmp_path / f"a.{ending}"
     path.write_bytes(content)
@@ -248,7 +251,9 @@ def test_arbitrary_text_is_read_or_refused(tmp_path, content):
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=6),
     st.integers(0, 400),
 )
-@pytest.mark.parametrize("ending", ["npy", "npz", "mat", "parquet", "h5ad"])
+@pytest.mark.parametrize(
+    "ending", ["npy", "npz", "mat", "parquet", "h5ad", "xlsx", "gct", "mtx", "csv.bz2"]
+)
 def test_damaged_files_are_read_or_refused(tmp_path, ending, changes, cut):
     path = tmp_path / f"a.{ending}"
     whole = whole_file(tmp_path, ending)
@@ -281,6 +286,22 @@ def whole_file(folder, ending):
             pytest.importorskip("pyarrow")
             pandas = pytest.importorskip("pandas")
             pandas.DataFrame(VALUES, SAMPLES, FEATURES).to_parquet(path)
+        elif ending == "xlsx":
+            openpyxl = pytest.importorskip("openpyxl")
+            book = openpyxl.Workbook()
+            for row in [["", *FEATURES], *rows_of(VALUES, SAMPLES)]:
+                book.active.append(row)
+            book.save(path)
+        elif ending == "gct":
+            lines = ["#1.2", "4\t6", "\t".join(["Name", "Description", *SAMPLES])]
+            for name, row in zip(FEATURES, VALUES.T.tolist(), strict=True):
+                lines.append("\t".join([name, "x", *map(str, row)]))
+            path.write_text("\n".join(lines))
+        elif ending == "mtx":
+            mmwrite(path, VALUES)
+        elif ending == "csv.bz2":
+            write(folder / "plain.csv", ["id", *FEATURES], rows_of(VALUES, SAMPLES))
+            path.write_bytes(bz2.compress((folder / "plain.csv").read_bytes()))
         else:
             h5py = pytest.importorskip("h5py")
             with h5py.File(path, "w") as file:
@@ -317,3 +338,79 @@ def test_transforms():
     np.testing.assert_allclose(scaled.std(axis=0), [1, 1, 1, 1, 0])
     with pytest.raises(ValueError, match="negative"):
         transformed(-VALUES, "log")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float32"])
+def test_every_kind_of_number(tmp_path, dtype):
+    values = np.random.default_rng(0).integers(0, 2, size=(12, 5)).astype(dtype)
+    np.save(tmp_path / "a.npy", values)
+    found = read_table(tmp_path / "a.npy").values
+    np.testing.assert_array_equal(found, values.astype(np.float64))
+    assert found.dtype == (np.float32 if dtype == "float32" else np.float64)
+
+
+def test_names_of_another_length_are_refused(tmp_path):
+    for kind, n in (("sample_names", 5), ("feature_names", 3)):
+        names = {kind: [f"x{i}" for i in range(n)]}
+        np.savez(tmp_path / "a.npz", X=VALUES, **names)
+        with pytest.raises(ValueError, match=f"names for {n} "):
+            read_table(tmp_path / "a.npz")
+
+
+def test_places_in_an_h5ad_file(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5ad", "w") as file:
+        file["X"] = VALUES
+        file["layers/counts"] = VALUES**2
+        file["obsm/X_pca"] = VALUES[:, :2]
+        for name, index in (("obs", SAMPLES), ("var", FEATURES)):
+            group = file.create_group(name)
+            group.attrs["_index"] = "_index"
+            group["_index"] = index
+        cells = file["obs"].create_group("cell")
+        cells["categories"] = ["B", "T"]
+        cells["codes"] = np.array([0, -1, 1, 1, 0, -1], dtype=np.int8)
+    path = tmp_path / "a.h5ad"
+    for name in ("counts", "layers/counts"):
+        np.testing.assert_array_equal(read_table(path, variable=name).values, VALUES**2)
+    pca = read_table(path, variable="obsm/X_pca")
+    assert pca.feature_names == ["X_pca 1", "X_pca 2"]
+    np.testing.assert_array_equal(pca.values, VALUES[:, :2])
+    assert read_table(path, label_column="cell").labels.tolist() == [
+        *("B", "", "T", "T", "B", "")
+    ]
+    listed = "it has 'obsm/X_pca', 'X', 'layers/counts'"
+    with pytest.raises(ValueError, match=listed):
+        read_table(path, variable="obsm/X_pcs")
+    with pytest.raises(ValueError, match="no column of obs 'cll'; it has 'cell'"):
+        read_table(path, label_column="cll")
+
+
+def test_wrong_names_are_answered_by_what_exists(tmp_path):
+    np.savez(tmp_path / "a.npz", X=VALUES, y=np.arange(6) % 2)
+    with pytest.raises(ValueError, match="no array 'Z'; it has 'X', 'y'"):
+        read_table(tmp_path / "a.npz", variable="Z")
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "notes"
+    page = book.create_sheet("data")
+    for row in [["", *FEATURES], *rows_of(VALUES, SAMPLES)]:
+        page.append(row)
+    book.save(tmp_path / "a.xlsx")
+    found = read_table(tmp_path / "a.xlsx", variable="data")
+    np.testing.assert_array_equal(found.values, VALUES)
+    with pytest.raises(ValueError, match="no sheet 'dat'; it has 'data', 'notes'"):
+        read_table(tmp_path / "a.xlsx", variable="dat")
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    with pytest.raises(ValueError, match="holds one table only"):
+        read_table(tmp_path / "a.csv", variable="X")
+
+
+def test_annotations_beside_genes_in_rows_are_named(tmp_path):
+    rows = [[row[0], "a gene", *row[1:]] for row in rows_of(VALUES.T, FEATURES)]
+    path = write(tmp_path / "a.csv", ["gene", "about", *SAMPLES], rows)
+    with pytest.raises(ValueError, match="--drop 'about'"):
+        read_table(path, transpose=True)
+    table = read_table(path, transpose=True, drop=["about", "MYC"])
+    np.testing.assert_array_equal(table.values, VALUES[:, [0, 1, 3]])
+    assert table.sample_names == SAMPLES

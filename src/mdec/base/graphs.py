@@ -13,6 +13,7 @@ from mdec.base.kernels import (
     SIMILARITY,
     angular_coordinates,
     angular_similarity,
+    as_kernel_takes_them,
     greatest_unseen_similarity,
     mean_neighbor_distance,
     scaling_term,
@@ -108,7 +109,7 @@ def graph_from_distances(
     from mdec.numerics import loops
 
     n_samples = len(distances)
-    scaled = _scaled_distances(distances, kernel)
+    scaled = as_kernel_takes_them(distances, kernel)
     if kernel in ANGULAR:
         near, _, _ = loops.upper_triangle(scaled, np.empty(n_samples))
         similarity = angular_similarity(near)
@@ -121,11 +122,6 @@ def graph_from_distances(
         order, similarity, n_samples, n_neighbors
     )
     return sparse.csr_array((data, indices, indptr), shape=distances.shape)
-
-
-def _scaled_distances(distances: Array, kernel: str) -> Array:
-    """Return the distances as the kernel takes them."""
-    return np.sqrt(distances) if kernel == "scaled_exponential" else distances
 
 
 def _searched_nearest_graph(
@@ -141,7 +137,7 @@ def _searched_nearest_graph(
     limit = np.where(farthest < pairs.radius, -1.0, farthest)
     if np.any(limit >= 0.0):
         graph = _with_nearest(graph, distances, limit, n_neighbors)
-    graph = _with_data(graph, _scaled_distances(graph.data, kernel))
+    graph = _with_data(graph, as_kernel_takes_them(graph.data, kernel))
     nearest = _kept(graph, -graph.data, n_neighbors)
     if kernel in ANGULAR:
         return _both_ways(_with_data(nearest, angular_similarity(nearest.data)))

@@ -62,6 +62,19 @@ def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
     return xp.maximum(means, xp.minimum(floor * median, positive.min()))
 
 
+def as_kernel_takes_them(squared: Any, kernel: str) -> Any:
+    """Return squared distances as a scaled kernel takes them: roots for Eq. 1.
+
+    Examples
+    --------
+    >>> as_kernel_takes_them(np.array([4.0]), "scaled_exponential")
+    array([2.])
+    """
+    if kernel != "scaled_exponential":
+        return squared
+    return namespace(squared).sqrt(squared)
+
+
 def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
     r"""Return the scale of each pair, Eq. 3.
 

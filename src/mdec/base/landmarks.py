@@ -23,6 +23,7 @@ from mdec.base.kernels import (
     SIMILARITY,
     angular_coordinates,
     angular_similarity,
+    as_kernel_takes_them,
     mean_neighbor_distance,
     scaling_term,
 )
@@ -188,7 +189,7 @@ def fitted_landmarks(
         chosen, index, between = _chosen(centred, n_landmarks, k, kernel, rng)
     rho = np.zeros(n_landmarks)
     if kernel not in ANGULAR:
-        means = _as_kernel_takes_them(between, kernel).mean(axis=1)
+        means = as_kernel_takes_them(between, kernel).mean(axis=1)
         rho = mean_neighbor_distance(means.astype(np.float64))
     rho = rho.astype(centred.dtype)
     landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho, scale)
@@ -244,10 +245,6 @@ def _centred(
     return np.clip(centred, -FARTHEST, FARTHEST, out=centred)
 
 
-def _as_kernel_takes_them(squared: Array, kernel: str) -> Array:
-    return np.sqrt(squared) if kernel == "scaled_exponential" else squared
-
-
 def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     r"""Tie rows to their nearest landmarks with the member's kernel.
 
@@ -275,7 +272,7 @@ def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
     if landmarks.kernel in ANGULAR:
         return BipartiteRows(index, angular_similarity(squared))
     unit = squared.dtype.type(np.median(landmarks.rho))
-    distance = _as_kernel_takes_them(squared, landmarks.kernel) / unit
+    distance = as_kernel_takes_them(squared, landmarks.kernel) / unit
     floor = min(RELATIVE_FLOOR, landmarks.rho.min() / unit)
     rho = distance.mean(axis=1, keepdims=True)
     rho = np.where(rho > 0.0, rho, squared.dtype.type(floor))

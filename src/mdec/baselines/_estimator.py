@@ -78,13 +78,15 @@ def documented(
 ) -> Callable[[Function], Function]:
     """Complete the docstring of a consensus function by what it need not say.
 
-    Parameters that it does not describe and its references are those of the function
-    `like`, the rest is what all share. The options in its example are `example`.
+    Parameters that it does not describe, its result and its references are those of
+    the function `like`, the rest is what all share. The options in its example are
+    `example`.
     """
     shared = sections(_SHARED.replace("OPTIONS", example))
     if like is not None:
         related = sections(like.__doc__)
-        shared |= {name: related[name] for name in ("Parameters", "References")}
+        sections_of_both = ("Parameters", "Returns", "References")
+        shared |= {name: related[name] for name in sections_of_both}
     return completed_by(shared)
 
 

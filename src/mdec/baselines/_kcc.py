@@ -25,7 +25,6 @@ _EPSILON = 2.0**-52
 
 _LEAST_CHANGE = 1e-5
 
-
 # What a label adds to the distance of a centre, from the centre's share q of the label,
 # a function that gives norms of the centre's shares, and the exponent p.
 Norm = Callable[[float], Array]
@@ -112,7 +111,7 @@ def kcc(
     return numbered_by_appearance(best, n_clusters)
 
 
-@documented()
+@documented(like=kcc)
 def ecc(
     ensemble: Ensemble,
     n_clusters: int,
@@ -130,14 +129,6 @@ def ecc(
         description has 20.
     max_iterations : int, default=40
         Iterations at most in one run, from the same place.
-    random_state : int, RandomState, Generator or None
-        Seed of the starts.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Labels, numbered in the order of first samples; fewer than `n_clusters` (with a
-        warning) where a cluster loses all its samples at the end.
 
     Notes
     -----

@@ -300,11 +300,7 @@ def _initialized() -> tuple[Any, Any]:
 
 
 def _mtkahypar(
-    n_vertices: int,
-    edges: list[list[int]],
-    weights: list[int],
-    n_parts: int,
-    seed: int,
+    n_vertices: int, edges: list[list[int]], weights: list[int], n_parts: int, seed: int
 ) -> NDArray[np.int32]:
     mtkahypar, library = _initialized()
     mtkahypar.set_seed(seed)

@@ -147,8 +147,7 @@ def _dense_transfer_cut(
     degrees = graph.sum(axis=1, dtype=np.float64)
     sample_degrees = np.maximum(graph.sum(axis=0, dtype=np.float64), tiny)[:, None]
     scale = 1.0 / np.sqrt(np.maximum(degrees, tiny))[:, None]
-    sample_degrees = sample_degrees.astype(graph.dtype)
-    scale = scale.astype(graph.dtype)
+    sample_degrees, scale = (a.astype(graph.dtype) for a in (sample_degrees, scale))
 
     def to_samples(block: Array) -> Array:
         image: Array = graph.T @ (scale * block)
@@ -159,14 +158,10 @@ def _dense_transfer_cut(
         image: Array = scale * (graph @ to_samples(block))
         return image
 
+    component = np.zeros(degrees.size, dtype=np.int64)
+    tol, dtype = (1e-4, np.float32) if single else (1e-6, np.float64)
     vectors = leading_vectors(
-        apply,
-        degrees,
-        np.zeros(degrees.size, dtype=np.int64),
-        n_vectors,
-        rng,
-        tol=1e-4 if single else 1e-6,
-        dtype=np.float32 if single else np.float64,
+        apply, degrees, component, n_vectors, rng, tol=tol, dtype=dtype
     )
     return unit_rows(to_samples(vectors.astype(graph.dtype)).astype(np.float64))
 

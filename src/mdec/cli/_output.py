@@ -83,6 +83,30 @@ def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None
         console.print(Text(f"  {path}"), soft_wrap=True)
 
 
+def show_reading(
+    reading: dict[str, Any], plan: dict[str, Any] | None = None, *, as_json: bool
+) -> None:
+    """Print what was read and what would be done, as JSON or for people."""
+    console = Console(highlight=False, soft_wrap=True)
+    if as_json:
+        console.out(json.dumps({"reading": reading, "plan": plan}, indent=1))
+        return
+    told = {name.replace("_", " "): value for name, value in reading.items()}
+    for name, value in (told | (plan or {})).items():
+        shown = value if isinstance(value, list) else [value]
+        words = "; ".join(_word(each) for each in shown)
+        console.print(Text(f"{name:<22} {words or 'none'}"))
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, dict):
+        low, high = _word(value["min"]), _word(value["max"])
+        return f"{value['name']} ({value['type']}, {low} to {high})"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return {"None": "none", "True": "yes", "False": "no"}.get(str(value), str(value))
+
+
 def criteria_table(summary: dict[str, Any]) -> Table:
     """Return the K table with the suggestion marked."""
     table = Table("K", title="Number of clusters", title_justify="left", box=None)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.files import write_atomically
+from mdec._support.folders import replaced_together
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec.confidence import confidence, item_consensus, second_choice
@@ -22,6 +23,7 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.clustering import Description, describe_clustering, render_report
 from mdec.selection.rule import KSelection, select_n_clusters
+from mdec.tables.text import shown_as_text
 from mdec.weights import WEIGHTINGS
 
 
@@ -43,6 +45,8 @@ class Request:
         What the summary and the report say of the parameters.
     values, feature_names, known
         The data, the names of its columns and known classes, where there are any.
+    reading : dict or None
+        What was read, as `read_table` tells it.
     seed : int
         Seed of what is random after the ensemble.
     n_jobs : int or None
@@ -60,6 +64,7 @@ class Request:
     values: NDArray[np.floating] | None = None
     feature_names: Sequence[str] | None = None
     known: NDArray[Any] | None = None
+    reading: dict[str, Any] | None = None
     seed: int = 0
     n_jobs: int | None = None
     timings: dict[str, float] = field(default_factory=dict)
@@ -138,7 +143,8 @@ def finish(
     request : Request
         What was asked for.
     out : Path
-        Folder of labels.csv, report.html, ensemble.npz and summary.json.
+        Folder of labels.csv, report.html, ensemble.npz and summary.json, which are
+        replaced together; `claimed` by the command.
     progress : callable, default=None
         Told of the draws of the null reference.
 
@@ -173,13 +179,15 @@ def finish(
     page = render_report(described)
     request.timings["report"] = time.perf_counter() - start
     summary = _summary(described, request, out)
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(
-        out / "labels.csv", _labels_csv(ensemble, labels, weights, request)
-    )
-    ensemble.save(out / "ensemble.npz")
-    write_atomically(out / "report.html", page.encode())
-    write_atomically(out / "summary.json", json.dumps(summary, indent=1).encode())
+    with replaced_together(out) as folder:
+        write_atomically(
+            folder / "labels.csv", _labels_csv(ensemble, labels, weights, request)
+        )
+        ensemble.save(folder / "ensemble.npz")
+        write_atomically(folder / "report.html", page.encode())
+        write_atomically(
+            folder / "summary.json", json.dumps(summary, indent=1).encode()
+        )
     return summary
 
 
@@ -193,7 +201,7 @@ def _labels_csv(
     sure = confidence(association, labels)
     second = second_choice(association, labels)
     columns: list[Sequence[Any]] = [
-        request.sample_names,
+        [shown_as_text(name) for name in request.sample_names],
         labels.tolist(),
         [f"{value:.4f}" for value in sure],
         ["" if other < 0 else other for other in second.tolist()],
@@ -201,7 +209,7 @@ def _labels_csv(
     names = ["sample", "cluster", "confidence", "second_choice"]
     if request.known is not None:
         names.append("known_class")
-        columns.append(request.known.tolist())
+        columns.append([shown_as_text(name) for name in request.known.tolist()])
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
@@ -225,6 +233,7 @@ def _summary(described: Description, request: Request, out: Path) -> dict[str, A
         "scores": described["scores"],
         "n_members": described["n_members"],
         "n_failed_members": described["n_failed"],
+        "reading": request.reading,
         "parameters": request.settings,
         "seed": request.seed,
         "timings_s": {k: round(v, 3) for k, v in request.timings.items()},

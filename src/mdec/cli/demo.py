@@ -8,6 +8,7 @@ import numpy as np
 import typer
 from sklearn.datasets import load_digits
 
+from mdec._support.folders import claimed
 from mdec.cli._output import show_summary
 from mdec.cli._work import Request
 from mdec.cli.fit import Jobs, Out, Quiet, run
@@ -42,7 +43,8 @@ def command(
         known=np.array([str(digit) for digit in digits.target[:N_FITTED]]),
         n_jobs=jobs,
     )
-    summary = run(X, request, settings, out, resume=True, quiet=quiet)
+    with claimed(out):
+        summary = run(X, request, settings, out, resume=True, quiet=quiet)
     show_summary(summary, quiet=quiet, as_json=False)
     ensemble = Ensemble.load(out / "ensemble.npz")
     weights = ensemble_driven_cluster_index(ensemble)

@@ -13,13 +13,16 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
-from mdec.cli._output import progress_bars, show_summary
+from mdec.cli._output import progress_bars, show_reading, show_summary
 from mdec.cli._work import Request, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
-from mdec.tables.reading import MAX_BYTES, TRANSFORMS, Table, read_table, transformed
+from mdec.tables.door import MAX_BYTES, shown_name
+from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
+from mdec.tables.roles import Doubtful
 from mdec.weights import WEIGHTINGS
 
 CHECKPOINT = "checkpoint"
@@ -37,11 +40,31 @@ Jobs = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+Header = Annotated[
+    bool | None,
+    typer.Option(help="Whether the first row holds names; looks if absent."),
+]
+Index = Annotated[
+    bool | None, typer.Option(help="Whether the first column does; looks if absent.")
+]
+IdColumn = Annotated[
+    str | None, typer.Option(help="Column that holds the samples' names.")
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to leave out, a name or pattern; may be repeated."),
+]
+MaxGb = Annotated[float, typer.Option(help="Refuse files that unpack to more.")]
+DEFAULT_GB = MAX_BYTES / 2**30
 
 
 def command(
     file: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet, npz, npy, mat, h5ad.")
+        Path,
+        typer.Argument(
+            help="Text (.csv, .tsv, .txt, .gct, also .gz), .xlsx, .parquet, .npz, "
+            ".npy, .mat, .mtx or .h5ad; - for standard input."
+        ),
     ],
     k: Number = "auto",
     out: Out = Path("mdec-result"),
@@ -51,14 +74,24 @@ def command(
     label_column: Annotated[
         str | None, typer.Option(help="Column of known classes, to score against.")
     ] = None,
-    header: Annotated[
-        bool | None, typer.Option(help="Whether a text file starts with names.")
+    id_column: IdColumn = None,
+    drop: Drop = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to cluster, a name or pattern; may be repeated."),
     ] = None,
-    index: Annotated[
-        bool | None, typer.Option(help="Whether its first column holds names.")
-    ] = None,
+    header: Header = None,
+    index: Index = None,
     variable: Annotated[
-        str | None, typer.Option(help="Array in an npz or mat file, layer in an h5ad.")
+        str | None,
+        typer.Option(
+            help="Array of an npz or mat file, sheet of an xlsx, layers/NAME or "
+            "obsm/NAME of an h5ad."
+        ),
+    ] = None,
+    impute: Annotated[
+        str | None,
+        typer.Option(help=f"Fill in missing values: {' or '.join(IMPUTATIONS)}."),
     ] = None,
     transform: Annotated[str, typer.Option(help=f"{', '.join(TRANSFORMS)}.")] = "none",
     consensus: Consensus = "hierarchical",
@@ -86,23 +119,34 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped.")
     ] = False,
-    max_gb: Annotated[
-        float, typer.Option(help="Refuse files that unpack to more.")
-    ] = MAX_BYTES / 2**30,
+    max_gb: MaxGb = DEFAULT_GB,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what was read, and stop.")
+    ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster a table of samples by features and write labels and a report."""
     start = time.perf_counter()
-    table = read_table(
-        file,
-        transpose=transpose,
-        label_column=label_column,
-        header=header,
-        index=index,
-        variable=variable,
-        max_bytes=int(max_gb * 2**30),
-    )
+    name = shown_name(file)
+    try:
+        table = read_table(
+            file,
+            transpose=transpose,
+            label_column=label_column,
+            id_column=id_column,
+            drop=drop or (),
+            features=features or (),
+            header=header,
+            index=index,
+            variable=variable,
+            impute=impute,
+            max_bytes=int(max_gb * 2**30),
+        )
+    except Doubtful as doubt:
+        if dry_run and doubt.reading is not None:
+            show_reading(doubt.reading, as_json=as_json)
+        raise
     settings = {
         "ensemble_size": ensemble_size,
         "sampling_ratio": sampling_ratio,
@@ -117,7 +161,7 @@ def command(
     parse_k(k, len(table.values))
     values = transformed(table.values, transform)
     described = {
-        "file": file.name,
+        "file": name,
         "shape": f"{values.shape[0]} samples x {values.shape[1]} features",
         "transform": transform,
         "k": k,
@@ -127,23 +171,34 @@ def command(
         "seed": seed,
         "command": shlex.join(["mdec", *sys.argv[1:]]),
     }
+    if dry_run:
+        plan = {
+            key: described[key]
+            for key in ("transform", "k", "ensemble_size", "consensus", "seed")
+        }
+        show_reading(table.reading, plan | {"out": str(out)}, as_json=as_json)
+        return
     request = Request(
         k,
         consensus,
         weighting,
         table.sample_names,
-        f"Clusters of {file.name}",
+        f"Clusters of {name}",
         described,
         values=values,
         feature_names=table.feature_names,
         known=table.labels,
+        reading=table.reading,
         seed=seed,
         n_jobs=jobs,
         timings={"reading": time.perf_counter() - start},
     )
     if not (quiet or as_json):
-        _say_what_was_read(table, transform, transpose)
-    summary = run(values, request, settings, out, resume=resume, quiet=quiet or as_json)
+        _say_what_was_read(table.reading, transform, transpose)
+    with claimed(out):
+        summary = run(
+            values, request, settings, out, resume=resume, quiet=quiet or as_json
+        )
     show_summary(summary, quiet=quiet, as_json=as_json)
 
 
@@ -230,12 +285,20 @@ def _check_choices(consensus: str, weighting: str, transform: str) -> None:
             raise ValueError(f"{name} {value} is not one of {', '.join(choices)}.")
 
 
-def _say_what_was_read(table: Table, transform: str, transpose: bool) -> None:
-    n_samples, n_features = table.values.shape
+def _say_what_was_read(
+    reading: dict[str, Any], transform: str, transpose: bool
+) -> None:
+    n_samples, n_features = reading["n_samples"], reading["n_features"]
     typer.echo(
-        f"Read {n_samples} samples ({table.sample_names[0][:40]!r}, ...) with "
-        f"{n_features} features ({table.feature_names[0][:40]!r}, ...); "
-        f"transform: {transform}."
+        f"Read {n_samples} samples ({reading['samples'][0][:40]!r}, ...; named by "
+        f"{reading['sample_names']}) with {n_features} features "
+        f"({reading['features'][0][:40]!r}, ...); transform: {transform}."
     )
+    if reading["missing"]:
+        typer.echo(f"{reading['missing']} missing values were filled in.")
+    if reading.get("n_without_class"):
+        typer.echo(f"{reading['n_without_class']} samples have no known class.")
+    for note in reading["notes"]:
+        typer.echo(f"Note: {note}.")
     if not transpose and n_samples > 10 * n_features and n_samples > 500:
         typer.echo("If the samples are in columns, use --transpose.")

@@ -42,25 +42,8 @@ def agreed(
 ) -> list[Any]:
     """Return the consensus clusters of the samples, block by block.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings, here or on a cluster.
-    n_clusters : int
-        Number of clusters.
-    consensus : str
-        One of `CONSENSUS`.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    random_state : int, RandomState, Generator or None
-        Seed of the consensus function.
-    device : {"cpu", "cuda", "torch"}, default="cpu"
-        Where to compute, for those that can.
-
-    Returns
-    -------
-    list
-        The ensemble's worker's handles of the clusters of each block.
+    The blocks are the handles of the ensemble's worker. `consensus` is one of
+    `CONSENSUS`; `device` is where those compute that can.
 
     Notes
     -----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,7 @@ def bipartite(
     >>> bipartite(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     weights = resolve_weights(ensemble, weights)
     if is_blocked(ensemble.n_samples, ensemble.n_base_clusters):
@@ -147,23 +147,8 @@ def blocked_bipartite(
 ) -> list[Any]:
     """Cluster by cutting the graph of samples and base clusters, block by block.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings.
-    n_clusters : int
-        Number of clusters.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    random_state : int, RandomState, Generator or None
-        Seed of the eigen-solver and of k-means.
-
-    Returns
-    -------
-    list
-        The worker's handles of the clusters of each block, numbered in the order of
-        first samples; fewer than asked for only if the ensemble tells fewer groups
-        apart.
+    Returns the worker's handles of the clusters of each block, numbered in the order of
+    first samples; fewer than asked for only if the ensemble tells fewer groups apart.
 
     Notes
     -----
@@ -181,7 +166,8 @@ def blocked_bipartite(
     sample = gathered_rows(worker, parts, ensemble.bounds, np.sort(drawn))
     cut = worker.call(_fitted, affinity, sample, n_clusters, offsets, weights, rng)
     labels = worker.map(_assigned, parts, cut, offsets, weights)
-    firsts = [worker.value(each) for each in worker.map(_first_rows, labels)]
+    first_rows = partial(np.unique, return_index=True)
+    firsts = [worker.value(each) for each in worker.map(first_rows, labels)]
     rank = ranks_by_appearance(firsts, n_clusters)
     warn_of_fewer(int(rank.max()) + 1, n_clusters)
     return worker.map(_ranked, labels, rank)
@@ -226,26 +212,13 @@ def _assigned(
     return assigned_rows(bipartite_rows(labels, offsets, weights), *cut)
 
 
-def _first_rows(labels: Labels) -> tuple[Labels, NDArray[np.intp]]:
-    return np.unique(labels, return_index=True)
-
-
 def ranks_by_appearance(
     firsts: list[tuple[Labels, NDArray[np.intp]]], n_clusters: int
 ) -> Labels:
     """Return the number of each cluster in the order of first samples.
 
-    Parameters
-    ----------
-    firsts : list of tuple
-        The clusters of each block, and their first rows in it.
-    n_clusters : int
-        Number of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        New numbers; -1 for clusters without samples.
+    From the clusters of each block and their first rows in it; -1 for clusters without
+    samples.
 
     Examples
     --------
@@ -253,13 +226,12 @@ def ranks_by_appearance(
     >>> ranks_by_appearance(firsts, 3)
     array([2, 1, 0], dtype=int32)
     """
+    appearing = np.concatenate(
+        [clusters[np.argsort(rows)] for clusters, rows in firsts]
+    )
+    found, first = np.unique(appearing, return_index=True)
     rank = np.full(n_clusters, -1, dtype=np.int32)
-    found = 0
-    for clusters, rows in firsts:
-        for cluster in clusters[np.argsort(rows)]:
-            if rank[cluster] < 0:
-                rank[cluster] = found
-                found += 1
+    rank[found[np.argsort(first)]] = np.arange(found.size)
     return rank
 
 

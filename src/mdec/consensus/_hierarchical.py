@@ -58,8 +58,7 @@ def hierarchical(
     >>> hierarchical(ensemble, 2)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     weights = resolve_weights(ensemble, weights)
     if len(ensemble.microclusters[0]) > _regions.LINKED_SAMPLES:

@@ -35,27 +35,11 @@ DIMENSIONS = 50
 def micro_regions(
     ensemble: Ensemble, weights: Array, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Group samples that the ensemble hardly tells apart.
+    """Group samples that the ensemble hardly tells apart, in regions from 0.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    rng : Generator
-        Source of the solver's start and of the drawn rows.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Regions from 0, none of them empty.
-
-    Notes
-    -----
     The samples are embedded by the transfer cut of the bipartite consensus, in 50
     dimensions, and each joins the nearest of 4000 points that a short k-means has
-    placed among drawn rows.
+    placed among drawn rows. No region is empty.
     """
     require_for_consensus(ensemble, small_side_memory(ensemble))
     worker, parts, offsets = ensemble.worker, ensemble.parts, ensemble.offsets
@@ -80,24 +64,6 @@ def region_similarities(
 ) -> tuple[Array, NDArray[np.int64]]:
     r"""Return the mean co-association of every two regions, and their sizes.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    regions : ndarray of shape (n_samples,)
-        Region of each sample.
-
-    Returns
-    -------
-    similarities : ndarray of shape (n_regions, n_regions)
-        Symmetric.
-    sizes : ndarray of shape (n_regions,)
-        Samples in each region.
-
-    Notes
-    -----
     With :math:`A = F F^T` the mean of :math:`A_{ij}` over i in R and j in S is
     :math:`\bar F_R \cdot \bar F_S`, the product of the regions' mean rows: exact, and
     no pair of samples is looked at.

@@ -52,8 +52,7 @@ def spectral(
     >>> spectral(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    trivial = trivial_partition(ensemble, n_clusters)
-    if trivial is not None:
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
     require_for_consensus(ensemble, spectral_memory(ensemble, n_clusters))
     rng = consensus_stream(random_state)
@@ -78,24 +77,6 @@ def coassociation_embedding(
 ) -> Array:
     """Return unit rows of the leading eigenvectors of the co-association.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    n_vectors : int
-        Dimension of the embedding.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    rng : Generator
-        Start of the solver.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_vectors)
-        Unit rows.
-
-    Notes
-    -----
     The diagonal of A counts as one, as in the authors' code.
     """
     factor = coassociation_factor(ensemble, weights)

@@ -167,11 +167,7 @@ def in_order(
 def triangle_budget() -> float:
     """Return the bytes that the triangle of similarities may take."""
     available = available_memory()
-    return (
-        MAX_TRIANGLE_BYTES
-        if available is None
-        else min(MAX_TRIANGLE_BYTES, 0.5 * available)
-    )
+    return min(MAX_TRIANGLE_BYTES, np.inf if available is None else 0.5 * available)
 
 
 def cut(

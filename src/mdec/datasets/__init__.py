@@ -2,12 +2,7 @@
 
 from mdec.datasets._fetch import data_dir, fetch_dataset
 from mdec.datasets._load import Dataset, load_dataset
-from mdec.datasets._registry import (
-    BASE_URL,
-    DatasetInfo,
-    dataset_info,
-    list_datasets,
-)
+from mdec.datasets._registry import BASE_URL, DatasetInfo, dataset_info, list_datasets
 
 __all__ = [
     "BASE_URL",

@@ -130,12 +130,9 @@ def _image(path: Path) -> Any:
 
 
 FORMATS: dict[str, Callable[[Sequence[Path]], Parsed]] = {
-    "gene_table": gene_table,
-    "mat": mat,
-    "mat_label_first": mat_label_first,
-    "one_hot_csv": one_hot_csv,
-    "csv_label_last": csv_label_last,
-    "gisette": gisette,
-    "pgm_folders": pgm_folders,
-    "jpeg_folder": jpeg_folder,
+    parser.__name__: parser
+    for parser in (
+        *(gene_table, mat, mat_label_first, one_hot_csv, csv_label_last),
+        *(gisette, pgm_folders, jpeg_folder),
+    )
 }

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mdec.datasets._fetch import fetch_dataset
 from mdec.datasets._formats import FORMATS, Parsed
 from mdec.datasets._registry import DatasetInfo, dataset_info
+from mdec.tables.door import ending_of
 from mdec.tables.reading import ENDINGS, read_table
 
 
@@ -78,7 +79,7 @@ def load_dataset(
     ((178, 13), ('class_0', 'class_1', 'class_2'))
     """
     path = Path(name)
-    if path.suffix.lower() in ENDINGS:
+    if ending_of(path)[0] in ENDINGS:
         return _load_file(path, target)
     info = dataset_info(os.fspath(name))
     if info.format in _BUILT_IN:
@@ -109,6 +110,11 @@ def _load_file(path: Path, target: str | None) -> Dataset:
     table = read_table(path, label_column=target)
     if table.labels is None:
         return Dataset(path.stem, table.values, None, ())
+    if (table.labels == "").any():
+        raise ValueError(
+            f"{path.name!r} has {(table.labels == '').sum()} samples without a class; "
+            "a dataset with classes needs one for each."
+        )
     return Dataset(path.stem, table.values, *_numbered(table.labels))
 
 

@@ -15,17 +15,7 @@ BUILT_IN = "built-in"
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file of a dataset, pinned to its bytes.
-
-    Attributes
-    ----------
-    repository, commit, path : str
-        Where it lies on GitHub.
-    size : int
-        Length in bytes.
-    sha256 : str
-        Checksum of these bytes.
-    """
+    """One file of a dataset on GitHub, pinned to its bytes by length and checksum."""
 
     repository: str
     commit: str

@@ -44,19 +44,8 @@ class Engine(Protocol):
 def engine_for(rows: Rows, plan: Plan, n_jobs: int | None) -> Engine:
     """Return who makes the members of these rows.
 
-    Parameters
-    ----------
-    rows : Rows
-        The data.
-    plan : Plan
-        What the members share.
-    n_jobs : int or None
-        Members made at the same time in this process.
-
-    Returns
-    -------
-    Engine
-        For a Dask array its cluster, for a device the card, else this process.
+    For a Dask array its cluster, for a device the card, else this process, where
+    `n_jobs` members are made at the same time.
     """
     if rows.source is None:
         return ClusterEngine(rows, plan)

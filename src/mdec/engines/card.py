@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
-from mdec.engines.here import side_by_side
-from mdec.ensemble import Ensemble, Failure
+from mdec.engines.here import LocalEngine
 from mdec.plan import Member, Plan
 from mdec.rows.blocks import Rows
-from mdec.rows.work import Here
 
 Labels = NDArray[np.int32]
 
@@ -24,17 +21,9 @@ MAX_BATCH = 128
 
 
 def resolve_device(device: str) -> str:
-    """Return where to compute, with "auto" decided, or raise if it cannot be had.
+    """Return "cpu", "cuda" or "torch", or raise if the device cannot be had.
 
-    Parameters
-    ----------
-    device : {"cpu", "cuda", "auto", "torch"}
-        "auto" is "cuda" where PyTorch finds a card, else "cpu".
-
-    Returns
-    -------
-    str
-        "cpu", "cuda" or "torch".
+    "auto" is "cuda" where PyTorch finds a card, else "cpu".
 
     Examples
     --------
@@ -56,18 +45,9 @@ def resolve_device(device: str) -> str:
     return device
 
 
-class CardEngine:
-    """Makes members in batches with PyTorch.
+class CardEngine(LocalEngine):
+    """Makes members of rows in memory in batches, with PyTorch.
 
-    Parameters
-    ----------
-    rows : Rows
-        The data, in memory.
-    plan : Plan
-        What the members share.
-
-    Notes
-    -----
     Members with like numbers of clusters are made together, so that little is padded.
     """
 
@@ -77,7 +57,6 @@ class CardEngine:
         assert rows.array is not None
         place = tensors.find_device(plan.device)
         self.plan, self.data = plan, tensors.Data.on(rows.array, place)
-        self.worker = Here()
 
     def labelled(
         self, members: Sequence[Member]
@@ -105,31 +84,21 @@ class CardEngine:
         """Return the labels of a batch, in parts if it has to do with fewer bytes."""
         from mdec.engines import tensors
 
+        def task(member: Member) -> tensors.Task:
+            return tensors.Task(
+                self.plan.features(member),
+                member.n_neighbors,
+                member.mu,
+                member.n_clusters,
+                self.plan.stream(member, "solver"),
+                self.plan.stream(member, "kmeans"),
+            )
+
         n_members = min(len(batch), max(1, n_bytes // member_bytes))
         labels: list[Labels | ValueError] = []
         for start in range(0, len(batch), n_members):
-            tasks = [self._task(each) for each in batch[start : start + n_members]]
+            tasks = [task(each) for each in batch[start : start + n_members]]
             labels += tensors.base_labels(
                 self.data, self.plan.kernel, tasks, n_bytes // 4
             )
         return labels
-
-    def _task(self, member: Member) -> Any:
-        from mdec.engines import tensors
-
-        return tensors.Task(
-            self.plan.features(member),
-            member.n_neighbors,
-            member.mu,
-            member.n_clusters,
-            self.plan.stream(member, "solver"),
-            self.plan.stream(member, "kmeans"),
-        )
-
-    def ensemble(
-        self,
-        made: list[tuple[Member, list[Labels]]],
-        failures: tuple[Failure, ...],
-    ) -> Ensemble:
-        """Put finished members side by side in one array."""
-        return side_by_side(made, failures, self.plan)

@@ -65,7 +65,7 @@ class DistributedEnsemble:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Number of the first cluster of each member, and of all clusters."""
-        greatest = self.worker.map(_greatest, self.parts)
+        greatest = self.worker.map(np.max, self.parts, 0)
         counts = np.max([self.worker.value(each) for each in greatest], axis=0) + 1
         return np.concatenate([[0], np.cumsum(counts)])
 
@@ -86,23 +86,16 @@ class DistributedEnsemble:
 
     def split(self, rows: NDArray[Any]) -> list[Any]:
         """Hand an array with one row for each sample to the workers, in blocks."""
-        return [
-            self.worker.call(_itself, rows[start:stop]) for start, stop in self.bounds
-        ]
+        blocks = [rows[start:stop] for start, stop in self.bounds]
+        return self.worker.map(np.asarray, blocks)
 
     def joined(self, parts: list[Any]) -> Any:
         """Return blocks with one number for each sample as one Dask array."""
-        dtype = self.worker.value(self.worker.call(_type_of, parts[0]))
+        dtype = self.worker.value(self.worker.call(np.result_type, parts[0]))
         return as_dask_array(parts, self.bounds, dtype)
 
     def gather(self) -> Ensemble:
-        """Bring the labels here, if they fit.
-
-        Returns
-        -------
-        Ensemble
-            The same base clusterings in this process.
-        """
+        """Bring the labels here as an `Ensemble`, if they fit."""
         require_memory(
             12 * self.n_samples * len(self),
             f"bringing the labels of {self.n_samples} samples together",
@@ -114,28 +107,8 @@ class DistributedEnsemble:
         )
 
 
-def _greatest(labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    return labels.max(axis=0)
-
-
-def _itself(part: NDArray[Any]) -> NDArray[Any]:
-    return part
-
-
-def _type_of(part: NDArray[Any]) -> np.dtype[Any]:
-    return part.dtype
-
-
 class ClusterEngine:
-    """Makes members of rows that lie on a cluster, by landmarks.
-
-    Parameters
-    ----------
-    rows : Rows
-        The data, there.
-    plan : Plan
-        What the members share.
-    """
+    """Makes members of rows that lie on a cluster, by landmarks."""
 
     def __init__(self, rows: Rows, plan: Plan) -> None:
         self.rows, self.plan, self.worker = rows, plan, rows.worker
@@ -158,10 +131,6 @@ class ClusterEngine:
     ) -> DistributedEnsemble:
         """Put finished members side by side, block by block, on the workers."""
         columns = zip(*(parts for _, parts in made), strict=True)
-        joined = [self.worker.call(_side_by_side, list(each)) for each in columns]
+        joined = [self.worker.call(np.stack, list(each), 1) for each in columns]
         members = tuple(member for member, _ in made)
         return DistributedEnsemble(self.worker, joined, self.plan, members, failures)
-
-
-def _side_by_side(columns: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-    return np.stack(columns, axis=1)

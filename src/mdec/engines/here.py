@@ -26,57 +26,45 @@ Array = NDArray[np.floating]
 Labelled = tuple[Member, list[NDArray[np.int32]] | Exception]
 
 
-class ThreadEngine:
-    """Makes members in threads, or in what `joblib.parallel_config` says.
+class LocalEngine:
+    """What engines share whose members come to this process."""
 
-    Parameters
-    ----------
-    rows : Rows
-        The data, here.
-    plan : Plan
-        What the members share.
-    n_jobs : int or None
-        Members made at the same time; changes no label.
-    """
-
-    def __init__(self, rows: Rows, plan: Plan, n_jobs: int | None) -> None:
-        self.rows, self.plan, self.n_jobs = rows, plan, n_jobs
-        self.worker = Here()
-
-    def labelled(self, members: Sequence[Member]) -> Iterator[Labelled]:
-        """Yield members as they are finished."""
-        n_workers = min(effective_n_jobs(self.n_jobs), len(members))
-        require_memory(
-            n_workers * member_memory(self.plan),
-            f"making {n_workers} base clusterings of {self.plan.n_samples} samples at "
-            "a time",
-            "lower n_jobs, sampling_ratio or the samples",
-        )
-        make = partial(_labelled, plan=self.plan)
-        pool = None
-        if self.plan.base == "landmark":
-            pool = landmark_pool(self.rows, self.plan)
-        shared = _as_members_read(self.rows, self.plan), pool
-        yield from map_as_completed(make, members, shared=shared, n_jobs=self.n_jobs)
+    plan: Plan
+    worker = Here()
 
     def ensemble(
         self,
         made: list[tuple[Member, list[NDArray[np.int32]]]],
         failures: tuple[Failure, ...],
     ) -> Ensemble:
-        """Put finished members side by side in one array."""
-        return side_by_side(made, failures, self.plan)
+        """Put finished members, each in one part, side by side in one array."""
+        labels = np.stack([column for _, (column,) in made], axis=1)
+        members = tuple(member for member, _ in made)
+        return Ensemble(labels, members, failures, self.plan.to_json())
 
 
-def side_by_side(
-    made: list[tuple[Member, list[NDArray[np.int32]]]],
-    failures: tuple[Failure, ...],
-    plan: Plan,
-) -> Ensemble:
-    """Return an ensemble in memory of finished members, each in one part."""
-    labels = np.stack([column for _, (column,) in made], axis=1)
-    members = tuple(member for member, _ in made)
-    return Ensemble(labels, members, failures, plan.to_json())
+class ThreadEngine(LocalEngine):
+    """Makes members in threads, or in what `joblib.parallel_config` says.
+
+    `n_jobs` members are made at the same time; it changes no label.
+    """
+
+    def __init__(self, rows: Rows, plan: Plan, n_jobs: int | None) -> None:
+        self.rows, self.plan, self.n_jobs = rows, plan, n_jobs
+
+    def labelled(self, members: Sequence[Member]) -> Iterator[Labelled]:
+        """Yield members as they are finished."""
+        rows, plan = self.rows, self.plan
+        n_jobs = min(effective_n_jobs(self.n_jobs), len(members))
+        require_memory(
+            n_jobs * member_memory(plan),
+            f"making {n_jobs} base clusterings of {plan.n_samples} samples at a time",
+            "lower n_jobs, sampling_ratio or the samples",
+        )
+        make = partial(_labelled, plan=plan)
+        pool = landmark_pool(rows, plan) if plan.base == "landmark" else None
+        shared = _as_members_read(rows, plan), pool
+        yield from map_as_completed(make, members, shared=shared, n_jobs=self.n_jobs)
 
 
 def _as_members_read(rows: Rows, plan: Plan) -> Array | RowSource | Versions:

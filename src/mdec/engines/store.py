@@ -27,22 +27,13 @@ _HEADER = "checkpoint.json"
 
 
 class Store:
-    """A folder of finished members of one ensemble.
+    """A folder of finished members of one ensemble, made if it does not exist.
 
     Each member is one file, written under a temporary name and renamed, so a process
     that is killed leaves whole members only; the workers of a cluster, which must see
-    the folder, write one more file for each row block. The folder knows the data and
-    the parameters it belongs to and is refused for others; the number of members is
-    not among them, because it changes no member.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made if it does not exist.
-    digest : str
-        Digest of the data that the members cluster.
-    plan : Plan
-        What all members share.
+    the folder, write one more file for each row block. The folder knows the digest of
+    the data and the plan it belongs to and is refused for others; the number of members
+    is not among them, because it changes no member.
     """
 
     def __init__(self, folder: str | os.PathLike[str], digest: str, plan: Plan) -> None:

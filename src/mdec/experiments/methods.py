@@ -27,16 +27,10 @@ Labels = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is called.
+    """How a method is called: "module:function", and the arguments of every call.
 
-    Attributes
-    ----------
-    function : str
-        "module:function".
-    generator : str or None
-        Maker of the ensemble it works on; None if it works on the data.
-    parameters : dict
-        Arguments that every call gets.
+    `generator` names the maker of the ensemble it works on; None if it works on the
+    data.
     """
 
     function: str

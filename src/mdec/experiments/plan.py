@@ -19,16 +19,9 @@ _SHARED_PARAMETER = "ensemble_size"
 
 @dataclass(frozen=True)
 class Run:
-    """One method on one dataset, once.
+    """One method on one dataset, once, with the arguments of its generator and its own.
 
-    Attributes
-    ----------
-    method, function : str
-        Its name, and where it is found.
-    generator_parameters, parameters : dict
-        Arguments of the generator and of the method.
-    seed : int
-        From the names of study, dataset, repetition and method.
+    The seed comes from the names of study, dataset, repetition and method.
     """
 
     method: str
@@ -42,22 +35,9 @@ class Run:
 class Group:
     """The runs that one ensemble, or one look at the data, serves.
 
-    Attributes
-    ----------
-    study : str
-        Its name.
-    dataset : DatasetSpec
-        What to cluster.
-    repetition : int
-        From 0.
-    generator, function : str or None
-        Maker of the ensemble, and where it is found.
-    parameters : dict
-        Its arguments, the size of the ensemble being the largest that a run needs.
-    seed : int
-        From the names of study, dataset, repetition and generator.
-    runs : tuple of Run
-        In the order of the study.
+    `parameters` are those of the generator, which is None for the data as they are; the
+    size of the ensemble is the largest that a run needs. Repetitions count from 0, and
+    the seed comes from the names of study, dataset, repetition and generator.
     """
 
     study: str
@@ -113,15 +93,7 @@ def seed_from_names(*names: object) -> int:
 def plan_groups(study: Study) -> list[Group]:
     """Return the runs of a study, grouped by what they share.
 
-    Parameters
-    ----------
-    study : Study
-        The study.
-
-    Returns
-    -------
-    list of Group
-        First repetitions first, so that an unfinished study covers every dataset.
+    First repetitions come first, so that an unfinished study covers every dataset.
 
     Examples
     --------

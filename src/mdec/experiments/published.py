@@ -62,18 +62,10 @@ def published_table(
 
 @dataclass(frozen=True)
 class Difference:
-    """How far a method is from its published scores.
+    """How far a method is from its published scores, on the datasets with both.
 
-    Attributes
-    ----------
-    method : str
-        Its name.
-    n_datasets : int
-        Datasets with both numbers.
-    mean, mean_absolute : float
-        Of ours less the published, over these datasets.
-    far : tuple of (str, float)
-        Datasets off by more than 3 points and two published standard deviations.
+    The means are of ours less the published; `far` are the datasets, with differences,
+    that are off by more than 3 points and two published standard deviations.
     """
 
     method: str
@@ -84,17 +76,9 @@ class Difference:
 
 
 def compare(table: ScoreTable) -> list[Difference]:
-    """Return the differences between a table and the paper's, method by method.
+    """Return the differences between a table of "nmi_max" or "ari" and the paper's.
 
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores of "nmi_max" or "ari".
-
-    Returns
-    -------
-    list of Difference
-        For the methods that the paper has.
+    There is one for each method that the paper has.
     """
     published = published_table(table.metric, table.datasets, table.methods)
     gaps = table.mean - published.mean

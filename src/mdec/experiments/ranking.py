@@ -16,18 +16,8 @@ Array = NDArray[np.floating]
 def ranks(table: ScoreTable, ties: str = "min") -> Array:
     """Return the position of each method on each dataset, 1 for the best.
 
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-    ties : {"min", "average"}
-        Equal scores share the better position, as in the paper, or the mean one, as
-        in the tests.
-
-    Returns
-    -------
-    ndarray of shape (n_datasets, n_methods)
-        A method without a score comes last.
+    Equal scores share the better position ("min"), as in the paper, or the mean one
+    ("average"), as in the tests. A method without a score comes last.
     """
     scores = table.mean if not table.lower_is_better else -table.mean
     # Equal as printed is equal, as in the paper.
@@ -36,52 +26,17 @@ def ranks(table: ScoreTable, ties: str = "min") -> Array:
 
 
 def average_score(table: ScoreTable) -> Array:
-    """Return the mean score of each method.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-
-    Returns
-    -------
-    ndarray of shape (n_methods,)
-        NaN for a method that lacks a dataset, as in the paper.
-    """
+    """Return each method's mean score; NaN if it lacks a dataset, as in the paper."""
     return table.mean.mean(axis=0)
 
 
 def average_rank(table: ScoreTable) -> Array:
-    """Return the mean position of each method.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-
-    Returns
-    -------
-    ndarray of shape (n_methods,)
-        From 1; equal scores share the better position, as in the paper.
-    """
+    """Return each method's mean position, as in the paper by `ties="min"`."""
     return ranks(table).mean(axis=0)
 
 
 def top_counts(table: ScoreTable, n: int = 3) -> NDArray[np.int64]:
-    """Return on how many datasets each method is among the first.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-    n : int, default=3
-        Positions that count.
-
-    Returns
-    -------
-    ndarray of shape (n_methods,)
-        Numbers of datasets.
-    """
+    """Return on how many datasets each method is among the first `n`."""
     return (ranks(table) <= n).sum(axis=0)
 
 
@@ -89,18 +44,10 @@ def top_counts(table: ScoreTable, n: int = 3) -> NDArray[np.int64]:
 class RankTest:
     """Friedman's test of equal ranks and Nemenyi's critical difference.
 
-    Attributes
-    ----------
-    statistic, p_value : float
-        Friedman's chi-square; NaN for fewer than three methods or two datasets.
-    critical_difference : float
-        Two methods whose mean ranks differ by less cannot be told apart.
-    alpha : float
-        Level of the critical difference.
-    n_datasets : int
-        Datasets ranked.
-    mean_ranks : ndarray of shape (n_methods,)
-        With equal scores sharing their mean position.
+    Friedman's chi-square and its p-value are NaN for fewer than three methods or two
+    datasets. Two methods whose mean ranks differ by less than the critical difference
+    at level `alpha` cannot be told apart. In `mean_ranks` equal scores share their mean
+    position.
     """
 
     statistic: float
@@ -114,20 +61,6 @@ class RankTest:
 def rank_test(table: ScoreTable, alpha: float = 0.05) -> RankTest:
     r"""Test whether the methods differ in their ranks.
 
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-    alpha : float, default=0.05
-        Level.
-
-    Returns
-    -------
-    RankTest
-        The test.
-
-    Notes
-    -----
     Nemenyi: :math:`CD = q_\alpha \sqrt{k (k + 1) / (6 N)}` for k methods on N
     datasets, with :math:`q_\alpha` the studentised range over :math:`\sqrt 2`.
     """
@@ -144,19 +77,9 @@ def rank_test(table: ScoreTable, alpha: float = 0.05) -> RankTest:
 def nemenyi_critical_difference(
     n_methods: int, n_datasets: int, alpha: float = 0.05
 ) -> float:
-    r"""Return the difference of mean ranks that is significant at a level.
+    """Return the difference of mean ranks that is significant, see `rank_test`.
 
-    Parameters
-    ----------
-    n_methods, n_datasets : int
-        What was ranked, and on how many datasets.
-    alpha : float, default=0.05
-        Level.
-
-    Returns
-    -------
-    float
-        Nemenyi's critical difference, see `rank_test`; NaN for a single method.
+    NaN for a single method.
 
     Examples
     --------

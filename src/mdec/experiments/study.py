@@ -22,16 +22,9 @@ PAPER = "paper"
 class DatasetSpec:
     """A dataset of a study.
 
-    Attributes
-    ----------
-    name : str
-        What the records call it; part of every seed.
-    source : str
-        Id in the registry, or a path.
-    kind : str
-        Its kind in the registry; "file" for a path.
-    target : str or None
-        Column of the classes in a file.
+    The name is what the records call it and part of every seed; the source is an id in
+    the registry, or a path whose kind is "file" and whose classes are in column
+    `target`.
     """
 
     name: str
@@ -70,14 +63,8 @@ class Axis:
 class Shown:
     """What the report of a study shows.
 
-    Attributes
-    ----------
-    metrics : sequence of str
-        Scores.
-    times, published, critical_difference : bool
-        Whether to show seconds, the paper's numbers, the diagram of ranks.
-    curves, bars : Axis or None
-        Figures of scores against a parameter.
+    Scores; whether to show seconds, the paper's numbers and the diagram of ranks; and
+    figures of scores against a parameter.
     """
 
     metrics: Sequence[str] = ("nmi_max", "ari")
@@ -140,13 +127,7 @@ _FILES = resources.files("mdec.experiments.studies")
 
 
 def study_names() -> list[str]:
-    """Return the names of the studies that come with the package.
-
-    Returns
-    -------
-    list of str
-        Each can be given to `read_study`.
-    """
+    """Return the names of the studies that come with the package, for `read_study`."""
     names = [item.name for item in _FILES.iterdir()]
     return sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))
 
@@ -299,19 +280,9 @@ def _distinct(names: Sequence[str], what: str) -> None:
 
 
 def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
-    """Return the study that a parsed study file describes.
+    """Return the study that a parsed study file describes, checked and completed.
 
-    Parameters
-    ----------
-    text : dict
-        The content of the file.
-    folder : path-like
-        Where its paths and modules are found.
-
-    Returns
-    -------
-    Study
-        Checked and completed.
+    Its paths and modules are found from `folder`.
     """
     _check_kinds(text)
     _check_keys(text)
@@ -350,21 +321,8 @@ def narrow(
 ) -> Study:
     """Return a part of a study; what is left keeps its seeds.
 
-    Parameters
-    ----------
-    study : Study
-        The whole.
-    datasets : sequence of str
-        Ids, names or kinds of datasets; empty for all.
-    methods : sequence of str
-        Names of methods; empty for all.
-    repetitions : int, default=None
-        At most so many of each; None for as many as the study says.
-
-    Returns
-    -------
-    Study
-        The part.
+    Datasets are given by ids, names or kinds and methods by names, nothing for all;
+    `repetitions` is the most of each, None for as many as the study says.
     """
     unknown = [name for name in methods if name not in study.methods]
     if unknown:
@@ -375,8 +333,11 @@ def narrow(
     named = [spec.name for spec in study.datasets]
     wanted: set[str] = set()
     for entry in datasets:
-        found = [entry] if entry in named else _names(entry, Path(study.folder))
-        wanted.update(found)
+        if entry in named:
+            wanted.add(entry)
+        else:
+            found = _datasets([entry], Path(study.folder))
+            wanted.update(spec.name for spec in found)
     chosen = [spec for spec in study.datasets if not datasets or spec.name in wanted]
     if not chosen:
         raise ValueError(
@@ -407,10 +368,6 @@ def _datasets(entries: list[Any], folder: Path) -> Iterator[DatasetSpec]:
         else:
             info = dataset_info(entry)
             yield DatasetSpec(info.id, info.id, info.kind)
-
-
-def _names(entry: str, folder: Path) -> list[str]:
-    return [spec.name for spec in _datasets([entry], folder)]
 
 
 def _method(entry: Any) -> tuple[str, Method]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,35 +188,13 @@ def _order(store: Store, record: RunRecord) -> tuple[int, str, list[int]]:
     return position, method, places
 
 
-class LongRow(NamedTuple):
-    """A mean as a row of one long table, for other programs."""
-
-    metric: str
-    dataset: str
-    method: str
-    mean: str
-    std: str
-    runs: int
-    status: str
+LONG_COLUMNS = ("metric", "dataset", "method", "mean", "std", "runs", "status")
 
 
-def long_rows(store: Store, metrics: Sequence[str]) -> list[LongRow]:
-    """Return all means as rows of one long table, for other programs.
-
-    Parameters
-    ----------
-    store : Store
-        From `read_records`.
-    metrics : sequence of str
-        Scores.
-
-    Returns
-    -------
-    list of LongRow
-        Metric by metric, in the order of `score_table`.
-    """
+def long_rows(store: Store, metrics: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return all means, metric by metric, as rows of one table of `LONG_COLUMNS`."""
     return [
-        LongRow(
+        (
             metric,
             table.datasets[i],
             table.methods[j],

@@ -25,17 +25,9 @@ Array = NDArray[np.floating]
 class Sweep:
     """Mean scores over datasets for each value of a parameter.
 
-    Attributes
-    ----------
-    metric : str
-        The score.
-    values : list
-        Values of the parameter.
-    columns : tuple of str
-        Methods, with any other parameters that vary.
-    mean, error : ndarray of shape (n_values, n_columns)
-        Mean over datasets, and its standard error from the spread of the runs; NaN
-        where a dataset lacks a score, or a second run.
+    The columns are methods, with any other parameters that vary. The mean and its
+    standard error from the spread of the runs have shape (n_values, n_columns); NaN
+    where a dataset lacks a score, or a second run.
     """
 
     metric: str
@@ -46,23 +38,7 @@ class Sweep:
 
 
 def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Sweep:
-    r"""Return mean scores against a swept parameter.
-
-    Parameters
-    ----------
-    store : Store
-        From `read_records`.
-    metric : str
-        The score.
-    x : str
-        The parameter.
-    dataset : str, default=None
-        One dataset; None for the mean over all.
-
-    Returns
-    -------
-    Sweep
-        The scores.
+    r"""Return mean scores against the swept parameter `x`, over all datasets or on one.
 
     Notes
     -----
@@ -86,13 +62,8 @@ def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Swee
             column = _without(name, x)
             means.setdefault(column, np.full(len(values), np.nan))[place] = mean
             errors.setdefault(column, np.full(len(values), np.nan))[place] = error
-    return Sweep(
-        metric,
-        values,
-        tuple(means),
-        np.stack(list(means.values()), axis=1),
-        np.stack(list(errors.values()), axis=1),
-    )
+    mean, error = (np.stack(list(e.values()), axis=1) for e in (means, errors))
+    return Sweep(metric, values, tuple(means), mean, error)
 
 
 def _standard_error(table: ScoreTable) -> Array:

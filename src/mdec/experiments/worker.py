@@ -65,12 +65,7 @@ def dataset_record(spec: DatasetSpec) -> DatasetRecord:
 def execute(group: Group, emit: Emit) -> None:
     """Make the ensemble of a group, then apply its methods one after the other.
 
-    Parameters
-    ----------
-    group : Group
-        From `plan_groups`.
-    emit : callable
-        Takes the name of each stage before it, and a record after each run.
+    `emit` takes the name of each stage before it, and a record after each run.
     """
     emit("generation")
     loaded = Measured(partial(_load, group.dataset))

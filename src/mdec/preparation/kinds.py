@@ -18,7 +18,10 @@ from mdec.preparation.steps import (
 Array = NDArray[np.floating]
 
 # What values can be; "other" is left alone.
-KINDS = ("counts", "log-counts", "intensities", "logged", "log-ratios", "other")
+KINDS = (
+    *("counts", "log-counts", "intensities", "logged"),
+    *("ratios", "log-ratios", "other"),
+)
 
 # Fewer features are an ordinary table, or an embedding.
 MIN_FEATURES = 100
@@ -33,6 +36,9 @@ _RAW_SKEWNESS = 3.0
 # Excess kurtosis of one sample: above 1.4 for the log-ratios of the paper, near 0 for
 # embeddings.
 _RATIO_KURTOSIS = 1.0
+
+# Ratios to a reference, and abundances per million, have their median near 1.
+_RATIOS = (0.25, 4.0)
 
 # Correlation of a sample with the mean of all, where genes keep their levels.
 _AGREEMENT = 0.7
@@ -95,6 +101,13 @@ def _kind_of_positive(rows: Array) -> tuple[str, str]:
         return "counts", (
             "Whole numbers from zero, a few of them far above the rest (skewness "
             f"{skewness:.1f} in a typical sample): these are counts."
+        )
+    typical = float(np.median(np.median(rows, axis=1)))
+    if skewness >= _RAW_SKEWNESS and _RATIOS[0] <= typical <= _RATIOS[1]:
+        return "ratios", (
+            "No value is negative, a few are far above the rest (skewness "
+            f"{skewness:.1f} in a typical sample) and half are below {typical:.2g}: "
+            "these are ratios."
         )
     if skewness >= _RAW_SKEWNESS:
         return "intensities", (

@@ -50,6 +50,7 @@ RECIPES = {
     "log-counts": Recipe(),
     "intensities": Recipe(0.75, drawn_powers=(0.75, 0.5)),
     "logged": Recipe(share=0.3, center=True),
+    "ratios": Recipe(0.0, drawn_powers=(0.0,)),
     "log-ratios": Recipe(share=0.2, center=True),
     "other": Recipe(),
 }

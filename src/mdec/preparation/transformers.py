@@ -163,17 +163,17 @@ class MostVariable(SelectorMixin, BaseEstimator):
 class ExpressionPreparation(TransformerMixin, BaseEstimator):
     """Look at the values, decide what they are, and prepare them accordingly.
 
-    Raw intensities are raised to the power 3/4. Counts are scaled to the same sum and
-    logged; counts that have been are left alone. Log-ratios and logged intensities are
-    centred sample by sample, and the features that vary most are kept. Everything
-    else, such as images, embeddings, standardised features and ordinary tables, is
-    left alone.
+    Raw intensities are raised to the power 3/4. Ratios are logged. Counts are scaled
+    to the same sum and logged; counts that have been are left alone. Log-ratios and
+    logged intensities are centred sample by sample, and the features that vary most
+    are kept. Everything else, such as images, embeddings, standardised features and
+    ordinary tables, is left alone.
 
     Parameters
     ----------
     kind : str, default="auto"
-        "counts", "log-counts", "intensities", "logged", "log-ratios" or "other" where
-        you know better than the values tell.
+        "counts", "log-counts", "intensities", "logged", "ratios", "log-ratios" or
+        "other" where you know better than the values tell.
     share : float, default=None
         Share of the most variable features to keep; None takes what suits the kind.
 

@@ -26,8 +26,8 @@ from mdec.experiments.ranking import (
 from mdec.experiments.records import OK, Store
 from mdec.experiments.study import Shown, shown_in_report
 from mdec.experiments.summary import (
+    LONG_COLUMNS,
     METRIC_TITLES,
-    LongRow,
     ScoreTable,
     failures,
     long_rows,
@@ -53,18 +53,9 @@ class Figure:
 
 @dataclass
 class Section:
-    """A part of the report.
+    """A part of the report: a table, if it has headers, and figures under it.
 
-    Attributes
-    ----------
-    name, heading, text : str
-        File name of its table, title, and a line under it.
-    headers, rows : sequence
-        The table; no headers, no table.
-    figures : list of Figure
-        Drawn under the table.
-    tables : dict
-        The table as text, by format.
+    The name is the file name of the table, and the text a line under the heading.
     """
 
     name: str
@@ -181,14 +172,10 @@ def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
 def _summary_section(table: ScoreTable) -> Section:
     """Return the summary rows beside those of the paper on the same datasets."""
     paper = published_table(table.metric, table.datasets, table.methods)
-    columns = []
-    for summary, form in (
-        (average_score, ".2f"),
-        (average_rank, ".2f"),
-        (top_counts, "d"),
-    ):
-        for each in (table, paper):
-            columns.append([format(value, form) for value in summary(each)])
+    both, columns = (table, paper), []
+    for means in (average_score, average_rank):
+        columns += [[f"{value:.2f}" for value in means(each)] for each in both]
+    columns += [[str(count) for count in top_counts(each)] for each in both]
     headers = ["method", "average score", "paper", "average rank", "paper"]
     rows = zip(table.methods, *columns, strict=True)
     return Section(
@@ -203,16 +190,10 @@ def _summary_section(table: ScoreTable) -> Section:
 def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
     scores = sweep(store, table.metric, x)
     best = np.nan_to_num(scores.mean, nan=-np.inf).argmax(axis=0)
-    rows = [
-        (
-            str(value),
-            [
-                _swept_cell(scores.mean[i, j], scores.error[i, j], best[j] == i)
-                for j in range(len(scores.columns))
-            ],
-        )
-        for i, value in enumerate(scores.values)
-    ]
+    rows: Rows = []
+    for i, value in enumerate(scores.values):
+        found = zip(scores.mean[i], scores.error[i], best == i, strict=True)
+        rows.append((str(value), [_swept_cell(*each) for each in found]))
     text = (
         f"Means over {len(table.datasets)} datasets of {int(table.counts.sum())} runs, "
         "± the standard error over runs; the best of each column is marked."
@@ -307,9 +288,9 @@ def _origin(store: Store) -> str:
     )
 
 
-def _as_csv(rows: list[LongRow]) -> str:
+def _as_csv(rows: list[tuple[Any, ...]]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([LongRow._fields, *rows])
+    csv.writer(text, lineterminator="\n").writerows([LONG_COLUMNS, *rows])
     return text.getvalue()
 
 

@@ -77,12 +77,7 @@ def short_title(metric: str) -> str:
 class CurvesDisplay:
     """Mean score over datasets against a parameter, one curve for each method.
 
-    Attributes
-    ----------
-    sweep : Sweep
-        The scores; bands show their standard errors.
-    label : str
-        What to call the parameter.
+    Bands show the standard errors; `label` is what to call the parameter.
     """
 
     sweep: Sweep
@@ -139,15 +134,9 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
         ax.set_title(method, fontsize=10)
         lines, names = ax.get_legend_handles_labels()
         values = [name.split(", ")[-1] for name in names]
-        ax.legend(
-            lines,
-            values,
-            title=split,
-            title_fontsize=8,
-            ncols=len(values),
-            loc="upper center",
-            **_LEGEND,
-        )
+        title = {"title": split, "title_fontsize": 8}
+        place = {"loc": "upper center", "ncols": len(values)}
+        ax.legend(lines, values, **title, **place, **_LEGEND)
         ax.label_outer()
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(low, high + 0.25 * (high - low))  # room for the legends
@@ -182,12 +171,7 @@ def grid_figure(store: Store, metric: str, axis: Axis) -> Any:
 class BarsDisplay:
     """Mean score over datasets for each method and value of a parameter.
 
-    Attributes
-    ----------
-    sweep : Sweep
-        The scores; whiskers show their standard errors.
-    label : str
-        What to call the parameter.
+    Whiskers show the standard errors; `label` is what to call the parameter.
     """
 
     sweep: Sweep

@@ -19,16 +19,8 @@ Array = NDArray[np.floating]
 class CriticalDifferenceDisplay:
     """Mean ranks on a line; methods that a bar joins cannot be told apart.
 
-    Attributes
-    ----------
-    title : str
-        The score that was ranked.
-    methods : list of str
-        From the best to the worst.
-    mean_ranks : ndarray of shape (n_methods,)
-        In the same order.
-    critical_difference : float
-        Nemenyi's.
+    The title is the score that was ranked; methods and ranks go from the best to the
+    worst, and the critical difference is Nemenyi's.
     """
 
     title: str
@@ -38,18 +30,7 @@ class CriticalDifferenceDisplay:
 
     @classmethod
     def from_table(cls, table: ScoreTable) -> CriticalDifferenceDisplay:
-        """Rank the methods of a table.
-
-        Parameters
-        ----------
-        table : ScoreTable
-            Scores of three methods or more.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            The diagram.
-        """
+        """Rank the methods of a table, three or more."""
         test = rank_test(table)
         order = np.argsort(test.mean_ranks, kind="stable")
         return cls(
@@ -97,15 +78,13 @@ class CriticalDifferenceDisplay:
             edge = low - 0.25 if left else high + 0.25
             color = MDEC_COLORS.get(method, "#444444")
             ax.plot([rank, rank, edge], [0, level, level], color=color, lw=1.0)
-            ax.text(
-                edge - 0.12 if left else edge + 0.12,
-                level,
-                f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}",
-                color=color,
-                va="center",
-                ha="right" if left else "left",
-                fontsize=9,
-            )
+            style = {"color": color, "va": "center", "fontsize": 9}
+            if left:
+                ax.text(
+                    edge - 0.12, level, f"{method}  {rank:.2f}", ha="right", **style
+                )
+            else:
+                ax.text(edge + 0.12, level, f"{rank:.2f}  {method}", ha="left", **style)
         for index, (first, last) in enumerate(groups):
             level = -(0.45 + 0.4 * index)
             start, end = self.mean_ranks[first] - 0.06, self.mean_ranks[last] + 0.06

@@ -18,17 +18,10 @@ N_MARKED = 3
 class Cell:
     """One entry of a table.
 
-    Attributes
-    ----------
-    text : str
-        Mean, or the status of a method without a score.
-    spread : str
-        Standard deviation, empty where there is none.
-    note : str
-        Number of runs where it is not the table's usual one, and the published
-        value with the difference to it.
-    place : int
-        1 for the best of the row, up to 3; 0 for all others.
+    The mean, or the status of a method without a score; the standard deviation, empty
+    where there is none; a note on the number of runs where it is not the usual one, and
+    on the published value with the difference to it; and the place, 1 for the best of
+    the row, up to 3, 0 for all others.
     """
 
     text: str
@@ -44,17 +37,8 @@ Renderer = Callable[[Sequence[str], Rows], str]
 def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     """Return the cells of a table, the best three of each row marked.
 
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores.
-    published : ScoreTable, default=None
-        Numbers to print beside them, with the difference.
-
-    Returns
-    -------
-    list of (str, list of Cell)
-        One row for each dataset, then average score, average rank and top three.
+    One row for each dataset, then average score, average rank and top three. Published
+    numbers are printed beside the scores, with the difference.
     """
     places = ranks(table)
     usual = _usual_count(table)
@@ -69,15 +53,10 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
             if table.counts[i, j] != usual:
                 notes.append(_runs(int(table.counts[i, j])))
             notes += _beside(table, published, dataset, method)
-            place = int(places[i, j])
-            cells.append(
-                Cell(
-                    f"{table.mean[i, j]:.2f}",
-                    f"{table.std[i, j]:.2f}" if table.counts[i, j] > 1 else "",
-                    ", ".join(notes),
-                    place if place <= N_MARKED and len(table.methods) > N_MARKED else 0,
-                )
-            )
+            mean, place = f"{table.mean[i, j]:.2f}", int(places[i, j])
+            spread = f"{table.std[i, j]:.2f}" if table.counts[i, j] > 1 else ""
+            marked = place <= N_MARKED < len(table.methods)
+            cells.append(Cell(mean, spread, ", ".join(notes), place if marked else 0))
         rows.append((dataset, cells))
     return rows if table.lower_is_better else rows + _summary_rows(table)
 

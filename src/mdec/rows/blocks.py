@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,41 +48,12 @@ def block_bounds(n_rows: int, height: int) -> list[tuple[int, int]]:
     return [(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
-class BlockReader:
-    """One block of a source, read when it is called.
-
-    Parameters
-    ----------
-    source : RowSource
-        Where the rows are.
-    start, stop : int
-        Which rows.
-    """
-
-    def __init__(self, source: RowSource, start: int, stop: int) -> None:
-        self.source, self.start, self.stop = source, start, stop
-
-    def __call__(self) -> Array:
-        """Read the block."""
-        return self.source.read(self.start, self.stop)
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of numbers in blocks, wherever they are, and who works on them.
 
-    Attributes
-    ----------
-    worker : Worker
-        Who does the work on blocks.
-    blocks : list
-        Its handles of the blocks.
-    shape : tuple of int
-        Number of rows and of features.
-    dtype : dtype
-        Precision of the numbers.
-    source : ndarray, RowSource or None
-        What the blocks are read from; None for rows on a cluster.
+    The blocks are the worker's handles; `source` is what they are read from, None for
+    rows on a cluster.
     """
 
     worker: Worker
@@ -102,17 +74,10 @@ class Rows:
 
 
 def opened(X: Any) -> Rows:
-    """Return rows in blocks.
+    """Return the rows of an array, a `RowSource` or a Dask array in blocks.
 
-    Parameters
-    ----------
-    X : ndarray, RowSource or dask.array.Array of shape (n_rows, n_features)
-        float32 or float64.
-
-    Returns
-    -------
-    Rows
-        Those of a Dask array stay on the workers of the current cluster.
+    Of shape (n_rows, n_features), in float32 or float64. Those of a Dask array stay on
+    the workers of the current cluster.
     """
     if is_dask_array(X):
         from mdec.rows.dask import check_dask_array, cluster_blocks
@@ -122,18 +87,13 @@ def opened(X: Any) -> Rows:
         return Rows(worker, blocks, X.shape, X.dtype)
     reader: RowSource = ArrayRows(X) if isinstance(X, np.ndarray) else X
     bounds = block_bounds(X.shape[0], block_height(X.shape[1]))
-    blocks = [BlockReader(reader, start, stop) for start, stop in bounds]
+    # Blocks are read when they are called.
+    blocks = [partial(reader.read, start, stop) for start, stop in bounds]
     return Rows(Here(), blocks, X.shape, X.dtype, X)
 
 
 def refuse_useless(rows: Rows) -> None:
-    """Raise for numbers that are missing or infinite, and for rows that are all equal.
-
-    Parameters
-    ----------
-    rows : Rows
-        The data.
-    """
+    """Raise for missing or infinite numbers, and for rows that are all equal."""
     worker = rows.worker
     ranges = [worker.value(each) for each in worker.map(_block_range, rows.blocks)]
     low = np.min([each[0] for each in ranges], axis=0)
@@ -155,19 +115,10 @@ def _block_range(block: Any) -> tuple[Array, Array]:
 
 
 def digest_of_rows(rows: Rows, *, whole: bool) -> str:
-    """Return a digest of the shape, the precision and every value.
+    """Return a digest of the shape, the precision and every value, in hexadecimal.
 
-    Parameters
-    ----------
-    rows : Rows
-        The data.
-    whole : bool
-        Take rows in memory as one piece, else the blocks one by one, where they are.
-
-    Returns
-    -------
-    str
-        Hexadecimal.
+    Rows in memory are taken as one piece if `whole`, else the blocks one by one, where
+    they are.
     """
     if whole and rows.array is not None:
         total = hashlib.sha256(f"{rows.shape} {rows.dtype.str}".encode())

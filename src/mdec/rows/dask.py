@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mdec._support.files import atomic_file
 from mdec._support.optional import import_optional
 from mdec._support.parallel import cap_threads_of_worker, this_process
+from mdec.rows.work import Worker
 
 # Rows are kept on the workers if they fill at most this share of their memory.
 KEPT_SHARE = 0.4
@@ -26,15 +27,10 @@ def _import(name: str) -> Any:
     return import_optional(name, needed_for="a Dask array", install="mdec[distributed]")
 
 
-class DaskWorker:
+class DaskWorker(Worker):
     """Work handed to the workers of a cluster; handles are futures.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        The connection to the cluster.
-    block_bytes : int
-        Size of a row block, for messages.
+    The size of a row block is for messages.
     """
 
     def __init__(self, client: Any, block_bytes: int) -> None:
@@ -62,12 +58,6 @@ class DaskWorker:
             )
             return self.client.compute(lazy)
         return self.client.submit(_in_worker, func, this_process(), *args, pure=False)
-
-    def map(
-        self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
-    ) -> list[Any]:
-        """Hand over the same work for every block."""
-        return [self.call(func, block, *args) for block in blocks]
 
     def value(self, handle: Any) -> Any:
         """Bring a result here."""
@@ -100,22 +90,10 @@ def check_dask_array(X: Any) -> None:
 
 
 def cluster_blocks(X: Any, height: int) -> tuple[DaskWorker, list[Any]]:
-    """Cut a Dask array into blocks of rows on the workers.
+    """Cut a Dask array with known chunks into blocks of `height` rows on the workers.
 
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n_samples, n_features)
-        float32 or float64, with known chunks.
-    height : int
-        Rows of a block.
-
-    Returns
-    -------
-    worker : DaskWorker
-        The cluster.
-    blocks : list
-        Futures of rows, or rows to be read anew each time where all of them would
-        fill more than 40 % of the workers' memory.
+    The blocks are futures of rows, or rows to be read anew each time where all of them
+    would fill more than 40 % of the workers' memory.
     """
     worker = DaskWorker.current(height * X.shape[1] * X.dtype.itemsize)
     blocks = X.rechunk({0: height, 1: -1}).to_delayed().ravel().tolist()

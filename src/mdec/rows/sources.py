@@ -37,13 +37,7 @@ def is_dask_array(X: object) -> bool:
 
 
 class ArrayRows:
-    """Rows of an array in memory or of a memory-mapped file.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        float32 or float64.
-    """
+    """Rows of an array in memory or of a memory-mapped file, float32 or float64."""
 
     def __init__(self, X: Array) -> None:
         self.X = X
@@ -58,10 +52,7 @@ class ArrayRows:
 class NpyRows:
     """Rows of an .npy file, read by plain file reads when they are needed.
 
-    Parameters
-    ----------
-    path : path-like
-        A two-dimensional array of float32 or float64 in row order.
+    It holds a two-dimensional array of float32 or float64 in row order.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -105,10 +96,7 @@ def _npy_header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
 class ParquetRows:
     """Rows of a Parquet file whose columns are all numbers.
 
-    Parameters
-    ----------
-    path : path-like
-        The file. Only the row groups that hold the asked rows are read.
+    Only the row groups that hold the asked rows are read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -123,12 +111,9 @@ class ParquetRows:
             )
         single = kinds == {"float"}
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
-        self.names = list(schema.names)
-        self.shape = (file.metadata.num_rows, len(self.names))
-        counts = [
-            file.metadata.row_group(i).num_rows
-            for i in range(file.metadata.num_row_groups)
-        ]
+        self.names, about = list(schema.names), file.metadata
+        self.shape = (about.num_rows, len(self.names))
+        counts = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
         self.starts = np.concatenate([[0], np.cumsum(counts)])
 
     def _open(self) -> Any:
@@ -149,11 +134,11 @@ class ParquetRows:
             # A group is read whole, however few of its rows are wanted, so only as
             # many columns at a time as the rows themselves take.
             width = max(1, found.size // (end - begin))
-            for first in range(0, self.shape[1], width):
-                names = self.names[first : first + width]
+            for left in range(0, self.shape[1], width):
+                names = self.names[left : left + width]
                 table = file.read_row_group(group, columns=names, use_threads=False)
                 table = table.slice(low - begin, high - low)
-                for column, values in enumerate(table.columns, first):
+                for column, values in enumerate(table.columns, left):
                     found[low - start : high - start, column] = values
         return found
 

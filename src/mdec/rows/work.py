@@ -23,23 +23,18 @@ class Worker(Protocol):
         self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
     ) -> list[Any]:
         """Do the same work on every block."""
+        return [self.call(func, block, *args) for block in blocks]
 
     def value(self, handle: Any) -> Any:
         """Bring a result here."""
 
 
-class Here:
+class Here(Worker):
     """Work done at once, in this process."""
 
     def call(self, func: Callable[..., Any], *args: Any) -> Any:
         """Return ``func(*args)``."""
         return func(*args)
-
-    def map(
-        self, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
-    ) -> list[Any]:
-        """Return ``func(block, *args)`` for each block."""
-        return [func(block, *args) for block in blocks]
 
     def value(self, handle: Any) -> Any:
         """Return the result itself."""
@@ -51,21 +46,8 @@ def ordered_sum(
 ) -> Any:
     """Add up what `func` makes of runs of blocks, in an order that is always the same.
 
-    Parameters
-    ----------
-    worker : Worker
-        Who does it.
-    func : callable
-        Takes a list of blocks, then `args`, and returns an array.
-    blocks : sequence
-        In the order of their rows.
-    *args
-        Passed on.
-
-    Returns
-    -------
-    object
-        The worker's handle of the sum.
+    `func` takes a list of blocks, then `args`, and returns an array. The result is the
+    worker's handle of the sum.
     """
     n_runs = -(-len(blocks) // RUN)
 
@@ -99,23 +81,9 @@ def gathered_rows(
     bounds: list[tuple[int, int]],
     rows: NDArray[np.int64],
 ) -> Any:
-    """Collect some rows from their blocks.
+    """Collect some rows, given in ascending order, from their blocks.
 
-    Parameters
-    ----------
-    worker : Worker
-        Who does it.
-    blocks : sequence
-        The row blocks.
-    bounds : list of tuple
-        First row of each block and the one after its last.
-    rows : ndarray
-        Row numbers in ascending order.
-
-    Returns
-    -------
-    object
-        The worker's handle of the rows in one array.
+    Returns the worker's handle of the rows in one array.
     """
     taken = []
     for block, (start, stop) in zip(blocks, bounds, strict=True):

@@ -25,22 +25,10 @@ def cuts(ensemble: Ensemble, weights: Array, ks: Sequence[int]) -> NDArray[np.in
 
 
 def consensus_distribution(partitions: Labels) -> tuple[Array, Array]:
-    r"""Return the distribution of the pairs' consensus over several partitions.
+    """Return the distribution of the pairs' consensus over several partitions.
 
-    Parameters
-    ----------
-    partitions : ndarray of shape (n_partitions, n_samples)
-        Clusterings of the same samples.
-
-    Returns
-    -------
-    levels : ndarray of shape (n_partitions + 1,)
-        Shares of the partitions, from 0 to 1.
-    cdf : ndarray of shape (n_partitions + 1,)
-        Share of the pairs that are together in at most that share.
-
-    Notes
-    -----
+    From partitions of shape (n_partitions, n_samples): the shares of the partitions,
+    from 0 to 1, and the share of the pairs that are together in at most each of them.
     Samples that share every label count as one with a weight, so that few pairs are
     looked at.
 

@@ -53,18 +53,8 @@ class NullReference:
 def rotated_samples(X: Array, rng: np.random.Generator) -> Array:
     r"""Draw data without groups that have the very mean and covariance of X.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The data.
-    rng : Generator
-        Source of the draw.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        :math:`1 \bar x^T + O (X - 1 \bar x^T)` with a random rotation O of the samples
-        that leaves the vector of ones in place.
+    :math:`1 \bar x^T + O (X - 1 \bar x^T)` with a random rotation O of the samples that
+    leaves the vector of ones in place.
 
     Notes
     -----
@@ -97,27 +87,8 @@ def null_reference(
 ) -> NullReference:
     """Compare the silhouettes with those of the data with their samples rotated.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The data; above 300 samples a random 300 are compared.
-    ensemble : Ensemble
-        Made by `generate_ensemble` from X.
-    ks : sequence of int
-        Numbers of clusters to look at.
-    weighting : str
-        Weights of the base clusters.
-    seed : int
-        Seed of the draws.
-    n_jobs : int, default=None
-        Members made at the same time.
-    progress : callable, default=None
-        Called as ``progress(done, n_draws)`` with the draws up to the next look.
-
-    Returns
-    -------
-    NullReference
-        The observed values, the draws and the p-value.
+    The ensemble was made by `generate_ensemble` from X; above 300 samples a random 300
+    are compared. ``progress(done, n_draws)`` counts the draws up to the next look.
 
     Notes
     -----
@@ -154,34 +125,22 @@ def null_reference(
 def compare_with_null(observed: Array, draws: Array) -> NullReference:
     r"""Test whether the groups are clearer than in the null draws.
 
-    Parameters
-    ----------
-    observed : ndarray of shape (2, n_numbers)
-        Silhouette and eigengap for each number of clusters.
-    draws : ndarray of shape (n_draws, 2, n_numbers)
-        The same of each draw.
-
-    Returns
-    -------
-    NullReference
-        With the p-value of both tests together, by Bonferroni.
+    Silhouettes and eigengaps for each number of clusters: `observed`, (2, n_numbers),
+    and those of each draw, (n_draws, 2, n_numbers).
 
     Notes
     -----
     One test looks at the best product of silhouette and eigengap over K. The other
     looks at the greatest excess :math:`\max_K (s_K - \bar s_K) / \sigma_K` of the
     silhouettes over those of the draws, where each draw is taken against the others.
-    Each p-value is that of one more value of a normal sample, by Student's t.
+    Each p-value is that of one more value of a normal sample, by Student's t, and both
+    tests together have theirs by Bonferroni.
     """
     silhouettes = draws[:, 0]
     best = np.log(np.maximum(draws.prod(axis=1).max(axis=1), _TINY))
     own_best = np.log(max(float(observed.prod(axis=0).max()), _TINY))
-    excess = np.array(
-        [
-            _greatest_excess(silhouettes[r], np.delete(silhouettes, r, axis=0))
-            for r in range(len(draws))
-        ]
-    )
+    others = [np.delete(silhouettes, r, axis=0) for r in range(len(draws))]
+    excess = np.array(list(map(_greatest_excess, silhouettes, others)))
     own_excess = _greatest_excess(observed[0], silhouettes)
     p_value = 2.0 * min(_tail(own_best, best), _tail(own_excess, excess))
     return NullReference(observed[0], silhouettes, min(p_value, 1.0))

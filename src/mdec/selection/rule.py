@@ -156,23 +156,9 @@ def suggest(
     *,
     allow_one: bool = True,
 ) -> tuple[int, str]:
-    """Turn the criteria into a suggestion and its reason.
+    """Turn the columns of `KSelection.table` into a suggestion and its reason.
 
-    Parameters
-    ----------
-    table : dict of ndarray
-        The columns of `KSelection.table`.
-    null : NullReference or None
-        The comparison with rotated samples.
-    allow_one : bool, default=True
-        Whether one cluster may be suggested.
-
-    Returns
-    -------
-    n_clusters : int
-        The suggestion.
-    reason : str
-        One or two sentences.
+    The reason is one or two sentences; one cluster is suggested only if `allow_one`.
     """
     verdict = _null_verdict(null)
     if null is not None and null.p_value > NULL_LEVEL and allow_one:
@@ -212,17 +198,8 @@ def _null_verdict(null: NullReference | None) -> str:
 def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
     """Return the product of the three criteria that the suggestion rests on.
 
-    Parameters
-    ----------
-    table : dict of ndarray
-        The columns of `KSelection.table`.
-
-    Returns
-    -------
-    ndarray of shape (n_numbers,)
-        Eigengap times silhouette times agreement, negative factors as zero: large
-        where the groups are separate, hold together, and come out of either half of
-        the ensemble.
+    Eigengap times silhouette times agreement, negative factors as zero: large where the
+    groups are separate, hold together, and come out of either half of the ensemble.
     """
     factors = [table[name] for name in ("eigengap", "silhouette", "agreement")]
     score: Array = np.prod([np.maximum(each, 0.0) for each in factors], axis=0)
@@ -239,6 +216,11 @@ def _measure(
     similarity = locally_weighted_coassociation(ensemble, weights)
     partitions = cuts(ensemble, weights, ks)
     halves = _halves(ensemble, ks, weighting, rng)
+
+    def agreement(i: int) -> float:
+        pairs = zip(halves[::2, i], halves[1::2, i], strict=True)
+        return float(np.mean([adjusted_rand_score(*pair) for pair in pairs]))
+
     distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
     areas = np.array([cdf_area(*each) for each in distributions])
     table = {
@@ -247,17 +229,7 @@ def _measure(
         "area": areas,
         "delta_area": delta_area(areas),
         "eigengap": eigengaps(similarity, ks),
-        "agreement": np.array(
-            [
-                np.mean(
-                    [
-                        adjusted_rand_score(halves[2 * s, i], halves[2 * s + 1, i])
-                        for s in range(len(halves) // 2)
-                    ]
-                )
-                for i in range(len(ks))
-            ]
-        ),
+        "agreement": np.array([agreement(i) for i in range(len(ks))]),
         "silhouette": np.array(
             [coassociation_silhouette(similarity, each) for each in partitions]
         ),
@@ -272,9 +244,8 @@ def _halves(
     """Return consensus clusters of both halves of random splits of the members."""
     size = len(ensemble)
     if size == 1:
-        return np.repeat(
-            cuts(ensemble, WEIGHTINGS[weighting](ensemble), ks)[None], 2, 0
-        )
+        weights = WEIGHTINGS[weighting](ensemble)
+        return np.stack(2 * [cuts(ensemble, weights, ks)])
     made = []
     for _ in range(N_SPLITS):
         order = rng.permutation(size)

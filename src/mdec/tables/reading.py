@@ -3,24 +3,58 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.tables.binary import READERS, RawTable
-from mdec.tables.text import MISSING, even, read_text, text_rows
+from mdec.tables.binary import read_mat, read_npy, read_npz
+from mdec.tables.door import (
+    COMPRESSIONS,
+    MAX_BYTES,
+    STANDARD_INPUT,
+    Door,
+    Refused,
+    ending_of,
+    shown_name,
+)
+from mdec.tables.frames import read_parquet, read_xlsx, sheet_columns
+from mdec.tables.hdf5 import read_h5ad
+from mdec.tables.market import read_mtx
+from mdec.tables.raw import RawTable, as_text, is_number, turned
+from mdec.tables.roles import (
+    Doubtful,
+    Roles,
+    Wishes,
+    absent,
+    class_names,
+    find_member_roles,
+    find_roles,
+    first_row_is_members,
+)
+from mdec.tables.text import (
+    TEXT_ENDINGS,
+    doubtful_header,
+    read_back,
+    read_gct,
+    read_sheet,
+    read_text,
+    text_columns,
+)
 
-# Sizes are compared with what a file claims before anything is allocated.
-MAX_BYTES = 4 * 2**30
 MAX_FEATURES = 1_000_000
+# Rows that are looked at together, to save memory.
+_ROWS = 1024
 
 TRANSFORMS = ("none", "log", "standardise")
+IMPUTATIONS = ("median", "knn")
 
-TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
-ENDINGS = (*TEXT_ENDINGS, *READERS)
+_UNPACKED = (*TEXT_ENDINGS, ".mtx")
+_WITH_VARIABLES = (".xlsx", ".npz", ".mat", ".h5ad")
+ENDINGS = (*_UNPACKED, ".xlsx", ".parquet", ".npz", ".npy", ".mat", ".h5ad")
 
 
 @dataclass(frozen=True)
@@ -36,13 +70,16 @@ class Table:
     feature_names : list of str
         "feature 1", ... where the file has none.
     labels : ndarray of str of shape (n_samples,) or None
-        Known classes, if the file has them.
+        Known classes, if the file has them; "" for samples without one.
+    reading : dict
+        What was read and how: numbers, strings and lists only.
     """
 
     values: NDArray[np.floating]
     sample_names: list[str]
     feature_names: list[str]
     labels: NDArray[Any] | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
 
 
 def read_table(
@@ -50,9 +87,13 @@ def read_table(
     *,
     transpose: bool = False,
     label_column: str | None = None,
+    id_column: str | None = None,
+    drop: Sequence[str] = (),
+    features: Sequence[str] = (),
     header: bool | None = None,
     index: bool | None = None,
     variable: str | None = None,
+    impute: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> Table:
     """Read a table by the ending of its name.
@@ -60,15 +101,27 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        A .csv, .tsv, .tab, .txt, .parquet, .npz, .npy, .mat or .h5ad file.
+        A .csv, .tsv, .tab, .txt, .gct or .mtx file, also compressed (.gz, .bz2, .xz,
+        .zip), a .xlsx, .parquet, .npz, .npy, .mat or .h5ad file, or "-" for text from
+        standard input.
     transpose : bool, default=False
         True if the file has features in rows, as expression tables often have.
     label_column : str, default=None
-        Name of the column, or of the variable, that holds known classes.
+        Name of the column, or of the variable, that holds known classes. Columns
+        without names are numbered from 1.
+    id_column : str, default=None
+        Name of the column that holds the samples' names; None looks.
+    drop : sequence of str, default=()
+        Columns to leave out, names or shell patterns.
+    features : sequence of str, default=()
+        Columns to keep as features, names or shell patterns; none for all.
     header, index : bool, default=None
-        Whether a text file's first row, or its first column, holds names; None looks.
+        Whether the file's first row, or its first column, holds names; None looks.
     variable : str, default=None
-        Name of the array in an .npz or .mat file; None looks for the usual ones.
+        Array in an .npz or .mat file, sheet of a workbook, or place in an .h5ad file
+        such as "layers/counts" or "obsm/X_pca"; None looks for the usual ones.
+    impute : {"median", "knn"}, default=None
+        How to fill in missing values; None refuses them.
     max_bytes : int
         A file that claims more is refused before anything is allocated.
 
@@ -80,44 +133,342 @@ def read_table(
     Raises
     ------
     ValueError
-        One sentence that says what is wrong with the file.
+        One sentence that says what is wrong with the file, or which columns may be
+        meant in two ways and how to say which.
     """
     source = Path(path)
-    if not source.is_file():
+    door = Door(shown_name(source), max_bytes)
+    if impute is not None and impute not in IMPUTATIONS:
+        raise ValueError(f"impute={impute!r} is not one of {', '.join(IMPUTATIONS)}.")
+    wishes = Wishes(label_column, id_column, tuple(drop), tuple(features), index)
+    ending = _ending(source, door)
+    raw, wishes = _read(source, door, ending, wishes, header, variable or "", transpose)
+    roles = find_roles(raw, wishes, door)
+    _raise_doubts(roles, door, _described(raw, roles, door, ending))
+    return _checked(raw, roles, door, ending, impute)
+
+
+def _raise_doubts(
+    roles: Roles, door: Door, reading: dict[str, Any] | None = None
+) -> None:
+    if roles.doubts:
+        more = f" ({len(roles.doubts)} such columns)" if len(roles.doubts) > 1 else ""
+        error = Doubtful(f"{door.name!r}: {roles.doubts[0].clause}{more}.")
+        error.reading = reading
+        raise error
+
+
+def _ending(source: Path, door: Door) -> str:
+    if str(source) != STANDARD_INPUT and not source.is_file():
         raise ValueError(f"{str(source)!r} is not a file; check its name.")
-    ending = source.suffix.lower()
-    if ending in TEXT_ENDINGS:
-        raw = read_text(
-            source,
-            transpose=transpose,
-            label_column=label_column,
-            header=header,
-            index=index,
+    ending, compression = ending_of(source)
+    if ending not in ENDINGS or (compression and ending not in _UNPACKED):
+        raise Refused(
+            f"{door.name!r} has no ending that mdec reads; use {', '.join(ENDINGS)}, "
+            f"text also with {', '.join(COMPRESSIONS)}."
         )
-    elif ending in READERS:
-        read = READERS[ending]
-        raw = read(source, variable or "", label_column or "", max_bytes)
-        if transpose:
-            raw = _transposed(raw)
+    return ending
+
+
+def _read(
+    source: Path,
+    door: Door,
+    ending: str,
+    wishes: Wishes,
+    header: bool | None,
+    variable: str,
+    transpose: bool,
+) -> tuple[RawTable, Wishes]:
+    """Return the table with samples in rows, and the wishes that are still open."""
+    label = wishes.label_column
+    if variable and ending not in _WITH_VARIABLES:
+        raise Refused(
+            f"{door.name!r} holds one table only; --variable (variable) is for "
+            f"{', '.join(_WITH_VARIABLES)}."
+        )
+    asked = [name for name in (label, wishes.id_column) if name is not None]
+    if ending == ".gct":
+        return read_gct(source, door, label), wishes
+    if ending == ".mtx":
+        return read_mtx(source, door, transpose), wishes
+    if ending == ".npz":
+        return read_npz(source, door, variable, label, transpose), wishes
+    if ending == ".mat":
+        return read_mat(source, door, variable, label, transpose), wishes
+    if ending == ".npy":
+        raw = read_npy(source, door, label)
+    elif ending == ".h5ad":
+        raw = read_h5ad(source, door, variable, label)
+    elif ending == ".parquet":
+        raw = read_parquet(source, door, asked)
+    elif ending == ".xlsx":
+        raw = read_xlsx(source, door, variable, header)
     else:
-        raise ValueError(
-            f"{source.name!r} has no ending that mdec reads; use {', '.join(ENDINGS)}."
+        raw = read_text(source, door, header, asked)
+    return _turned(raw, wishes, door) if transpose else (raw, wishes)
+
+
+def _turned(raw: RawTable, wishes: Wishes, door: Door) -> tuple[RawTable, Wishes]:
+    """Exchange rows and columns; the first column then holds the features' names."""
+    names = raw.columns or [str(i + 1) for i in range(raw.values.shape[1])]
+    columns = {each for each in wishes.drop if each in names}
+    rest = Wishes(None, None, tuple(columns), (), wishes.index)
+    roles = find_roles(raw, rest, door)
+    ids = roles.ids
+    bare = {
+        j for j in raw.words if not any(is_number(c) and c.strip() for c in raw.text(j))
+    }
+    extra = [j for j in roles.features if j in bare]
+    if extra:
+        name = names[extra[0]]
+        raise Doubtful(
+            f"{door.name!r}: column {name[:60]!r} holds no numbers, and samples are in "
+            f"columns; leave it out with --drop {name!r}."
         )
-    return _checked(raw, source.name)
+    doubts = [each.clause for each in roles.doubts if each.kind == "identifier"]
+    if doubts and ids is None and raw.samples is None:
+        raise Doubtful(
+            f"{door.name!r}: {doubts[0].partition(';')[0]}; say with --index or "
+            "--no-index whether it names the features."
+        )
+    kept = roles.features
+    place = {old: new for new, old in enumerate(kept)}
+    chosen = RawTable(
+        raw.values[:, kept],
+        None if raw.columns is None else [names[j] for j in kept],
+        {place[j] for j in raw.words if j in place},
+        {place[j]: raw.texts[j] for j in raw.texts if j in place},
+        labels=raw.labels,
+    )
+    rows = raw.samples if ids is None else [c.strip() for c in raw.text(ids)]
+    left = tuple(each for each in wishes.drop if each not in columns)
+    turned_wishes = Wishes(
+        wishes.label_column, wishes.id_column, left, wishes.features, None
+    )
+    return turned(chosen, rows), turned_wishes
+
+
+def _checked(
+    raw: RawTable, roles: Roles, door: Door, ending: str, impute: str | None
+) -> Table:
+    """Raise one sentence for a table that cannot be clustered."""
+    name = door.name
+    n_samples, n_features = len(raw.values), len(roles.features)
+    if n_samples < 3 or n_features > MAX_FEATURES:
+        raise Refused(
+            f"{name!r} has {n_samples} samples in rows and {n_features} features in "
+            "columns; transpose it if samples are in its columns."
+        )
+    if n_features < 2:
+        raise Refused(
+            f"{name!r} has {n_features} columns of numbers and needs two or more; "
+            "check its separator."
+        )
+    samples = _sample_names(raw, roles, name)
+    precision = np.float32 if raw.values.dtype == np.float32 else np.float64
+    chosen = raw.values
+    if n_features < raw.values.shape[1]:
+        chosen = raw.values[:, roles.features]
+    values: NDArray[np.floating] = np.ascontiguousarray(chosen, dtype=precision)
+    features = [f"feature {j + 1}" for j in roles.features]
+    if raw.columns is not None:
+        features = [raw.columns[j] for j in roles.features]
+    _check_finite(values, samples, features, name, impute)
+    labels = None
+    if roles.classes is not None:
+        labels = class_names(raw.text(roles.classes))
+    elif raw.labels is not None:
+        labels = class_names([as_text(each) for each in raw.labels])
+    if labels is not None and labels.size != n_samples:
+        raise Refused(
+            f"{name!r} has {labels.size} known classes for {n_samples} samples."
+        )
+    if labels is not None and not (labels != "").any():
+        raise Refused(f"{name!r} has no known class at all in that column.")
+    reading = _described(raw, roles, door, ending)
+    reading["missing"] = int(np.isnan(values).sum())
+    reading["impute"] = impute
+    if impute is not None and reading["missing"]:
+        values = imputed(values, impute, features, name)
+    reading |= {
+        "n_samples": n_samples,
+        "n_features": n_features,
+        "samples": samples[:5],
+        "features": features[:5],
+        "first_features": _ranges(values, features),
+        "range": [float(values.min()), float(values.max())],
+    }
+    if labels is not None:
+        reading["n_classes"] = len(set(labels.tolist()) - {""})
+        reading["n_without_class"] = int((labels == "").sum())
+    return Table(values, samples, features, labels, reading)
+
+
+def _sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
+    n_samples = len(raw.values)
+    samples = [str(i + 1) for i in range(n_samples)]
+    if roles.ids is not None:
+        samples = [read_back(cell.strip()) for cell in raw.text(roles.ids)]
+    elif raw.samples is not None:
+        samples = [str(each) for each in raw.samples]
+    if len(set(samples)) < len(samples):
+        seen: set[str] = set()
+        twice = next(s for s in samples if s in seen or seen.add(s))  # type: ignore[func-returns-value]
+        raise Refused(
+            f"{name!r} has the sample {twice[:60]!r} more than once; give each its own "
+            "name, or name that column with --label-column (label_column) if it holds "
+            "known classes."
+        )
+    return samples
+
+
+def _check_finite(
+    values: NDArray[np.floating],
+    samples: list[str],
+    features: list[str],
+    name: str,
+    impute: str | None,
+) -> None:
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    missing = np.isnan(values)
+    if not (finite | missing).all():
+        row, column = np.argwhere(~(finite | missing))[0]
+        raise Refused(
+            f"{name!r}, sample {samples[row][:60]!r}, column "
+            f"{features[column][:60]!r}: the value is infinite; mend it or leave the "
+            "sample out."
+        )
+    if impute is None:
+        row, column = np.argwhere(missing)[0]
+        raise Refused(
+            f"{name!r} has {missing.sum()} missing values, in "
+            f"{missing.any(axis=1).sum()} of {len(samples)} samples and "
+            f"{missing.any(axis=0).sum()} of {len(features)} features, the first in "
+            f"sample {samples[row][:60]!r}, column {features[column][:60]!r}; fill "
+            "them in with --impute median or --impute knn, or leave columns out with "
+            "--drop."
+        )
+
+
+def imputed(
+    values: NDArray[np.floating], how: str, features: Sequence[str], name: str
+) -> NDArray[np.floating]:
+    """Return the values with missing ones filled in.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_features)
+        Finite numbers and NaN.
+    how : {"median", "knn"}
+        The median of the feature, or the mean of the five nearest samples that have
+        the feature, by the features that both have.
+    features : sequence of str
+        Names of the features.
+    name : str
+        Name of the file.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        Finite numbers.
+
+    Examples
+    --------
+    >>> imputed(np.array([[1.0], [np.nan], [4.0], [9.0]]), "median", ["a"], "a.csv")
+    array([[1.],
+           [4.],
+           [4.],
+           [9.]])
+    """
+    from sklearn.impute import KNNImputer, SimpleImputer
+
+    empty = np.flatnonzero(np.isnan(values).all(axis=0))
+    if empty.size:
+        raise Refused(
+            f"{name!r} has no value at all in column {features[empty[0]][:60]!r}; "
+            f"leave it out with --drop {features[empty[0]]!r}."
+        )
+    imputer = KNNImputer() if how == "knn" else SimpleImputer(strategy="median")
+    filled: NDArray[np.floating] = imputer.fit_transform(values)
+    return filled
+
+
+def _described(raw: RawTable, roles: Roles, door: Door, ending: str) -> dict[str, Any]:
+    """Return what was read, for people and for summary.json."""
+    names = roles.names
+    whole = _whole_columns(raw.values)
+    n_whole = sum(bool(whole[j]) for j in roles.features if j not in raw.words)
+    return {
+        "file": door.name,
+        "format": ending.lstrip("."),
+        "n_samples": len(raw.values),
+        "n_features": len(roles.features),
+        "names_of_columns": raw.columns is not None,
+        "features": [names[j] for j in roles.features[:5]],
+        "whole_number_features": n_whole,
+        "sample_names": _origin(raw, roles),
+        "classes": None if roles.classes is None else names[roles.classes],
+        "left_out": [names[j] for j in roles.dropped[:20]],
+        "n_left_out": len(roles.dropped),
+        "suspicious": [each.clause for each in roles.doubts],
+        "notes": list(roles.notes),
+    }
+
+
+def _whole_columns(values: NDArray[Any]) -> NDArray[np.bool_]:
+    whole = np.ones(values.shape[1], dtype=bool)
+    for start in range(0, len(values), _ROWS):
+        part = values[start : start + _ROWS]
+        whole &= ((part == np.rint(part)) | np.isnan(part)).all(axis=0)
+    return whole
+
+
+def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str, Any]]:
+    """Return type and range of the first features."""
+    return [
+        {
+            "name": name,
+            "type": "whole numbers" if (column == np.rint(column)).all() else "numbers",
+            "min": float(column.min()),
+            "max": float(column.max()),
+        }
+        for name, column in zip(features[:5], values.T[:5], strict=True)
+    ]
+
+
+def _origin(raw: RawTable, roles: Roles) -> str:
+    if roles.ids is not None:
+        return f"column {roles.names[roles.ids]!r}"
+    return "numbers from 1" if raw.samples is None else "the file's own index"
 
 
 def read_base_clusterings(
     path: str | os.PathLike[str],
+    *,
+    header: bool | None = None,
+    index: bool | None = None,
+    id_column: str | None = None,
+    drop: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
 ) -> tuple[NDArray[np.object_], list[str], list[str]]:
-    """Read a text table with one base clustering in each column.
+    """Read a table with one base clustering in each column.
 
     Parameters
     ----------
     path : path-like
-        A .csv, .tsv, .tab or .txt file. Labels may be numbers or words; empty cells,
-        NA and -1 mark samples that a clustering leaves out. A first column without
-        repetitions holds the samples' names; a first row whose words do not come
-        again holds the clusterings' names.
+        A text file, compressed or not, a .xlsx or a .parquet file, or "-". Labels may
+        be numbers or words; empty cells, NA and -1 mark samples that a clustering
+        leaves out. A first column without repetitions holds the samples' names.
+    header, index : bool, default=None
+        Whether the first row, or the first column, holds names; None looks.
+    id_column : str, default=None
+        Name of the column of the samples' names.
+    drop : sequence of str, default=()
+        Columns to leave out, names or shell patterns.
+    max_bytes : int
+        As in `read_table`.
 
     Returns
     -------
@@ -129,38 +480,61 @@ def read_base_clusterings(
         One name per column.
     """
     source = Path(path)
-    if not source.is_file():
-        raise ValueError(f"{str(source)!r} is not a file; check its name.")
-    rows = text_rows(source)
-    even(source, rows)
-    first, below = rows[0], rows[1:]
-    columns = list(zip(*below, strict=True))
-    header = all(
-        cell not in column for cell, column in zip(first[1:], columns[1:], strict=False)
-    )
-    if not header or len(rows) < 2:
-        below = rows
-    names = [row[0].strip() for row in below]
-    indexed = len(first) > 1 and len(set(names)) == len(names)
-    cells = [row[1:] if indexed else row for row in below]
-    if len(cells) < 3 or not cells[0]:
-        raise ValueError(
-            f"{source.name!r} needs at least three samples in rows and one base "
+    door = Door(shown_name(source), max_bytes)
+    names, columns, samples = _label_columns(source, door, header)
+    wishes = Wishes(None, id_column, tuple(drop), (), index)
+    roles = find_member_roles(names, columns, wishes, door, indexed=samples is not None)
+    members = roles.features
+    if len(columns[0]) < 3 or not members:
+        raise Refused(
+            f"{door.name!r} needs at least three samples in rows and one base "
             "clustering in columns."
         )
-    labels = np.array(
-        [[_label(cell) for cell in row] for row in cells], dtype=np.object_
-    )
-    members = first[1:] if indexed else first
-    if not header:
-        members = [f"clustering {i + 1}" for i in range(labels.shape[1])]
-    samples = names if indexed else [str(i + 1) for i in range(len(labels))]
-    return labels, samples, [member.strip() for member in members]
+    _raise_doubts(roles, door)
+    cells = [[None if absent(c) else c for c in columns[j]] for j in members]
+    labels = np.array(cells, dtype=np.object_).T
+    raw = RawTable(labels, names, texts=dict(enumerate(columns)), samples=samples)
+    found = _sample_names(raw, roles, door.name)
+    shown = [f"clustering {j + 1}" for j in range(len(members))]
+    if names is not None:
+        shown = [names[j] for j in members]
+    return labels, found, shown
 
 
-def _label(cell: str) -> str | None:
-    word = cell.strip()
-    return None if word.lower() in MISSING or word in ("-1", "-1.0") else word
+def _label_columns(
+    source: Path, door: Door, header: bool | None
+) -> tuple[list[str] | None, list[list[str]], Sequence[str] | None]:
+    """Return names, cells by column, and names of the rows where they stand apart."""
+    ending = _ending(source, door)
+    if ending == ".parquet":
+        raw = read_parquet(source, door)
+        return (
+            raw.columns,
+            [raw.text(j) for j in range(raw.values.shape[1])],
+            raw.samples,
+        )
+    if ending == ".xlsx":
+        first, columns = sheet_columns(source, door, "")
+        sure = False
+    elif ending in TEXT_ENDINGS and ending != ".gct":
+        sheet = read_sheet(source, door)
+        found = text_columns(sheet, sheet.lines, range(len(sheet.first)))
+        columns = [found[j][1:] for j in range(len(sheet.first))]
+        first, sure = sheet.first, sheet.named
+    else:
+        raise Refused(
+            f"{door.name!r} is no table of labels that mdec reads; use text, .xlsx, "
+            ".parquet, or an ensemble.npz of mdec."
+        )
+    columns = [[cell.strip() for cell in column] for column in columns]
+    if header is None:
+        header = sure or (bool(columns[0]) and first_row_is_members(first, columns))
+    if header is None:
+        raise doubtful_header(door, first)
+    if header:
+        return [read_back(cell.strip()) for cell in first], columns, None
+    whole = [[a.strip(), *b] for a, b in zip(first, columns, strict=True)]
+    return None, whole, None
 
 
 def transformed(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
@@ -198,64 +572,3 @@ def transformed(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
         raise ValueError(f"transform={how!r} is not one of {', '.join(TRANSFORMS)}.")
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
-
-
-def _transposed(raw: RawTable) -> RawTable:
-    return RawTable(raw.values.T, raw.feature_names, raw.sample_names, raw.labels)
-
-
-def _checked(raw: RawTable, name: str) -> Table:
-    """Raise one sentence for a table that cannot be clustered."""
-    if raw.values.ndim != 2:
-        raise ValueError(
-            f"{name!r} holds an array of {raw.values.ndim} dimensions; a table has two."
-        )
-    if raw.values.dtype.kind not in "fiub":
-        raise ValueError(f"{name!r} holds {raw.values.dtype} and not real numbers.")
-    n_samples, n_features = raw.values.shape
-    if n_samples < 3 or n_features > MAX_FEATURES:
-        raise ValueError(
-            f"{name!r} has {n_samples} samples in rows and {n_features} features in "
-            "columns; transpose it if samples are in its columns."
-        )
-    if n_features < 2:
-        raise ValueError(
-            f"{name!r} has {n_features} columns of numbers and needs two or more; "
-            "check its separator."
-        )
-    precision = np.float32 if raw.values.dtype == np.float32 else np.float64
-    values: NDArray[np.floating] = np.ascontiguousarray(raw.values, dtype=precision)
-    samples = [str(each) for each in raw.sample_names or range(1, n_samples + 1)]
-    features = [str(each) for each in raw.feature_names or ()]
-    features = features or [f"feature {i + 1}" for i in range(n_features)]
-    if len(samples) != n_samples or len(features) != n_features:
-        raise ValueError(
-            f"{name!r} has names for {len(samples)} samples and {len(features)} "
-            f"features, but {n_samples} and {n_features} of them."
-        )
-    _check_values(values, samples, features, name)
-    labels = None if raw.labels is None else np.array([str(v) for v in raw.labels])
-    if labels is not None and labels.size != n_samples:
-        raise ValueError(
-            f"{name!r} has {labels.size} known classes for {n_samples} samples."
-        )
-    return Table(values, samples, features, labels)
-
-
-def _check_values(
-    values: NDArray[np.floating], samples: list[str], features: list[str], name: str
-) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        kind = "missing" if np.isnan(values[row, column]) else "infinite"
-        raise ValueError(
-            f"{name!r}, sample {samples[row]!r}, column {features[column]!r}: the "
-            f"value is {kind}; fill it in or leave the sample out."
-        )
-    if len(set(samples)) < len(samples):
-        twice = next(each for each in samples if samples.count(each) > 1)
-        raise ValueError(
-            f"{name!r} has the sample {twice[:60]!r} more than once; give each its own "
-            "name, or name that column as the label column if it holds known classes."
-        )

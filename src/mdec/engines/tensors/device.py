@@ -72,19 +72,7 @@ def budget(device: torch.device) -> int:
 def with_less_memory(work: Callable[[int], T], n_bytes: int, purpose: str) -> T:
     """Do work within a number of bytes, and within half of it as long as it fails.
 
-    Parameters
-    ----------
-    work : callable
-        Takes the bytes that it may hold.
-    n_bytes : int
-        Where to begin.
-    purpose : str
-        Names the work in the error.
-
-    Returns
-    -------
-    object
-        What `work` returns.
+    `work` takes the bytes that it may hold; `purpose` names it in the error.
     """
     least = n_bytes >> 6
     while True:

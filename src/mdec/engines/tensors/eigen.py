@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -21,55 +20,23 @@ _TOGETHER = 32
 _BELOW = -2.0
 
 
-@dataclass(frozen=True)
-class GraphOperator:
-    """Normalised affinities as operators on blocks of vectors."""
-
-    graph: BatchGraph
-
-    def __call__(self, block: Tensor) -> Tensor:
-        """Return the affinities times the blocks."""
-        return self.graph.product(block)
-
-    def step(
-        self, block: Tensor, scale: Tensor, shift: Tensor, before: Tensor
-    ) -> Tensor:
-        """Return ``scale * (A @ block) + shift * block - before``."""
-        image = self.graph.product(block)
-        image *= scale
-        image.addcmul_(block, shift.expand_as(block))
-        image -= before
-        return image
-
-
 def normalized_graph(graph: BatchGraph) -> BatchGraph:
     r"""Return the affinities scaled by degrees, :math:`D^{-1/2} W D^{-1/2}`, Eq. 12."""
     tiny = torch.finfo(graph.data.dtype).tiny
     scale = graph.degrees().flatten().clamp(min=tiny).rsqrt()
-    return graph.with_data(
-        graph.data * scale[graph.rows()] * scale[graph.indices.long()]
-    )
+    by_row, by_column = scale[graph.rows()], scale[graph.indices.long()]
+    return graph.with_data(graph.data * by_row * by_column)
 
 
 def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:
     """Return leading eigenvectors by a full factorisation, for small orders.
 
-    Parameters
-    ----------
-    graph : BatchGraph
-        Normalised affinities.
-    known : Tensor of shape (n_members, order, n_known)
-        Orthonormal eigenvectors to leave out; columns of zeros stand for none.
-    n_vectors : int
-        Eigenvectors wanted of each.
-
-    Returns
-    -------
-    Tensor of shape (n_members, order, n_vectors)
-        Largest eigenvalue first.
+    The graph holds normalised affinities; `known`, (n_members, order, n_known), are
+    orthonormal eigenvectors to leave out, columns of zeros standing for none. The
+    result, (n_members, order, n_vectors), has the largest eigenvalue first.
     """
     identity = torch.eye(graph.order, dtype=graph.data.dtype, device=known.device)
-    dense = graph.product(identity.repeat(graph.n_members, 1, 1))
+    dense = graph(identity.repeat(graph.n_members, 1, 1))
     dense -= 3.0 * (known @ known.mT)
     vectors = torch.linalg.eigh(dense).eigenvectors
     return vectors.flip(-1)[..., :n_vectors]
@@ -85,28 +52,10 @@ def iterated_leading(
 ) -> Tensor:
     """Return leading eigenvectors by filtered subspace iteration.
 
-    Parameters
-    ----------
-    graph : BatchGraph
-        Normalised affinities.
-    block : Tensor of shape (n_members, order, width)
-        Starting vectors; columns of zeros from each member's own width on.
-    known : Tensor of shape (n_members, order, n_known)
-        Orthonormal eigenvectors to leave out; columns of zeros stand for none.
-    widths : list of int
-        Vectors that each member iterates.
-    n_wanted : list of int
-        Eigenvectors wanted of each member.
-    tol : float
-        Greatest residual norm of a wanted vector.
+    As `dense_leading`, from starting vectors `block`, (n_members, order, width), whose
+    columns are zeros from each member's own of `widths` on. Of each member its
+    `n_wanted` vectors come out, with residual norms up to `tol`, then zeros.
 
-    Returns
-    -------
-    Tensor of shape (n_members, order, width)
-        Of each member its wanted vectors, then zeros.
-
-    Notes
-    -----
     A member takes the same rounds as it would alone: its columns of zeros stay zeros,
     and it leaves the batch when it has settled.
     """
@@ -119,14 +68,8 @@ def iterated_leading(
     cut = block.new_full((n_members, 1, 1), FIRST_CUT)
     left = list(range(n_members))
     for last in [False] * (MAX_ROUNDS - 1) + [True]:
-        values, block, residuals = filtered_round(
-            GraphOperator(graph),
-            block,
-            known,
-            cut,
-            partial(orthonormal, unused=unused),
-            partial(rotation, unused=unused),
-        )
+        steps = partial(orthonormal, unused=unused), partial(rotation, unused=unused)
+        values, block, residuals = filtered_round(graph, block, known, cut, *steps)
         worst = torch.where(wanted, residuals, 0.0).amax(dim=1)
         done = ((worst <= tol) | last).tolist()
         for position, member in enumerate(left):

@@ -23,14 +23,7 @@ from mdec.engines.tensors.neighbors import (
 class BatchGraph:
     """Sparse symmetric matrices of equal order, in the blocks of a diagonal.
 
-    Attributes
-    ----------
-    indptr, indices, data : Tensor
-        CSR arrays of the whole matrix.
-    n_members : int
-        Number of blocks.
-    order : int
-        Rows of a block.
+    The CSR arrays are those of the whole matrix of `n_members` blocks of `order` rows.
     """
 
     indptr: Tensor
@@ -61,15 +54,10 @@ class BatchGraph:
             indices.append(self.indices[start:stop] + (position - member) * self.order)
             data.append(self.data[start:stop])
             n_entries += stop - start
-        return BatchGraph(
-            torch.cat(pointers),
-            torch.cat(indices),
-            torch.cat(data),
-            len(chosen),
-            self.order,
-        )
+        arrays = torch.cat(pointers), torch.cat(indices), torch.cat(data)
+        return BatchGraph(*arrays, len(chosen), self.order)
 
-    def product(self, block: Tensor) -> Tensor:
+    def __call__(self, block: Tensor) -> Tensor:
         """Return the matrices times blocks of vectors, (n_members, order, width)."""
         # A sum over bags adds in the order of the entries, every time; products with
         # PyTorch's own sparse matrices do not on a card.
@@ -83,10 +71,20 @@ class BatchGraph:
         )
         return flat.reshape(self.n_members, self.order, -1)
 
+    def step(
+        self, block: Tensor, scale: Tensor, shift: Tensor, before: Tensor
+    ) -> Tensor:
+        """Return ``scale * (A @ block) + shift * block - before``."""
+        image = self(block)
+        image *= scale
+        image.addcmul_(block, shift.expand_as(block))
+        image -= before
+        return image
+
     def degrees(self) -> Tensor:
         """Return the sums of rows, (n_members, order)."""
         ones = self.data.new_ones((self.n_members, self.order, 1))
-        return self.product(ones)[..., 0]
+        return self(ones)[..., 0]
 
     def components(self) -> Tensor:
         """Return a number for each row, (n_members, order), equal in a component.
@@ -114,38 +112,16 @@ def listed_neighbors(
     tile: int,
     limit: int,
 ) -> tuple[Tensor, Tensor]:
-    """Return the neighbours that each row keeps, Eqs. 8 and 9.
+    """Return the neighbours that each row keeps, Eqs. 8 and 9, and their similarities.
 
-    Parameters
-    ----------
-    rows : Tensor of shape (n_samples, n_features)
-        The samples in a member's subspace; of unit length for angular kernels.
-    kernel : str
-        One of `mdec.base.kernels.KERNELS`.
-    n_neighbors : int
-        Neighbours to keep.
-    mu : float
-        Width of the scaled kernels.
-    dtype : torch.dtype
-        Precision of the search.
-    tile : int
-        Rows looked at together.
-    limit : int
-        Numbers that may be held at a time.
+    The rows are the samples in a member's subspace, of unit length for angular kernels.
+    Both results have shape (n_samples, n_neighbors), the similarities in float64.
 
-    Returns
-    -------
-    columns : Tensor of shape (n_samples, n_neighbors)
-        The neighbours.
-    similarities : Tensor of shape (n_samples, n_neighbors)
-        In float64.
-
-    Notes
-    -----
-    All pairs are looked at in `dtype`, or in float64 where that leaves many rows open;
-    somewhat more than k are kept, and their distances are computed from differences.
-    Where rounding or ties could have hidden one of the k best, all distances of the row
-    are computed so. The k best stay, the first of equals.
+    All pairs are looked at in `dtype`, `tile` rows at a time, or in float64 where that
+    leaves many rows open; somewhat more than k are kept, and their distances are
+    computed from differences, `limit` numbers at a time. Where rounding or ties could
+    have hidden one of the k best, all distances of the row are computed so. The k best
+    stay, the first of equals.
     """
     count = min(n_neighbors + SPARE, len(rows) - 1)
     if rows.shape[1] > FLOAT32_FEATURES:

@@ -9,17 +9,9 @@ from torch import Tensor
 def kmeans_plus_plus(points: Tensor, uniforms: Tensor) -> Tensor:
     """Choose starting centres, each with chance proportional to its squared distance.
 
-    Parameters
-    ----------
-    points : Tensor of shape (n_problems, n_samples, n_features)
-        The points.
-    uniforms : Tensor of shape (n_problems, n_starts, n_centers)
-        One number in [0, 1) for each centre, in float64.
-
-    Returns
-    -------
-    Tensor of shape (n_problems, n_starts, n_centers, n_features)
-        The centres.
+    The points are (n_problems, n_samples, n_features). `uniforms`, in float64, has one
+    number in [0, 1) for each centre, (n_problems, n_starts, n_centers); the result has
+    these axes and the features.
     """
     n_problems, n_samples, _ = points.shape
     n_starts, n_centers = uniforms.shape[1:]
@@ -49,26 +41,10 @@ def lloyd(
 ) -> tuple[Tensor, Tensor]:
     """Run Lloyd's iteration to its fixed point.
 
-    Parameters
-    ----------
-    points : Tensor of shape (n_problems, n_samples, n_features)
-        The points.
-    centers : Tensor of shape (n_problems, n_starts, n_centers, n_features)
-        Where to begin.
-    counts : list of int
-        Centres that each problem uses, the first ones.
-    max_iter : int
-        Iterations at most.
+    Points and centres are those of `kmeans_plus_plus`; each problem uses the first
+    `counts` centres. Returns the nearest centres, (n_problems, n_starts, n_samples),
+    and the sums of squared distances to them, (n_problems, n_starts).
 
-    Returns
-    -------
-    labels : Tensor of shape (n_problems, n_starts, n_samples)
-        Nearest centres.
-    inertia : Tensor of shape (n_problems, n_starts)
-        Sums of squared distances to them.
-
-    Notes
-    -----
     An empty cluster restarts at the sample farthest from its centre. A problem leaves
     the batch when all its starts have settled.
     """

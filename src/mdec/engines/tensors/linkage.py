@@ -24,28 +24,11 @@ def average_linkage(
 ) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
     """Merge the rows of a factor by the mean of their products.
 
-    Parameters
-    ----------
-    factor : csr_array of shape (n_rows, n_columns)
-        F of the similarities :math:`F F^T`.
-    sizes : ndarray of shape (n_rows,)
-        Samples that each row stands for.
-    dtype : dtype
-        Precision of the similarities.
-    device : torch.device
-        Where to compute.
-    shift : float
-        Rounds similarities when it is added to them and taken away.
+    F is the factor of the similarities :math:`F F^T`, and `sizes` are the samples that
+    each row stands for; `shift` rounds similarities when it is added to them and taken
+    away. Returns pairs of rows, (n_rows - 1, 2), the lowest of the two regions that
+    merge, and the means of the two regions.
 
-    Returns
-    -------
-    pairs : ndarray of shape (n_rows - 1, 2)
-        The lowest rows of the two regions that merge.
-    similarities : ndarray of shape (n_rows - 1,)
-        Means of the two regions.
-
-    Notes
-    -----
     All pairs of regions that are each other's nearest merge at once: average linkage is
     reducible, so a merge elsewhere cannot part them. The first of equals counts as the
     nearest, hence the first among the most similar pairs always merges. A region stays
@@ -114,19 +97,9 @@ def count_overlaps(
 ) -> Tensor:
     """Count the samples that every two base clusters share.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples, n_members)
-        Labels from 0 in each column, -1 where a member has none.
-    offsets : ndarray of shape (n_members + 1,)
-        Number of the first cluster of each member.
-    device : torch.device
-        Where to compute.
-
-    Returns
-    -------
-    Tensor of shape (n_base_clusters, n_base_clusters)
-        Whole numbers in float64.
+    Labels, (n_samples, n_members), start from 0 in each column, -1 where a member has
+    none; `offsets` has the number of the first cluster of each member. The counts are
+    whole numbers in float64.
     """
     n_clusters = int(offsets[-1])
     first = torch.from_numpy(np.ascontiguousarray(offsets[:-1])).to(device)

@@ -25,17 +25,7 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Task:
-    """What one base clustering is made with.
-
-    Attributes
-    ----------
-    features : ndarray
-        Features of its subspace.
-    n_neighbors, mu, n_clusters : int, float, int
-        k, the kernel's width, and the number of clusters.
-    solver, assign : Generator
-        Streams of the eigen-solver and of k-means.
-    """
+    """What one base clustering is made with: its draws, and streams of both solvers."""
 
     features: NDArray[np.int64]
     n_neighbors: int
@@ -47,15 +37,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Data:
-    """The samples, here and on the device.
-
-    Attributes
-    ----------
-    here : ndarray of shape (n_samples, n_features)
-        As given.
-    there : Tensor of shape (n_samples, n_features)
-        The same on the device, up to a power of two.
-    """
+    """The samples, here as given and on the device up to a power of two."""
 
     here: Array
     there: Tensor
@@ -93,21 +75,8 @@ def base_labels(
 ) -> list[NDArray[np.int32] | ValueError]:
     """Return the labels of base clusterings, or why one could not be made.
 
-    Parameters
-    ----------
-    data : Data
-        The samples.
-    kernel : str
-        One of `mdec.base.kernels.KERNELS`.
-    tasks : list of Task
-        What to make; members with like numbers of clusters waste least.
-    n_bytes : int
-        Bytes that a tile of distances may take.
-
-    Returns
-    -------
-    list of ndarray of shape (n_samples,) or ValueError
-        One for each task.
+    There is one result for each task; members with like numbers of clusters waste
+    least. A tile of distances may take `n_bytes`.
     """
     results: list[NDArray[np.int32] | ValueError] = []
     listed, made = [], []
@@ -200,9 +169,8 @@ def _embeddings(graph: BatchGraph, tasks: list[Task]) -> Tensor:
             some = [starts[member] for member in members]
             known = _known_vectors(some, vectors)
             found = solve(affinity.members(members), known, some)
-            for member, start, old, new in zip(
-                members, some, known, found, strict=True
-            ):
+            solved = zip(members, some, known, found, strict=True)
+            for member, start, old, new in solved:
                 first, last = start.n_known, start.n_known + start.n_wanted
                 vectors[member, :, :first] = old[:, :first]
                 vectors[member, :, first:last] = new[:, : start.n_wanted]
@@ -241,14 +209,11 @@ def _discretised(embeddings: Tensor, tasks: list[Task]) -> NDArray[np.int32]:
     """Return the labels of the best k-means run of each embedding, Eq. 13."""
     counts = [task.n_clusters for task in tasks]
     uniforms = np.zeros((len(tasks), N_INIT, max(counts)))
-    for member, task in enumerate(tasks):
+    for member, (task, count) in enumerate(zip(tasks, counts, strict=True)):
         for start in range(N_INIT):
-            uniforms[member, start, : counts[member]] = task.assign.random(
-                counts[member]
-            )
-    centers = kmeans_plus_plus(
-        embeddings, torch.from_numpy(uniforms).to(embeddings.device)
-    )
+            uniforms[member, start, :count] = task.assign.random(count)
+    draws = torch.from_numpy(uniforms).to(embeddings.device)
+    centers = kmeans_plus_plus(embeddings, draws)
     labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
     best = inertia.argmin(dim=1)
     chosen = labels[torch.arange(len(tasks), device=best.device), best]

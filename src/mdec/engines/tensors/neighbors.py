@@ -26,22 +26,11 @@ _GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 @dataclass(frozen=True)
 class TiledDistances:
-    """Rounded squared distances of rows, made tile by tile.
+    """Rounded squared distances of rows, made `tile` rows at a time.
 
-    Attributes
-    ----------
-    rows : Tensor of shape (n_samples, n_features)
-        The rows as they were given.
-    left, right : Tensor of shape (n_samples, n_features + 2)
-        Factors of the distances.
-    scale : float
-        What the rounded distances are multiplied by; a power of two.
-    share : float
-        What rounding may add to or take from a distance, as a share of both norms.
-    slack : Tensor of shape (n_samples,)
-        The same, of the row's own part, in the units of the rows.
-    tile : int
-        Rows looked at together.
+    The distances are the products of `left` and `right`, (n_samples, n_features + 2),
+    over `scale`, a power of two. Rounding may add to or take from a distance the
+    `share` of both norms; `slack` is the row's own part of that.
     """
 
     rows: Tensor
@@ -109,18 +98,9 @@ class TiledDistances:
     ) -> Tensor:
         """Return the columns of each row with the smallest transformed distances.
 
-        Parameters
-        ----------
-        count : int
-            Columns to find, fewer than the rows; none is the row itself.
-        transform : callable
-            Maps a tile of distances and its rows to what is to be small; may write
-            over the distances, if nothing is asked of them afterwards.
-
-        Returns
-        -------
-        Tensor of shape (n_samples, count)
-            The columns, in no order.
+        The `count` columns are in no order, and none is the row itself. `transform`
+        maps a tile of distances and its rows to what is to be small; it may write over
+        the distances, if nothing is asked of them afterwards.
         """
         n_samples = len(self.left)
         columns = []
@@ -161,19 +141,8 @@ def smallest_in_rows(block: Tensor, count: int) -> Tensor:
 def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
     """Return squared distances between rows and listed others, by differences.
 
-    Parameters
-    ----------
-    rows : Tensor of shape (n_samples, n_features)
-        The rows.
-    columns : Tensor of shape (n_samples, count)
-        Rows to compare each row with.
-    limit : int
-        Numbers that may be held at a time.
-
-    Returns
-    -------
-    Tensor of shape (n_samples, count)
-        In float64.
+    Each row is compared with the rows of its `columns`; `limit` numbers may be held at
+    a time. The result is in float64.
     """
     height = max(1, limit // (columns.shape[1] * rows.shape[1]))
     pieces = []

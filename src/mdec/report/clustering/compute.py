@@ -25,17 +25,14 @@ from mdec.ensemble import Ensemble
 from mdec.evaluation import ari, nmi_max
 from mdec.experiments.measure import versions
 from mdec.report.clustering.described import (
-    AmbiguousRow,
     Array,
     Bars,
     ClusterRow,
     Description,
-    FeatureRow,
     Heatmap,
     Labels,
     NullBand,
     SampleMap,
-    Scores,
     Selection,
     Tracking,
 )
@@ -69,20 +66,13 @@ def describe_clustering(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        The base clusterings.
-    labels : ndarray of shape (n_samples,)
-        Consensus cluster of each sample, from 0.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    selection : KSelection
-        The criteria for each number of clusters.
-    sample_names : sequence of str
-        One name per sample.
+    ensemble, labels, weights, selection
+        The base clusterings, the consensus cluster of each sample from 0, the weight of
+        each base cluster, and the criteria for each number of clusters.
+    sample_names, feature_names : sequence of str
+        One name per sample, and one per feature.
     values : ndarray of shape (n_samples, n_features), optional
         The data; without them no features are listed.
-    feature_names : sequence of str, optional
-        One name per feature.
     known : ndarray of shape (n_samples,), optional
         Known classes to compare with.
     settings : dict, optional
@@ -122,10 +112,7 @@ def describe_clustering(
         "features": feature_effects(values, labels, feature_names),
         "scores": None if known is None else known_scores(known, labels),
         "settings": settings or {},
-        "versions": {
-            "mdec": __version__,
-            **versions("numpy", "scipy", "scikit-learn"),
-        },
+        "versions": {"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
     }
 
 
@@ -158,7 +145,6 @@ def selection_rows(selection: KSelection) -> Selection:
             "mean": null.draws.mean(axis=0),
             "low": null.draws.min(axis=0),
             "high": null.draws.max(axis=0),
-            "observed": null.observed,
             "p_value": null.p_value,
         }
     return {
@@ -324,7 +310,7 @@ def item_bars(
 
 def ambiguous_rows(
     association: Array, labels: Labels, sure: Array, sample_names: Sequence[str]
-) -> list[AmbiguousRow]:
+) -> list[dict[str, Any]]:
     """Return the least certain samples with their first and second choice."""
     second = second_choice(association, labels)
     return [
@@ -342,7 +328,7 @@ def ambiguous_rows(
 
 def feature_effects(
     values: Array | None, labels: Labels, feature_names: Sequence[str] | None
-) -> list[FeatureRow]:
+) -> list[dict[str, Any]]:
     r"""Return the features that differ most between the clusters.
 
     Notes
@@ -365,24 +351,26 @@ def feature_effects(
     # The rest of the samples has the mean that balances the cluster's at zero.
     contrast = means * (1.0 + sizes / np.maximum(len(data) - sizes, 1.0))
     contrast = contrast / np.where(within > 0.0, within, np.inf)
-    rows: list[FeatureRow] = []
-    for column in np.argsort(-share, kind="stable")[:LISTED_FEATURES]:
-        k = int(np.abs(contrast[:, column]).argmax())
-        rows.append(
-            {
-                "name": feature_names[column] if feature_names else str(column + 1),
-                "share": float(share[column]),
-                "cluster": k,
-                "contrast": float(contrast[k, column]),
-            }
-        )
-    return rows
+    farthest = np.abs(contrast).argmax(axis=0)
+    return [
+        {
+            "name": feature_names[column] if feature_names else str(column + 1),
+            "share": float(share[column]),
+            "cluster": int(farthest[column]),
+            "contrast": float(contrast[farthest[column], column]),
+        }
+        for column in np.argsort(-share, kind="stable")[:LISTED_FEATURES]
+    ]
 
 
-def known_scores(known: NDArray[Any], labels: Labels) -> Scores:
+def known_scores(known: NDArray[Any], labels: Labels) -> dict[str, Any]:
     """Return the agreement with known classes, and the table of both."""
+    n_clusters = int(labels.max()) + 1
+    # Samples without a class are left out.
+    given = known != ""
+    known, labels = known[given], labels[given]
     classes, code = np.unique(known, return_inverse=True)
-    counts = np.zeros((classes.size, int(labels.max()) + 1), dtype=int)
+    counts = np.zeros((classes.size, n_clusters), dtype=int)
     np.add.at(counts, (code, labels), 1)
     return {
         "nmi_max": nmi_max(known, labels),

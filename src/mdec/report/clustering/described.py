@@ -27,7 +27,6 @@ class NullBand(TypedDict):
     mean: Array
     low: Array
     high: Array
-    observed: Array
     p_value: float
 
 
@@ -78,35 +77,6 @@ class Bars(TypedDict):
     names: list[str]
 
 
-class AmbiguousRow(TypedDict):
-    """A sample between two clusters."""
-
-    name: str
-    cluster: int
-    own: float
-    second: int
-    rival: float
-    confidence: float
-
-
-class FeatureRow(TypedDict):
-    """A feature that differs between the clusters."""
-
-    name: str
-    share: float
-    cluster: int
-    contrast: float
-
-
-class Scores(TypedDict):
-    """The agreement with known classes."""
-
-    nmi_max: float
-    ari: float
-    classes: list[str]
-    counts: list[list[int]]
-
-
 class Description(TypedDict):
     """Everything that the report of a clustering shows."""
 
@@ -123,11 +93,11 @@ class Description(TypedDict):
     tracking: Tracking
     bars: Bars
     histogram: Labels
-    ambiguous: list[AmbiguousRow]
+    ambiguous: list[dict[str, Any]]
     n_ambiguous: int
     ambiguous_below: float
     mean_confidence: float
-    features: list[FeatureRow]
-    scores: Scores | None
+    features: list[dict[str, Any]]
+    scores: dict[str, Any] | None
     settings: dict[str, Any]
     versions: dict[str, str]

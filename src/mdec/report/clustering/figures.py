@@ -40,8 +40,12 @@ def all_figures(described: Description) -> dict[str, str]:
     selection = described["selection"]
     return {
         "cdf": cdf_figure(selection),
-        "delta_area": delta_area_figure(selection),
-        **{name: criterion_figure(selection, name) for name in CRITERIA},
+        "delta_area": criterion_figure(
+            selection, "delta_area", "delta area (relative growth)", 300
+        ),
+        **{
+            name: criterion_figure(selection, name, CRITERIA[name]) for name in CRITERIA
+        },
         "heatmap": heatmap_figure(described["heatmap"]),
         "map": map_figure(described["map"]),
         "tracking": tracking_figure(described["tracking"], selection["suggested"]),
@@ -62,16 +66,9 @@ def cdf_figure(selection: Selection) -> str:
     for i, k in enumerate(numbers):
         hue = f"hsl({250 - 210 * i / max(len(numbers) - 1, 1):.0f} 65% 48%)"
         chosen = k == selection["suggested"]
-        parts.append(
-            tag(
-                "polyline",
-                points=axes.path(selection["levels"], selection["cdf"][i]),
-                fill="none",
-                stroke=hue,
-                stroke_width=3.5 if chosen else 1.4,
-                data_tip=f"K = {k}",
-            )
-        )
+        style = {"stroke": hue, "stroke_width": 3.5 if chosen else 1.4}
+        xs, ys = selection["levels"], selection["cdf"][i]
+        parts.append(axes.line(xs, ys, **style, data_tip=f"K = {k}"))
         x, y = axes.right + 26 + 30 * (i // 14), 38 + 16 * (i % 14)
         parts.append(tag("rect", x=x - 14, y=y - 8, width=10, height=8, fill=hue))
         weight = "bold" if chosen else "normal"
@@ -79,17 +76,10 @@ def cdf_figure(selection: Selection) -> str:
     return figure(480, 300, parts, "Distribution of the consensus of pairs for each K")
 
 
-def delta_area_figure(selection: Selection) -> str:
-    """Return the relative growth of the area under the distribution."""
-    return _line(selection, "delta_area", "delta area (relative growth)", (480, 300))
-
-
-def criterion_figure(selection: Selection, name: str) -> str:
+def criterion_figure(
+    selection: Selection, name: str, y_name: str, height: int = 260
+) -> str:
     """Return one criterion over K, with the null draws beside the silhouette."""
-    return _line(selection, name, CRITERIA[name], (480, 260))
-
-
-def _line(selection: Selection, name: str, y_name: str, size: tuple[int, int]) -> str:
     rows = selection["rows"]
     ks = [row["n_clusters"] for row in rows]
     values = [row[name] for row in rows]
@@ -97,26 +87,18 @@ def _line(selection: Selection, name: str, y_name: str, size: tuple[int, int]) -
     high = max([*values, 0.01, *([] if null is None else null["high"])]) * 1.08
     low = min([*values, 0.0, *([] if null is None else null["low"])])
     room = 0.04 * (high - low)
-    axes = Axes((min(ks) - 0.3, max(ks) + 0.3), (low - room, high), size)
+    axes = Axes((min(ks) - 0.3, max(ks) + 0.3), (low - room, high), (480, height))
     step = max(1, len(ks) // 10)
     parts = axes.frame(ks[::step], ticks(low, high, 4), "number of clusters K", y_name)
     if null is not None:
         parts += _null_band(axes, ks, null)
     suggested = selection["suggested"]
-    points = axes.path(ks, values)
-    parts.append(tag("polyline", points=points, class_="line", fill="none"))
+    parts.append(axes.line(ks, values, class_="line"))
     for k, value in zip(ks, values, strict=True):
-        parts.append(
-            tag(
-                "circle",
-                cx=axes.x(k),
-                cy=axes.y(value),
-                r=6 if k == suggested else 3.5,
-                class_="dot chosen" if k == suggested else "dot",
-                data_tip=f"K = {k}: {value:.3f}",
-            )
-        )
-    return figure(*size, parts, f"{y_name} for each number of clusters")
+        radius, kind = (6, "dot chosen") if k == suggested else (3.5, "dot")
+        tip = f"K = {k}: {value:.3f}"
+        parts.append(axes.dot(k, value, r=radius, class_=kind, data_tip=tip))
+    return figure(480, height, parts, f"{y_name} for each number of clusters")
 
 
 def _null_band(axes: Axes, ks: list[float], null: NullBand) -> list[str]:
@@ -124,17 +106,11 @@ def _null_band(axes: Axes, ks: list[float], null: NullBand) -> list[str]:
     edge = axes.path(
         [*shown, *shown[::-1]], [*null["high"], *np.asarray(null["low"])[::-1]]
     )
-    middle = axes.path(shown, null["mean"])
+    words, above = "samples rotated: no groups", axes.y(float(null["high"][-1])) - 6
     return [
         tag("polygon", points=edge, class_="band"),
-        tag("polyline", points=middle, class_="null", fill="none"),
-        text(
-            axes.right - 4,
-            axes.y(float(null["high"][-1])) - 6,
-            "samples rotated: no groups",
-            text_anchor="end",
-            class_="small",
-        ),
+        axes.line(shown, null["mean"], class_="null"),
+        text(axes.right - 4, above, words, text_anchor="end", class_="small"),
     ]
 
 
@@ -187,18 +163,9 @@ def map_figure(plane: SampleMap) -> str:
         tip = f"{plane['names'][i]}\ncluster {k}, confidence "
         tip += f"{plane['confidence'][i]:.2f}"
         tip += f"\nsecond choice {second}" if second >= 0 else ""
-        parts.append(
-            tag(
-                "circle",
-                cx=axes.x(x),
-                cy=axes.y(y),
-                r=radius,
-                fill=colour(k),
-                fill_opacity=f"{0.35 + 0.6 * float(plane['confidence'][i]):.2f}",
-                class_="sample",
-                data_tip=tip,
-            )
-        )
+        opacity = f"{0.35 + 0.6 * float(plane['confidence'][i]):.2f}"
+        style = {"fill": colour(k), "fill_opacity": opacity, "class_": "sample"}
+        parts.append(axes.dot(x, y, r=radius, **style, data_tip=tip))
     for k in np.unique(plane["clusters"]):
         inside = places[plane["clusters"] == k]
         middle = np.median(inside, axis=0)
@@ -238,8 +205,8 @@ def items_figure(bars: Bars) -> str:
         k, rival = int(bars["clusters"][i]), bars["rival"][i]
         tip = f"{bars['names'][i]}\ncluster {k}: {value:.2f}, best rival {rival:.2f}"
         parts.append(axes.bar(axes.x(i), width, value, fill=colour(k), data_tip=tip))
-    steps = axes.path(np.arange(len(own)) + 0.5, bars["rival"])
-    parts.append(tag("polyline", points=steps, class_="rival", fill="none"))
+    middles = np.arange(len(own)) + 0.5
+    parts.append(axes.line(middles, bars["rival"], class_="rival"))
     return figure(960, 260, parts, "Consensus of each sample with its own cluster")
 
 

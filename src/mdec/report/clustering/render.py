@@ -16,16 +16,8 @@ from mdec.report.clustering.svg import colour
 def render_report(described: Description) -> str:
     """Return the report of a clustering as one HTML page that needs nothing else.
 
-    Parameters
-    ----------
-    described : Description
-        From `describe_clustering`.
-
-    Returns
-    -------
-    str
-        The page. Names from the data are escaped, and its content policy allows no
-        script but its own and no request at all.
+    It shows what `describe_clustering` gives. Names from the data are escaped, and its
+    content policy allows no script but its own and no request at all.
     """
     jinja2 = import_optional("jinja2", needed_for="the report", install="mdec[report]")
     from markupsafe import Markup
@@ -39,26 +31,12 @@ def render_report(described: Description) -> str:
     )
     drawn = {name: Markup(svg) for name, svg in all_figures(described).items()}
     return environment.from_string(source).render(
-        **described,
-        figures=drawn,
-        colour=colour,
-        policy=content_policy(source),
+        **described, figures=drawn, colour=colour, policy=content_policy(source)
     )
 
 
 def content_policy(source: str) -> str:
-    """Return a policy under which only the page's own script may run.
-
-    Parameters
-    ----------
-    source : str
-        The template, with one script element.
-
-    Returns
-    -------
-    str
-        Content of the policy's meta element.
-    """
+    """Return a policy under which only the one script of the template may run."""
     script = re.search(r"<script>(.*?)</script>", source, flags=re.DOTALL)
     assert script is not None
     digest = hashlib.sha256(script.group(1).encode()).digest()

@@ -84,14 +84,8 @@ def figure(width: int, height: int, parts: Iterable[str], label: str) -> str:
 class Axes:
     """A rectangle with scales, ticks and names of the axes.
 
-    Parameters
-    ----------
-    x_range, y_range : tuple of float
-        What the axes span.
-    size : tuple of int
-        Width and height of the whole chart.
-    margin : tuple of int
-        Left, top, right and bottom.
+    The ranges are what the axes span, `size` is that of the whole chart, and the
+    margins are left, top, right and bottom.
     """
 
     def __init__(
@@ -122,6 +116,16 @@ class Axes:
         """Return the points of a line."""
         points = zip(xs, ys, strict=True)
         return " ".join(f"{number(self.x(a))},{number(self.y(b))}" for a, b in points)
+
+    def line(
+        self, xs: Iterable[float], ys: Iterable[float], **attributes: object
+    ) -> str:
+        """Return a line through points."""
+        return tag("polyline", points=self.path(xs, ys), fill="none", **attributes)
+
+    def dot(self, x: float, y: float, **attributes: object) -> str:
+        """Return a point."""
+        return tag("circle", cx=self.x(x), cy=self.y(y), **attributes)
 
     def frame(
         self,

@@ -1,0 +1,110 @@
+"""Files that are whole or absent, and written through before they take their name."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from mdec._support import files
+from mdec._support.files import atomic_file, sync_folder, try_lock, write_atomically
+
+posix = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX system")
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What reaches the disk, in order: files, folders, and names."""
+    seen: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        mode = os.fstat(descriptor)
+        seen.append("folder" if stat.S_ISDIR(mode.st_mode) else f"{mode.st_size} bytes")
+        fsync(descriptor)
+
+    def noted_replace(source: Any, target: Any) -> None:
+        seen.append("name")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    return seen
+
+
+@posix
+def test_content_then_name_then_folder(tmp_path: Path, steps: list[str]) -> None:
+    """All bytes are on the disk before the name, and the name before the return."""
+    write_atomically(tmp_path / "a", b"seven..")
+    assert steps == ["7 bytes", "name", "folder"]
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_an_error_leaves_the_old_file(tmp_path: Path, size: int) -> None:
+    write_atomically(tmp_path / "a", b"old")
+
+    def stop(file: IO[bytes]) -> None:
+        file.write(b"n" * size)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"), atomic_file(tmp_path / "a") as file:
+        stop(file)
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_a_full_disk_that_shows_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many systems take bytes that they cannot keep, and say so when asked."""
+    write_atomically(tmp_path / "a", b"old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(tmp_path / "a", b"new")
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+@posix
+@pytest.mark.parametrize(("number", "raised"), [("EINVAL", False), ("EIO", True)])
+def test_folders_that_cannot_be_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: str, raised: bool
+) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(getattr(errno, number), number)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    if raised:
+        with pytest.raises(OSError, match="EIO"):
+            sync_folder(tmp_path)
+    else:
+        sync_folder(tmp_path)
+
+
+def test_one_holder_of_a_lock(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    path = tmp_path / "a"
+    with path.open("ab") as one, path.open("ab") as other:
+        assert try_lock(one) is True
+        assert try_lock(other) is False
+        one.close()
+        assert try_lock(other) is True
+
+
+def test_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (tmp_path / "a").open("ab") as file:
+        assert files.try_lock(file) is None

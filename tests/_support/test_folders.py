@@ -1,0 +1,313 @@
+"""Folders of results: one run at a time, all of the new files or none of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdec._support import folders
+from mdec._support.files import write_atomically
+from mdec._support.folders import claimed, replaced_together
+
+NAMES = ("labels.csv", "report.html", "summary.json")
+# Everything that can be refused while a folder is changed.
+EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}
+
+_refuse: Callable[[str], None] | None = None
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if _refuse is not None and event in EVENTS and ".mdec-" in str(arguments):
+        _refuse(event)
+
+
+# Cannot be taken off again, and does nothing without `_refuse`.
+sys.addaudithook(_hook)
+
+
+def write_results(folder: Path, word: str) -> None:
+    with claimed(folder), replaced_together(folder) as new:
+        for name in NAMES:
+            write_atomically(new / name, word.encode())
+
+
+def results(folder: Path) -> list[str]:
+    return [(folder / name).read_text() for name in NAMES]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with results, and with what is the user's."""
+    place = tmp_path / "out"
+    write_results(place, "old")
+    (place / "notes.txt").write_text("mine")
+    (place / "checkpoint").mkdir()
+    (place / "checkpoint" / "member-000000.npz").write_text("kept")
+    return place
+
+
+def check_rest(folder: Path) -> None:
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert (folder / "checkpoint" / "member-000000.npz").read_text() == "kept"
+    names = {each.name for each in folder.iterdir()}
+    assert names == {*NAMES, "notes.txt", "checkpoint"}
+
+
+def test_new_results_replace_old_ones_and_nothing_else(folder: Path) -> None:
+    before = folder.stat().st_ino
+    write_results(folder, "new")
+    assert results(folder) == ["new"] * 3
+    check_rest(folder)
+    # Whoever works in the folder, or has mounted it, still does.
+    assert folder.stat().st_ino == before
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_error_at_any_step_leaves_old_or_new(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    """The n-th opening, renaming, making or removing fails, for every n."""
+    outcomes = []
+    for n in range(1, 200):
+        write_results(folder, "old")
+        calls = iter(range(1, 1000))
+
+        def fail(_: str, n: int = n, calls: Iterator[int] = calls) -> None:
+            if next(calls) == n:
+                raise error(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(sys.modules[__name__], "_refuse", fail)
+        try:
+            write_results(folder, "new")
+            failed = False
+        except error:
+            failed = True
+        monkeypatch.setattr(sys.modules[__name__], "_refuse", None)
+        assert results(folder) in (["old"] * 3, ["new"] * 3), n
+        outcomes.append((failed, results(folder)[0]))
+        if next(calls) <= n:
+            break
+    else:
+        pytest.fail("the steps do not end")
+    assert outcomes[-1] == (False, "new")
+    assert outcomes.count((True, "old")) > 10
+    write_results(folder, "old")
+    check_rest(folder)
+
+
+def test_a_disk_that_fills_at_any_time_leaves_the_old_results(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsync = os.fsync
+    for n in range(1, 100):
+        calls = iter(range(1, 1000))
+
+        def full(descriptor: int, n: int = n, calls: Iterator[int] = calls) -> None:
+            if next(calls) == n:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", full)
+        try:
+            write_results(folder, "new")
+        except OSError as error:
+            words = str(error)
+            assert words.startswith("the results could not be written to ")
+            assert "keeps what it had (No space left on device)" in words
+            assert results(folder) == ["old"] * 3
+            check_rest(folder)
+        else:
+            break
+    monkeypatch.undo()
+    assert n > 2 * len(NAMES)
+    assert results(folder) == ["new"] * 3
+    check_rest(folder)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from mdec._support.files import write_atomically
+from mdec._support.folders import claimed, replaced_together
+
+EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}
+folder, names = Path(sys.argv[1]), sys.argv[2:]
+
+def write(word):
+    with claimed(folder), replaced_together(folder) as new:
+        for name in names:
+            write_atomically(new / name, word.encode())
+
+def seen():
+    return {(folder / n).read_text() for n in names if (folder / n).exists()}
+
+def run_and_die(n):
+    left = [n]
+    def hook(event, arguments):
+        if event in EVENTS and ".mdec-" in str(arguments):
+            left[0] -= 1
+            if left[0] == 0:
+                os._exit(9)
+    sys.addaudithook(hook)
+    write("new")
+    os._exit(0)
+
+for n in range(1, 200):
+    write("old")
+    child = os.fork()
+    if child == 0:
+        run_and_die(n)
+    status = os.waitpid(child, 0)[1]
+    mixed = len(seen()) > 1
+    with claimed(folder):
+        pass
+    whole = all((folder / name).exists() for name in names) and len(seen()) == 1
+    print(n, "mixed" if mixed else "apart", "whole" if whole else "lost", *seen())
+    if status == 0:
+        break
+"""
+
+
+def test_a_kill_at_any_step_mixes_and_loses_nothing(folder: Path) -> None:
+    """What the next run finds is brought to its end, forwards or backwards."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    command = [sys.executable, "-W", "ignore", "-c", KILLED, str(folder), *NAMES]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    assert len(lines) > 15
+    assert {tuple(words[1:3]) for words in lines} == {("apart", "whole")}
+    # Once the new results are whole they count, and never again the old ones.
+    kept = [words[3] for words in lines]
+    assert kept == sorted(kept, reverse=True)
+    assert {"old", "new"} == set(kept)
+    check_rest(folder)
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(ValueError, match=r"report.html' is a folder where a file"):
+        write_results(tmp_path, "new")
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(OSError, match="is a file; give a folder"):
+        write_results(tmp_path / "out", "new")
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no"), claimed(tmp_path / "a" / "b"):
+        raise ValueError("no")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_to_a_folder_stays_a_link(folder: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    write_results(link, "new")
+    assert link.is_symlink()
+    assert results(folder) == ["new"] * 3
+
+
+def test_a_busy_folder_says_who_is_in_it(folder: Path) -> None:
+    pytest.importorskip("fcntl")
+    who = rf"another run \(process {os.getpid()} on {socket.gethostname()}\)"
+    with claimed(folder):
+        with pytest.raises(OSError, match=f"is busy: {who} writes to it; wait"):
+            write_results(folder, "new")
+        assert results(folder) == ["old"] * 3
+    write_results(folder, "new")
+    check_rest(folder)
+
+
+HOLDS = """
+import sys, time
+from pathlib import Path
+from mdec._support.folders import claimed
+with claimed(Path(sys.argv[1])):
+    print("in", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_the_lock_of_a_killed_run_is_taken_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, locks: bool
+) -> None:
+    if not locks:
+        monkeypatch.setattr(folders, "try_lock", lambda _: None)
+    else:
+        pytest.importorskip("fcntl")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(folder)], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "in\n"
+        with pytest.raises(OSError, match=rf"busy: another run \(process {holder.pid}"):
+            write_results(folder, "new")
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    assert (folder / ".mdec-lock").exists()
+    write_results(folder, "new")
+    assert results(folder) == ["new"] * 3
+    check_rest(folder)
+
+
+def test_without_locks_another_machine_is_believed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "try_lock", lambda _: None)
+    lock = folder / ".mdec-lock"
+    lock.write_text("process 1 on elsewhere")
+    with pytest.raises(OSError, match=r"elsewhere.*if that run is gone, delete .*lock"):
+        write_results(folder, "new")
+    for words in ("", "no process", f"process {2**70} on {socket.gethostname()}"):
+        lock.write_text(words)
+        write_results(folder, "new")
+    check_rest(folder)
+
+
+CONTENDS = """
+import sys, time
+from pathlib import Path
+from mdec._support.folders import claimed
+folder, count, end = Path(sys.argv[1]), Path(sys.argv[2]), time.monotonic() + 2
+while time.monotonic() < end:
+    try:
+        with claimed(folder):
+            inside = folder / "inside"
+            inside.touch(exist_ok=False)
+            inside.unlink()
+            print("had it")
+    except BlockingIOError:
+        pass
+"""
+
+
+def test_no_two_runs_are_ever_inside(folder: Path, tmp_path: Path) -> None:
+    """Many take the lock and remove it, and each meets the others' removals."""
+    pytest.importorskip("fcntl")
+    command = [sys.executable, "-c", CONTENDS, str(folder), str(tmp_path)]
+    pipe = subprocess.PIPE
+    running = [
+        subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for _ in range(3)
+    ]
+    deadline = time.monotonic() + 120
+    for each in running:
+        out, error = each.communicate(timeout=deadline - time.monotonic())
+        assert error == ""
+        assert "had it" in out
+    check_rest(folder)
