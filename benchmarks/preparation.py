@@ -58,6 +58,7 @@ SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 Array = NDArray[np.float64]
 Labels = NDArray[np.integer]
 Scores = dict[str, float]
+Table = dict[str, dict[str, Scores]]
 Variant = Callable[[Array, int, int], dict[str, Labels]]
 
 
@@ -371,20 +372,33 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def means(records: list[dict[str, Any]], seeds: int) -> dict[str, dict[str, Scores]]:
-    """Return variant -> dataset -> method -> mean NMI over the first seeds."""
-    runs: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+def means(
+    records: list[dict[str, Any]], variants: Iterable[str], sets: list[str]
+) -> Table:
+    """Return variant -> dataset -> method -> mean NMI, over seeds that all have.
+
+    Variants that lack some of the sets are left out.
+    """
+    runs: dict[str, dict[str, dict[int, Scores]]] = {}
     for record in records:
-        if record["seed"] < seeds:
-            for method in record.keys() - {"dataset", "variant", "seed"}:
-                runs[record["variant"], record["dataset"], method].append(
-                    record[method]
-                )
-    table: dict[str, dict[str, Scores]] = defaultdict(lambda: defaultdict(dict))
-    for (variant, dataset, method), scores in runs.items():
-        if len(scores) == seeds:
-            table[variant][dataset][method] = float(np.mean(scores))
-    return table
+        scores = {k: v for k, v in record.items() if not isinstance(v, str)}
+        seeds = runs.setdefault(record["variant"], {}).setdefault(record["dataset"], {})
+        seeds[record["seed"]] = scores
+    complete = [v for v in variants if set(sets) <= runs.get(v, {}).keys()]
+    if not complete:
+        return {}
+    common = set.intersection(*(set(runs[v][d]) for v in complete for d in sets))
+    print(f"\nSeeds: {len(common)}.\n")
+    return {
+        variant: {
+            name: {
+                key: float(np.mean([runs[variant][name][seed][key] for seed in common]))
+                for key in runs[variant][name][min(common)]
+            }
+            for name in sets
+        }
+        for variant in complete
+    }
 
 
 def _over(scores: dict[str, Scores], datasets: list[str], method: str) -> float:
@@ -395,16 +409,11 @@ def _typical(scores: dict[str, Scores], dataset: str) -> float:
     return float(np.mean([scores[dataset][method] for method in SHORT]))
 
 
-def print_means(
-    table: dict[str, dict[str, Scores]], variants: Iterable[str], sets: list[str]
-) -> None:
-    """Print one row for each variant that has all the sets, and where it loses."""
-    print("\n| preparation | HC | SC | BG | more than 3 below none: HC; SC; BG |")
+def print_means(table: Table, sets: list[str]) -> None:
+    """Print one row for each variant, and where it loses."""
+    print("| preparation | HC | SC | BG | more than 3 below none: HC; SC; BG |")
     print("|---|---|---|---|---|")
-    for variant in variants:
-        scores = table.get(variant, {})
-        if any(dataset not in scores for dataset in sets):
-            continue
+    for variant, scores in table.items():
         cells = [f"{_over(scores, sets, method):.1f}" for method in SHORT]
         lost = []
         for method in SHORT:
@@ -414,89 +423,87 @@ def print_means(
         print(f"| {variant} | {' | '.join(cells)} | {'; '.join(lost)} |")
 
 
-def print_sets(table: dict[str, dict[str, Scores]]) -> None:
+def print_sets(table: Table) -> None:
     """Print the gene sets one by one."""
-    shown = [v for v in ("none", "expression", "diversified") if v in table]
-    print("\n| set | " + " | ".join(f"{v}: HC / SC / BG" for v in shown) + " |")
-    print("|---" * (len(shown) + 1) + "|")
+    print("\n| set | " + " | ".join(f"{v}: HC / SC / BG" for v in table) + " |")
+    print("|---" * (len(table) + 1) + "|")
     for name in GENE_SETS:
         cells = [
-            " / ".join(f"{table[v][name][method]:.1f}" for method in SHORT)
-            if name in table[v]
-            else "-"
-            for v in shown
+            " / ".join(f"{scores[name][method]:.1f}" for method in SHORT)
+            for scores in table.values()
         ]
         print(f"| {name} | {' | '.join(cells)} |")
 
 
-def print_peers(table: dict[str, dict[str, Scores]]) -> None:
+def print_peers(table: Table) -> None:
     """Print the simple methods with the same preparations."""
-    print("\n| preparation | k-means | Ward | spectral kNN |")
+    methods = ("k-means", "Ward", "spectral kNN")
+    print(f"| preparation | {' | '.join(methods)} |")
     print("|---|---|---|---|")
-    for variant in PEERS:
-        scores = table.get(variant, {})
-        if all(dataset in scores for dataset in GENE_SETS):
-            cells = [
-                f"{_over(scores, GENE_SETS, method):.1f}"
-                for method in ("k-means", "Ward", "spectral kNN")
-            ]
-            print(f"| {variant.partition(', ')[2]} | {' | '.join(cells)} |")
+    for variant, scores in table.items():
+        cells = [f"{_over(scores, GENE_SETS, method):.1f}" for method in methods]
+        print(f"| {variant.partition(', ')[2]} | {' | '.join(cells)} |")
 
 
-def print_suggestions(table: dict[str, dict[str, Scores]]) -> None:
+def print_suggestions(table: Table) -> None:
     """Print the suggested numbers of clusters, mean over the seeds."""
-    print("\n| set | classes | " + " | ".join(PREPARED) + " |")
-    print("|---" * (len(PREPARED) + 2) + "|")
+    print("| set | classes | " + " | ".join(v[3:] for v in table) + " |")
+    print("|---" * (len(table) + 2) + "|")
     errors = defaultdict(list)
     for name in GENE_SETS:
-        found = [table.get(f"K, {variant}", {}).get(name) for variant in PREPARED]
-        if None in found:
-            continue
+        found = [scores[name] for scores in table.values()]
         classes = found[0]["classes"]
-        for variant, each in zip(PREPARED, found, strict=True):
+        for variant, each in zip(table, found, strict=True):
             errors[variant].append(abs(math.log2(each["suggested"] / classes)))
         cells = " | ".join(f"{each['suggested']:.1f}" for each in found)
         print(f"| {name} | {classes:.0f} | {cells} |")
-    cells = " | ".join(f"{np.mean(errors[variant]):.2f}" for variant in PREPARED)
+    cells = " | ".join(f"{np.mean(errors[variant]):.2f}" for variant in table)
     print(f"| mean error, doublings | | {cells} |")
 
 
-def print_choice(table: dict[str, dict[str, Scores]]) -> None:
+def print_choice(table: Table) -> None:
     """Print what is chosen for each set by the other sets of its kind alone."""
-    print("\n| rule | kind | looked at | left-out score | none | chosen |")
-    print("|---|---|---|---|---|---|")
+    print("\n| rule | kind | left-out score | none | chosen |")
+    print("|---|---|---|---|---|")
+    raw = [name.removeprefix("noisy ") for name in NOISY]
     for careful in (False, True):
-        for kind, of_kind in (
-            ("intensities", [name.removeprefix("noisy ") for name in NOISY]),
-            ("log-ratios", [d for d in GENE_SETS if d in LOG_RATIOS]),
-        ):
-            known = [v for v in FIXED if all(d in table[v] for d in of_kind)]
+        for kind, sets in (("intensities", raw), ("log-ratios", sorted(LOG_RATIOS))):
             left_out, chosen = [], defaultdict(int)
-            for name in of_kind:
-                rest = [d for d in of_kind if d != name]
-                best = _chosen(table, known, rest, careful)
+            for name in sets:
+                rest = [each for each in sets if each != name]
+                best = _chosen(table, rest, careful)
                 chosen[best] += 1
                 left_out.append(_typical(table[best], name))
-            base = np.mean([_typical(table["none"], d) for d in of_kind])
+            base = np.mean([_typical(table["none"], name) for name in sets])
             words = "; ".join(f"{v} ({count})" for v, count in chosen.items())
             rule = "no set may lose 3" if careful else "best mean"
             print(
-                f"| {rule} | {kind} | {len(known)} | {np.mean(left_out):.1f} | "
-                f"{base:.1f} | {words} |"
+                f"| {rule} | {kind} | {np.mean(left_out):.1f} | {base:.1f} | {words} |"
             )
 
 
-def _chosen(
-    table: dict[str, dict[str, Scores]],
-    known: list[str],
-    sets: list[str],
-    careful: bool,
-) -> str:
+def _chosen(table: Table, sets: list[str], careful: bool) -> str:
     def worth(variant: str) -> tuple[bool, float]:
         gains = [_typical(table[variant], d) - _typical(table["none"], d) for d in sets]
         return not careful or min(gains) >= -3.0, float(np.mean(gains))
 
-    return max(known, key=worth)
+    return max(table, key=worth)
+
+
+def tables(records: list[dict[str, Any]]) -> None:
+    """Print everything."""
+    final = means(records, ("none", "expression", "diversified"), GENE_SETS)
+    print_means(final, GENE_SETS)
+    print_sets(final)
+    fixed_ones = means(records, FIXED, GENE_SETS)
+    print_means(fixed_ones, GENE_SETS)
+    print_choice(fixed_ones)
+    print_means(means(records, ("none", *IDEAS), GENE_SETS), GENE_SETS)
+    print_means(means(records, ON_NOISY, NOISY), NOISY)
+    print_means(means(records, ON_COUNTS, COUNTS), COUNTS)
+    print_peers(means(records, PEERS, GENE_SETS))
+    suggestions = [f"K, {name}" for name in PREPARED]
+    print_suggestions(means(records, suggestions, GENE_SETS))
 
 
 def main() -> None:
@@ -518,18 +525,7 @@ def main() -> None:
     if options.action == "suggest":
         suggest(options)
         return
-    records = read(options.results)
-    table = means(records, options.seeds)
-    for variants, sets in (
-        (FIXED | IDEAS, GENE_SETS),
-        (ON_NOISY, NOISY),
-        (ON_COUNTS, COUNTS),
-    ):
-        print_means(table, variants, sets)
-    print_sets(means(records, 10))
-    print_peers(table)
-    print_choice(table)
-    print_suggestions(table)
+    tables(read(options.results))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 from mdec import MDEC, Ensemble, generate_ensemble
 from mdec.base import members
 from mdec.base.kernels import KERNELS
+from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import base_clustering, member_similarity
 from mdec.engines import here
 from mdec.plan import (
@@ -23,6 +26,8 @@ from mdec.plan import (
     base_n_clusters_bounds,
     draw_subspace,
 )
+from mdec.rows import opened
+from mdec.rows.work import Here
 
 
 def blobs(n_samples: int = 90, n_features: int = 12, n_groups: int = 3) -> Any:
@@ -514,15 +519,48 @@ def test_memory_is_asked_for_before_it_is_taken(
         generate_ensemble(X, ensemble_size=2, random_state=0)
 
 
-def test_memory_estimate_covers_a_member() -> None:
-    """The estimate is neither below what a member takes nor far above it."""
-    import tracemalloc
-
-    X = np.random.default_rng(0).normal(size=(3000, 60))
-    ensemble = generate_ensemble(X, ensemble_size=1, random_state=0)
+def peak_of(work: Callable[[], object]) -> int:
     tracemalloc.start()
-    base_clustering(X, ensemble.members[0], ensemble.plan)
-    taken = tracemalloc.get_traced_memory()[1]
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    estimate = members.member_memory(ensemble.plan)
-    assert taken < estimate < 10 * taken
+    return peak
+
+
+@pytest.mark.parametrize("outlier", [False, True])
+@pytest.mark.parametrize("shape", [(300, 1500), (900, 60), (1500, 300), (3000, 60)])
+def test_memory_estimate_covers_a_member(shape: tuple[int, int], outlier: bool) -> None:
+    """The estimate is not below what the largest member takes nor far above it."""
+    X = np.random.default_rng(0).normal(size=shape)
+    X[: shape[0] // 2] += 0.7
+    if outlier:
+        X[-1] = 1e20
+    plan = Plan.checked(*shape, entropy=0)
+    largest = Member(0, 0, 20, 0.5, plan.base_n_clusters_range[1])
+    data = np.asfortranarray(X) if len(X) <= 1000 else X
+    base_clustering(data, Member(0, 0, 5, 0.5, 3), plan)
+    taken = peak_of(lambda: base_clustering(data, largest, plan))
+    assert taken < members.member_memory(plan) < 1.5 * taken + 2**20
+
+
+def test_memory_estimate_covers_a_landmark_member() -> None:
+    X = np.random.default_rng(0).normal(size=(3000, 40))
+    plan = Plan.checked(*X.shape, entropy=0, base="landmark")
+    largest = Member(0, 0, 20, 0.5, plan.base_n_clusters_range[1])
+    rows = opened(X)
+    pool = landmark_pool(rows, plan)
+
+    def cluster(member: Member) -> object:
+        return landmark_clustering(Here(), rows.blocks, pool, member, plan)
+
+    cluster(Member(0, 0, 5, 0.5, 3))
+    taken = peak_of(lambda: cluster(largest))
+    assert taken < members.member_memory(plan) < 1.5 * taken + 2**20
+
+
+def test_new_rows_after_landmarks_take_little_memory() -> None:
+    X = np.random.default_rng(0).normal(size=(600, 10))
+    model = MDEC(3, base="landmark", ensemble_size=1, random_state=0).fit(X)
+    new = np.random.default_rng(1).normal(size=(60_000, 10))
+    model.predict(new[:10])
+    assert peak_of(lambda: model.predict(new)) < 1000 * len(new)

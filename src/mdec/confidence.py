@@ -116,8 +116,7 @@ def held_samples(
 ) -> list[Any]:
     """Return how firmly each sample is held by its cluster, block by block.
 
-    The result are handles of the confidences of each block, as `confidence` defines
-    them.
+    These are handles of the confidences of each block, as `confidence` defines them.
     """
     return _over_blocks(_confidence, ensemble, clusters, weights, profiles)
 

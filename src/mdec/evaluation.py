@@ -96,8 +96,8 @@ def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     r"""Return the share of samples that belong to their cluster's largest class.
 
-    Of classes and clusters: :math:`\frac{1}{N} \sum_k \max_j |C_k \cap T_j|`, in (0,
-    1].
+    Of classes and clusters, in (0, 1]: :math:`\frac{1}{N} \sum_k \max_j |C_k \cap
+    T_j|`.
 
     Examples
     --------

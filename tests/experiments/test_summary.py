@@ -226,6 +226,24 @@ def _store() -> Store:
     return store
 
 
+@pytest.mark.parametrize("lost", [0, 1, 2])
+@pytest.mark.parametrize("status", ["failed", "OM", "timeout", "missing"])
+def test_a_lost_repetition_takes_the_mean_away(lost: int, status: str) -> None:
+    """The mean of those that went well would flatter the method."""
+    store = _store()
+    for run in store.runs.values():
+        if run["method"] == "a" and run["repetition"] == lost:
+            run["status"] = status
+            del run["labels"]
+    table = score_table(store, "accuracy")
+    assert table.methods[:2] == ("a", "b|c")
+    assert np.isnan(table.mean[0, 0])
+    assert np.isnan(table.std[0, 0])
+    assert table.counts[0].tolist() == [0, 3, 2, 0]
+    assert table.status[0].tolist() == [status, "", "", "OM"]
+    assert np.isnan(average_score(table)[0])
+
+
 def test_the_papers_own_table_agrees_with_itself_in_the_summary() -> None:
     rows = dict(_summary_section(published_table("nmi_max")).rows)
     for cells in rows.values():

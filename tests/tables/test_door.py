@@ -245,3 +245,17 @@ def test_formulas_in_names_survive_a_table(tmp_path):
         rows.writerow(["sample", "a", "b"])
         rows.writerows([[shown_as_text(n), i + 0.5, i**2] for i, n in enumerate(names)])
     assert read_table(tmp_path / "a.csv").sample_names == names
+
+
+@pytest.mark.parametrize("kind", [0, 8, 200])
+def test_a_matlab_file_of_an_unknown_type(tmp_path, kind):
+    path = tmp_path / "a.mat"
+    values = np.arange(12.0).reshape(4, 3) ** 2
+    savemat(path, {"X": values})
+    np.testing.assert_array_equal(read_table(path).values, values)
+    content = bytearray(path.read_bytes())
+    tag = struct.pack("<II", 9, values.nbytes)
+    place = content.index(tag)
+    content[place : place + 4] = struct.pack("<I", kind)
+    path.write_bytes(bytes(content))
+    refused(path, "damaged or not a MATLAB file")

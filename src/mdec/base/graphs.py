@@ -132,8 +132,9 @@ def _searched_nearest_graph(
     Rows whose k-th neighbour is no nearer than what was searched, because of ties, are
     searched once more, up to that neighbour: the first of equals is kept.
     """
-    distances, pairs = _candidates(X, n_neighbors, min(n_neighbors + 8, len(X) - 1))
-    graph, farthest = pairs.graph, _kth_distance(pairs.graph, n_neighbors)
+    n_candidates = min(n_neighbors + 8, len(X) - 1)
+    distances, pairs, _, farthest = _candidates(X, n_neighbors, n_candidates)
+    graph = pairs.graph
     limit = np.where(farthest < pairs.radius, -1.0, farthest)
     if np.any(limit >= 0.0):
         graph = _with_nearest(graph, distances, limit, n_neighbors)
@@ -141,7 +142,7 @@ def _searched_nearest_graph(
     nearest = _kept(graph, -graph.data, n_neighbors)
     if kernel in ANGULAR:
         return _both_ways(_with_data(nearest, angular_similarity(nearest.data)))
-    rho = _neighbor_distance(graph, n_neighbors)
+    rho = mean_neighbor_distance(_nearest_entries(graph, n_neighbors)[0])
     return _both_ways(_similarities(nearest, kernel, rho, mu))
 
 
@@ -154,8 +155,8 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
     once more, up to the distance where the bound falls below their k-th similarity.
     """
     n_candidates = min(2 * n_neighbors + 16, len(X) - 1)
-    distances, pairs = _candidates(X, n_neighbors, n_candidates)
-    rho = _neighbor_distance(pairs.graph, n_neighbors)
+    distances, pairs, means, _ = _candidates(X, n_neighbors, n_candidates)
+    rho = mean_neighbor_distance(means)
 
     def similarities(graph: sparse.csr_array) -> sparse.csr_array:
         return _similarities(graph, "scaled_gaussian", rho, mu)
@@ -174,34 +175,38 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
 
 def _candidates(
     X: Array, n_neighbors: int, n_candidates: int
-) -> tuple[BlockedDistances, NeighborPairs]:
+) -> tuple[BlockedDistances, NeighborPairs, Array, Array]:
     """Search near pairs, until the k smallest distances of each row are proven.
 
-    They are if the k-th is no more than what a pair that was not found is at least.
-    The search is in float32, or in float64 where that leaves many rows open, as with
-    tight groups far from the centre; the few that are open after it are searched among
-    all pairs, up to the last of their candidates.
+    Returns with them the mean of the k distances, and the k-th.
+
+    They are proven if the k-th is no more than what a pair that was not found is at
+    least. The search is in float32, or in float64 where that leaves many rows open, as
+    with tight groups far from the centre; the few that are open after it are searched
+    among all pairs, up to the last of their candidates.
     """
     distances = BlockedDistances(X, np.float32)
     pairs = nearest_pairs(distances, n_candidates)
-    proven = _kth_distance(pairs.graph, n_neighbors) <= pairs.radius
-    if np.count_nonzero(~proven) > MAX_OPEN_SHARE * len(X):
+    means, kth = _nearest_entries(pairs.graph, n_neighbors)
+    if np.count_nonzero(kth > pairs.radius) > MAX_OPEN_SHARE * len(X):
         distances = BlockedDistances(X, np.float64)
         pairs = nearest_pairs(distances, n_candidates)
-        proven = _kth_distance(pairs.graph, n_neighbors) <= pairs.radius
+        means, kth = _nearest_entries(pairs.graph, n_neighbors)
+    proven = kth <= pairs.radius
     if proven.all():
-        return distances, pairs
-    last = _kth_distance(pairs.graph, n_candidates)
+        return distances, pairs, means, kth
+    last = _nearest_entries(pairs.graph, n_candidates)[1]
     limit = np.where(proven, -1.0, last)
     graph = _with_nearest(pairs.graph, distances, limit, n_candidates)
-    radius = np.where(proven, pairs.radius, _kth_distance(graph, n_candidates))
-    return distances, NeighborPairs(graph, radius)
+    last = _nearest_entries(graph, n_candidates)[1]
+    pairs = NeighborPairs(graph, np.where(proven, pairs.radius, last))
+    return distances, pairs, *_nearest_entries(graph, n_neighbors)
 
 
-def _kth_distance(graph: sparse.csr_array, k: int) -> Array:
+def _nearest_entries(graph: sparse.csr_array, k: int) -> tuple[Array, Array]:
     from mdec.numerics import loops
 
-    return loops.kth_smallest(graph.indptr, graph.data, k)
+    return loops.nearest_entries(graph.indptr, graph.data, k)
 
 
 def _with_nearest(
@@ -273,14 +278,6 @@ def _search_within(
         found.append((_rows(best), best.indices))
     first, second = zip(*found, strict=True)
     return np.concatenate(first), np.concatenate(second)
-
-
-def _neighbor_distance(graph: sparse.csr_array, n_neighbors: int) -> Array:
-    from mdec.numerics import loops
-
-    return mean_neighbor_distance(
-        loops.mean_of_smallest(graph.indptr, graph.data, n_neighbors)
-    )
 
 
 def _similarities(

@@ -45,7 +45,7 @@ from mdec.numerics.transfer import (
     reduced_vectors,
 )
 from mdec.plan import Member, Plan
-from mdec.rows.blocks import Rows
+from mdec.rows.blocks import Rows, block_height
 from mdec.rows.work import Worker, gathered_rows, ordered_sum, rows_of
 
 Array = NDArray[np.floating]
@@ -371,15 +371,21 @@ def landmark_clustering(
 
 
 def landmark_memory(plan: Plan) -> int:
-    """Estimate the bytes that one landmark clustering takes beside the data."""
+    """Estimate the bytes that one landmark clustering takes beside the data.
+
+    Noise in many dimensions takes about that much; in clusters fewer landmarks share
+    samples, so that they take less.
+    """
     assert plan.n_landmarks is not None
-    ties = tie_count(plan.n_neighbors_range[1], plan.n_samples, plan.n_landmarks)
-    n_shared = min(5 * ties**2, plan.n_landmarks)
-    # Ties and labels of all rows; drawn rows and landmarks; landmarks that share
-    # samples, in partial sums and in the solver; one block.
+    n_samples, n_landmarks = plan.n_samples, plan.n_landmarks
+    ties = tie_count(plan.n_neighbors_range[1], n_samples, n_landmarks)
+    n_shared = min(0.62 * ties**2 * (n_samples / n_landmarks) ** 0.3, n_landmarks)
+    height = min(n_samples, block_height(plan.n_features))
+    # Ties and labels of all rows; landmarks that share samples, in partial sums and in
+    # the solver; coordinates of drawn rows and of one block.
     return (
-        plan.n_samples * (6 * ties + 8)
-        + 12 * CANDIDATES * plan.n_landmarks * plan.n_drawn
-        + 64 * plan.n_landmarks * n_shared
-        + 12 * 2**24
+        n_samples * (16 * ties + 24)
+        + int(45 * n_landmarks * n_shared)
+        + (12 * CANDIDATES * n_landmarks + 16 * height) * plan.n_drawn
+        + 2**20
     )

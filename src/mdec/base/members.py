@@ -74,10 +74,13 @@ def member_memory(plan: Plan) -> int:
     """Estimate the bytes that one base clustering takes beside the data."""
     if plan.base == "landmark":
         return landmark_memory(plan)
-    if plan.n_samples <= DENSE_SAMPLES:
-        return 8 * plan.n_samples * (2 * plan.n_drawn + 8 * plan.n_samples)
-    # The subspace, its two float32 factors, the buffers and copies of the candidate
-    # pairs, and the blocks of the eigen-solver.
+    n_samples, n_drawn = plan.n_samples, plan.n_drawn
+    if n_samples <= DENSE_SAMPLES:
+        # The subspace twice beside its products, or once beside the matrices of
+        # distances, scales and similarities.
+        numbers = max(2 * n_drawn + 2.2 * n_samples, n_drawn + 5.3 * n_samples)
+        return int(8 * n_samples * numbers) + 2**20
+    # The subspace and its factors, both in float64 where float32 does not do, and the
+    # buffers and copies of the candidate pairs, which outweigh the eigen-solver's.
     n_candidates = 2 * plan.n_neighbors_range[1] + 16
-    n_vectors = plan.base_n_clusters_range[1]
-    return plan.n_samples * (24 * plan.n_drawn + 100 * n_candidates + 40 * n_vectors)
+    return n_samples * (32 * n_drawn + 134 * n_candidates) + 2**20

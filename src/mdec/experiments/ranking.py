@@ -31,7 +31,7 @@ def average_score(table: ScoreTable) -> Array:
 
 
 def average_rank(table: ScoreTable) -> Array:
-    """Return each method's mean position, as in the paper by `ties="min"`."""
+    """Return each method's mean position; as in the paper, ties share the better."""
     return ranks(table).mean(axis=0)
 
 

@@ -12,13 +12,15 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, NotRequired, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mdec._support.files import sync_folder, try_lock
+from mdec._support.memory import MAX_BYTES
 
 # As people write them: the arguments of a call, and a study file.
 Parameters = dict[str, Any]
@@ -29,6 +31,19 @@ OUT_OF_MEMORY = "OM"
 TIMEOUT = "timeout"
 MISSING = "missing"
 FAILED = "failed"
+
+_GZIP = b"\x1f\x8b"
+# How a file begins, as `run_study` and `Journal.append` write it.
+_BEGINNING = b'{"record":"study",'
+# Without these a line of a kind says nothing.
+_NEEDED = {
+    "study": {"study"},
+    "dataset": {"dataset"},
+    "run": {
+        *("dataset", "method", "generator_parameters", "parameters"),
+        *("repetition", "status"),
+    },
+}
 
 
 class StudyRecord(TypedDict):
@@ -125,6 +140,15 @@ def decode_labels(text: str) -> NDArray[np.integer]:
     return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=dtype)
 
 
+def same_data(one: DatasetRecord, other: DatasetRecord) -> bool:
+    """Return whether two records are of the same values and the same classes."""
+    names: tuple[Literal["n_samples", "n_features", "dtype", "sha256"], ...]
+    names = ("n_samples", "n_features", "dtype", "sha256")
+    # Unpacked: another version of the compressor may pack the same classes otherwise.
+    classes = decode_labels(one["classes"]), decode_labels(other["classes"])
+    return all(one[name] == other[name] for name in names) and np.array_equal(*classes)
+
+
 def run_key(record: RunRecord) -> str:
     """Return what makes a run the same run: names, parameters and repetition."""
     names = record["dataset"], record["method"]
@@ -173,31 +197,71 @@ def read_records(path: str | os.PathLike[str]) -> Store:
     Store
         Its content; empty if there is no file.
     """
-    store = Store()
-    for record in _lines(Path(path)):
-        store.add(record)
-    return store
+    file = Path(path)
+    return _parse(_unpacked(file), file)[0] if file.exists() else Store()
 
 
-def _lines(path: Path) -> Iterator[Record]:
-    if not path.exists():
-        return
+def _unpacked(path: Path) -> bytes:
     content = path.read_bytes()
-    if path.suffix == ".gz":
-        content = gzip.decompress(content)
-    lines = content.splitlines(keepends=True)
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        with gzip.open(path) as archive:
+            unpacked = archive.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"the archive {os.fspath(path)!r} is damaged ({error}); get it again."
+        ) from error
+    if len(unpacked) > MAX_BYTES:
+        raise ValueError(
+            f"the archive {os.fspath(path)!r} unpacks to more than "
+            f"{MAX_BYTES / 2**30:.0f} GiB; unpack it and give the file in it."
+        )
+    return unpacked
+
+
+def _parse(content: bytes, path: Path) -> tuple[Store, int]:
+    """Return the records, and the number of bytes before a torn last line."""
+    store, n_records, damaged = Store(), 0, []
+    lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
-        try:
-            if not line.endswith(b"\n"):
-                raise ValueError("torn")
-            yield json.loads(line)
-        except ValueError as error:
-            if number == len(lines):
-                return
-            raise ValueError(
-                f"line {number} of {path} is damaged; delete that line, and its run "
-                "will be repeated."
-            ) from error
+        if line.strip():
+            try:
+                store.add(_record(line))
+                n_records += 1
+            except (ValueError, TypeError):
+                damaged.append(number)
+    length, last = len(content), lines[-1]
+    # A crash tears the last line, which then has no line break.
+    torn = damaged[-1:] == [len(lines)]
+    if torn and (n_records or last.startswith(_BEGINNING)):
+        damaged.pop()
+        length -= len(last)
+    if damaged and not n_records:
+        raise ValueError(
+            f"{os.fspath(path)!r} is no file of records and is left as it is; give "
+            "another file."
+        )
+    if damaged:
+        raise ValueError(
+            f"line {damaged[0]} of {os.fspath(path)!r} is damaged; delete that line, "
+            "and its run will be repeated."
+        )
+    return store, length
+
+
+def _record(line: bytes) -> Record:
+    try:
+        # Told the encoding: json would also take lines in others, which never mix.
+        record = json.loads(line.decode("utf-8-sig"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    kind = record.get("record") if isinstance(record, dict) else None
+    needed = None if kind is None else _NEEDED.get(kind)
+    if needed is None or not needed <= record.keys():
+        raise ValueError("not a record")
+    known: Record = record
+    return known
 
 
 class Journal:
@@ -206,15 +270,49 @@ class Journal:
     Parameters
     ----------
     path : Path
-        The file; a torn last line is cut off first.
+        The file; a torn last line is cut off first. What is no file of records is
+        refused and left as it is.
+
+    Attributes
+    ----------
+    store : Store
+        What the file held when it was opened; no one else has written since.
     """
 
     def __init__(self, path: Path) -> None:
+        if path.exists() and not path.is_file():
+            raise ValueError(
+                f"{os.fspath(path)!r} is a folder or a device; give a file of records."
+            )
+        _refuse_archives(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] = path.open("ab")
-        _lock(self._file, path)
-        content = path.read_bytes()
-        self._file.truncate(content.rfind(b"\n") + 1)
+        try:
+            self._file: IO[bytes] = path.open("a+b")
+        except PermissionError as error:
+            raise PermissionError(
+                f"{os.fspath(path)!r} may not be written to; allow it, or give another "
+                "file of records."
+            ) from error
+        try:
+            self.store = self._begin(path)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _begin(self, path: Path) -> Store:
+        if try_lock(self._file) is False:
+            raise BlockingIOError(
+                f"another process is writing {os.fspath(path)!r}; wait for it or "
+                "choose another file."
+            )
+        sync_folder(path.parent)
+        self._file.seek(0)
+        content = self._file.read()
+        store, length = _parse(content, path)
+        self._file.truncate(length)
+        if not content[:length].endswith(b"\n") and length:
+            self._file.write(b"\n")
+        return store
 
     def __enter__(self) -> Self:
         return self
@@ -230,16 +328,13 @@ class Journal:
         os.fsync(self._file.fileno())
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        # Released by the system when the process ends, however it ends.
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise OSError(
-            f"another process is writing {path}; wait for it or choose another file."
-        ) from error
+def _refuse_archives(path: Path) -> None:
+    packed = path.suffix.lower() == ".gz"
+    if path.exists():
+        with path.open("rb") as file:
+            packed |= file.read(len(_GZIP)) == _GZIP
+    if packed:
+        raise ValueError(
+            f"{os.fspath(path)!r} is an archive, to which no records are added; give "
+            "a file that is not gzipped, such as the one in it."
+        )

@@ -14,7 +14,15 @@ from pathlib import Path
 from mdec.datasets import fetch_dataset
 from mdec.experiments.plan import Group, plan_groups
 from mdec.experiments.process import Worker
-from mdec.experiments.records import OK, Journal, RunRecord, read_records, run_key
+from mdec.experiments.records import (
+    OK,
+    DatasetRecord,
+    Journal,
+    RunRecord,
+    Store,
+    run_key,
+    same_data,
+)
 from mdec.experiments.study import Study
 from mdec.experiments.worker import dataset_record
 
@@ -63,7 +71,8 @@ def run_study(
     study : Study
         From `read_study`.
     path : path-like
-        File of records; it grows by one line for each run.
+        File of records; it grows by one line for each run. One of another study, or
+        of data that have changed, is refused.
     n_jobs : int, default=1
         Groups executed at the same time, each in a process of its own; changes no
         label.
@@ -86,20 +95,19 @@ def run_study(
     ``limits.memory_gb`` bounds what a worker allocates, on Linux.
     """
     target = Path(path)
-    store = read_records(target)
-    done = {key for key, run in store.runs.items() if run["status"] == OK or not retry}
     progress = Progress()
     with Journal(target) as journal:
+        store = journal.store
+        found = _find_data(study, progress, offline=offline)
+        _refuse_mixing(study, found, store, target)
         if store.study != study.text:
             journal.append({"record": "study", "study": study.text})
-        for spec in study.datasets:
-            try:
-                if spec.kind != "file":
-                    fetch_dataset(spec.source, download=not offline)
-                if spec.name not in store.datasets:
-                    journal.append(dataset_record(spec))
-            except (OSError, ValueError, ImportError) as error:
-                progress.unavailable[spec.name] = str(error)
+        for record in found:
+            if record["dataset"] not in store.datasets:
+                journal.append(record)
+        done = {
+            key for key, run in store.runs.items() if run["status"] == OK or not retry
+        }
         groups = [
             group
             for group in plan_groups(study)
@@ -110,6 +118,43 @@ def run_study(
         progress.n_done = progress.n_runs - sum(len(g.runs) for g in pending)
         _Dispatcher(study, pending, journal, progress, notify).work(n_jobs)
     return progress
+
+
+def _find_data(
+    study: Study, progress: Progress, *, offline: bool
+) -> list[DatasetRecord]:
+    """Return the records of the datasets that can be had, as they are now."""
+    found = []
+    for spec in study.datasets:
+        try:
+            if spec.kind != "file":
+                fetch_dataset(spec.source, download=not offline)
+            found.append(dataset_record(spec))
+        except (OSError, ValueError, ImportError) as error:
+            progress.unavailable[spec.name] = str(error)
+    return found
+
+
+def _refuse_mixing(
+    study: Study, found: list[DatasetRecord], store: Store, path: Path
+) -> None:
+    """Raise if the records are of another study or of other data."""
+    if store.study and store.study["name"] != study.name:
+        raise ValueError(
+            f"{os.fspath(path)!r} holds records of the study {store.study['name']!r}, "
+            f"whose seeds are not those of {study.name!r}; give another file."
+        )
+    changed = [
+        record["dataset"]
+        for record in found
+        if (known := store.datasets.get(record["dataset"])) is not None
+        and not same_data(known, record)
+    ]
+    if changed:
+        raise ValueError(
+            f"the data of {', '.join(changed)} have changed since the runs in "
+            f"{os.fspath(path)!r}; give another file of records, or the old data."
+        )
 
 
 def _pending(group: Group, done: set[str]) -> Group:

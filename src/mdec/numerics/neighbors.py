@@ -196,10 +196,11 @@ class BlockedDistances:
             raise ValueError("X holds values that are not finite or too large.")
         # The largest norm is no less than the largest magnitude, squared.
         factor = to_power(float(np.sqrt(norms.max())), TOP)
-        rounded = np.empty(X.shape, dtype=dtype)
-        np.multiply(centred, factor, out=rounded, casting="same_kind")
-        norms = norms * factor * factor
-        self.left, self.right = distance_factors(rounded, norms.astype(dtype))
+        centred *= factor
+        norms *= factor * factor
+        self.left, self.right = distance_factors(
+            centred.astype(dtype), norms.astype(dtype)
+        )
         limits = np.finfo(dtype)
         self._unit = factor * factor
         self._share = rounding_share(X.shape[1], 0.5 * float(limits.eps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,8 +24,9 @@ from mdec.tables.raw import RawTable, as_text
 DATA_NAMES = ("X", "data", "fea", "features", "x")
 LABEL_NAMES = ("y", "Y", "gnd", "gt", "labels", "label", "target")
 
-# Header and tag of an element of a MATLAB file, and the type of compressed ones.
-_MAT_HEADER, _MAT_TAG, _MAT_COMPRESSED = 128, 8, 15
+# Length of the header and of a tag in a MATLAB file; types of elements.
+_MAT_HEADER, _MAT_TAG, _MAT_MATRIX, _MAT_COMPRESSED = 128, 8, 14, 15
+_MAT_NUMBERS = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18})
 
 
 def read_npy(path: Path, door: Door, label_column: str | None) -> RawTable:
@@ -134,12 +136,13 @@ def read_mat(
     """
     from scipy import sparse
     from scipy.io import loadmat, whosmat
-    from scipy.io.matlab import MatReadError
+    from scipy.io.matlab import MatReadError, matfile_version
 
     broken = (*DAMAGED, MatReadError)
     what = "a MATLAB file before version 7.3"
     try:
-        _admit_compressed(path, door)
+        if matfile_version(path)[0] == 1:
+            _check_mat(path, door)
         found = {name: shape for name, shape, _ in whosmat(path)}
         cells = (int(np.prod([max(n, 0) for n in s])) for s in found.values())
         door.admit(sum(8 * n for n in cells))
@@ -160,24 +163,54 @@ def read_mat(
     return _from_variables(contents, door, variable, label_column, transpose)
 
 
-def _admit_compressed(path: Path, door: Door) -> None:
-    """Weigh compressed elements by unpacking them, piece by piece, to nothing."""
+def _check_mat(path: Path, door: Door) -> None:
+    """Weigh the elements of a MATLAB file; refuse types that SciPy does not check."""
     size = path.stat().st_size
     door.admit(size)
     with path.open("rb") as file:
         file.seek(_MAT_HEADER - 2)
-        order = "little" if file.read(2) == b"IM" else "big"
+        order = "<" if file.read(2) == b"IM" else ">"
         while len(tag := file.read(_MAT_TAG)) == _MAT_TAG:
-            kind = int.from_bytes(tag[:4], order)  # type: ignore[arg-type]
-            length = int.from_bytes(tag[4:], order)  # type: ignore[arg-type]
-            end = file.tell() + length
-            if kind == _MAT_COMPRESSED and end <= size:
-                unpacker, packed = zlib.decompressobj(), file.read(length)
-                while packed and not unpacker.eof:
-                    piece = unpacker.decompress(packed, 2**20)
-                    door.admit(len(piece), copies=0)
-                    packed = unpacker.unconsumed_tail
-            file.seek(end)
+            kind, length = struct.unpack(f"{order}II", tag)
+            if file.tell() + length > size:
+                raise ValueError("an element goes on beyond the file")
+            element = file.read(length)
+            if kind == _MAT_COMPRESSED:
+                element = _inflated(element, door)
+            else:
+                element = tag + element
+            _check_elements(memoryview(element), order)
+
+
+def _inflated(packed: bytes, door: Door) -> bytes:
+    unpacker, pieces = zlib.decompressobj(), []
+    while packed and not unpacker.eof:
+        piece = unpacker.decompress(packed, 2**20)
+        door.admit(len(piece), copies=0)
+        pieces.append(piece)
+        packed = unpacker.unconsumed_tail
+    return b"".join(pieces)
+
+
+def _check_elements(content: memoryview, order: str) -> None:
+    """Walk through elements, and those inside them; SciPy trusts their types."""
+    start = 0
+    while start + _MAT_TAG <= len(content):
+        kind, length = struct.unpack(f"{order}II", content[start : start + _MAT_TAG])
+        first = start + _MAT_TAG
+        if kind >> 16:  # up to four bytes, within the tag
+            kind, length, first = kind & 0xFFFF, kind >> 16, start + 4
+            if length > 4:
+                raise ValueError("a small element is too long")
+            start += _MAT_TAG
+        else:
+            start = first + length + -length % 8
+        if first + length > len(content):
+            raise ValueError("an element goes on beyond its matrix")
+        if kind == _MAT_MATRIX:
+            _check_elements(content[first : first + length], order)
+        elif kind not in _MAT_NUMBERS:
+            raise ValueError(f"elements of type {kind} are not read")
 
 
 def _check_npy(file: IO[bytes], n_bytes: int, name: str) -> None:

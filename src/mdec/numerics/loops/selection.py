@@ -203,24 +203,17 @@ def exponents(bits: Any) -> Any:
 
 
 @compiled()
-def kth_smallest(indptr: Any, data: Any, k: int) -> Any:
-    """Return the k-th smallest entry of each CSR row."""
-    last = np.empty(indptr.size - 1)
-    ordered = np.empty(k, dtype=data.dtype)
-    for i in range(last.size):
-        ordered[:] = np.inf
-        offer_smaller(data[indptr[i] : indptr[i + 1]], 1, ordered)
-        last[i] = ordered[k - 1]
-    return last
+def nearest_entries(indptr: Any, data: Any, k: int) -> Any:
+    """Return the mean of the k smallest entries of each CSR row, and the k-th.
 
-
-@compiled()
-def mean_of_smallest(indptr: Any, data: Any, k: int) -> Any:
-    """Return the mean of the k smallest entries of each CSR row, added in order."""
+    They are added in order.
+    """
     means = np.empty(indptr.size - 1)
+    last = np.empty(indptr.size - 1)
     ordered = np.empty(k, dtype=data.dtype)
     for i in range(means.size):
         ordered[:] = np.inf
         offer_smaller(data[indptr[i] : indptr[i + 1]], 1, ordered)
         means[i] = np.sum(ordered) / k
-    return means
+        last[i] = ordered[k - 1]
+    return means, last
