@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-slow test-browser lint bench bench-scale paper figures clean
+.PHONY: demo test test-slow test-browser test-mutations fuzz lint bench bench-scale paper figures clean
 
 # Three consensus functions beside k-means on embedded data, then everything once; the
 # last line is the path of the report.
@@ -20,6 +20,14 @@ test-slow: $(VENV)/test
 test-browser: $(VENV)/test
 	$(BIN)/python -m pip install --quiet selenium
 	$(BIN)/python -m pytest -m browser
+
+# Small changes of the science that the tests must notice; about an hour.
+test-mutations: $(VENV)/test
+	$(BIN)/python benchmarks/mutations.py --sample 200 --jobs 2 --again
+
+# Damaged and made-up files for every reader; minutes.
+fuzz: $(VENV)/test
+	$(BIN)/python benchmarks/fuzz.py --inputs 1000
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .

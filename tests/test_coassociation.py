@@ -10,7 +10,11 @@ from hypothesis.extra.numpy import arrays
 
 from mdec import Ensemble
 from mdec._support import memory
-from mdec.coassociation import coassociation_factor, locally_weighted_coassociation
+from mdec.coassociation import (
+    coassociation_factor,
+    degree_scaled,
+    locally_weighted_coassociation,
+)
 from mdec.weights import ensemble_driven_cluster_index
 
 EXAMPLE = np.array(
@@ -132,3 +136,18 @@ def test_too_large_a_matrix_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 100)
     with pytest.raises(MemoryError, match=r"GB.*consensus functions work without it"):
         locally_weighted_coassociation(Ensemble.from_labels(EXAMPLE))
+
+
+def test_degrees_are_the_sums_of_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    ensemble = Ensemble.from_labels(rng.integers(0, 4, size=(20, 6)))
+    weights = rng.uniform(0.1, 1.0, ensemble.n_base_clusters)
+    factor = coassociation_factor(ensemble, weights)
+    A = (factor @ factor.T).toarray()
+    degrees = A.sum(axis=1)
+    scaled = degree_scaled(factor, np.asarray(factor.sum(axis=0)).ravel())
+    np.testing.assert_allclose(
+        (scaled @ scaled.T).toarray(),
+        A / np.sqrt(degrees[:, None] * degrees[None, :]),
+        atol=1e-12,
+    )

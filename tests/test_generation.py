@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tracemalloc
 import warnings
@@ -85,6 +86,27 @@ def test_default_bounds_of_the_number_of_clusters(n_samples: int, high: int) -> 
     assert Plan.checked(n_samples, 2, entropy=0).base_n_clusters_range == (2, high)
     given = Plan.checked(10, 2, entropy=0, base_n_clusters_range=(3, 5))
     assert given.base_n_clusters_range == (3, 5)
+
+
+def test_one_feature_is_enough_and_none_is_too_few() -> None:
+    plan = Plan.checked(20, 10, entropy=0, sampling_ratio=0.05)
+    assert plan.n_drawn == plan.features(plan.member(0)).size == 1
+    with pytest.raises(ValueError, match="sampling_ratio"):
+        Plan.checked(20, 10, entropy=0, sampling_ratio=0.049)
+
+
+@pytest.mark.parametrize("base", ["graph", "landmark"])
+def test_a_plan_survives_json_and_nothing_else_passes_for_one(base: str) -> None:
+    plan = Plan.checked(4000, 10, entropy=2**100, base=base, mu_range=(0.3, 0.4))
+    content = json.loads(json.dumps(plan.to_json()))
+    assert Plan.from_json(content) == plan
+    assert Plan.from_json(content).member(5) == plan.member(5)
+    for name in ("entropy", "kernel", "mu_range"):
+        fewer = {k: v for k, v in content.items() if k != name}
+        with pytest.raises(ValueError, match="not the parameters"):
+            Plan.from_json(fewer)
+    with pytest.raises(ValueError, match="not the parameters"):
+        Plan.from_json(content | {"colour": 1})
 
 
 def test_members_cover_their_ranges() -> None:

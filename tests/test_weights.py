@@ -16,6 +16,7 @@ from mdec.weights import (
     cluster_entropy,
     ensemble_driven_cluster_index,
     ensemble_entropy,
+    shared_samples,
     uniform_weights,
 )
 
@@ -77,6 +78,24 @@ def test_worked_example() -> None:
         [0.221043, 0.221043, 0.465219, 0.216429, 1, 1, 0.216429, 0.465219],
         atol=5e-7,
     )
+
+
+def test_members_counted_together_are_those_counted_alone() -> None:
+    labels = np.random.default_rng(0).integers(0, 4, size=(30, 5))
+    ensemble = Ensemble.from_labels(labels)
+    together = shared_samples(ensemble, 1, 4)
+    alone = [shared_samples(ensemble, member, member + 1) for member in (1, 2, 3)]
+    np.testing.assert_array_equal(together, np.concatenate(alone))
+    expected = [
+        [
+            np.sum((labels[:, a] == i) & (labels[:, b] == j))
+            for b in range(5)
+            for j in range(4)
+        ]
+        for a in (1, 2, 3)
+        for i in range(4)
+    ]
+    np.testing.assert_array_equal(together, expected)
 
 
 def test_first_cluster_of_the_worked_example() -> None:

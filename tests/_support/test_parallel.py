@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -106,3 +107,23 @@ def test_backends_that_give_no_generator(monkeypatch: pytest.MonkeyPatch) -> Non
     assert next(found) == 0
     assert len(begun) <= 8
     assert list(found) == list(range(1, 40))
+
+
+def test_openmp_is_capped_and_let_go_too() -> None:
+    pools = ThreadpoolController().select(user_api="openmp")
+
+    def threads() -> set[int]:
+        return {pool.get_num_threads() for pool in pools.lib_controllers}
+
+    with pools.limit(limits=3):
+        if threads() != {3}:
+            pytest.skip("there is no OpenMP, or it has one thread")
+        with single_threaded_blas():
+            assert threads() == {1}
+        assert threads() == {3}
+
+
+@pytest.mark.parametrize("mapped", [map_ordered, map_as_completed])
+def test_work_is_done_in_this_process_unless_asked_otherwise(mapped) -> None:
+    processes = mapped(lambda _: os.getpid(), range(4), n_jobs=2)
+    assert set(processes) == {os.getpid()}

@@ -165,7 +165,7 @@ def read_study(source: str | os.PathLike[str]) -> Study:
         )
     try:
         text = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ValueError(f"the study {source} is not valid TOML: {error}.") from error
     return make_study(text, folder)
 
@@ -177,6 +177,84 @@ _KEYS = {
     "limits": [each.name for each in fields(Limits)],
     "report": [each.name for each in fields(Shown)],
 }
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "name": (str,),
+    "datasets": (list,),
+    "methods": (list,),
+    "generators": (dict,),
+    "parameters": (dict,),
+    "repetitions": (int, dict),
+    "limits": (dict,),
+    "report": (dict,),
+}
+_CALLED = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_CALLED |= {list: "a list", dict: "a table"}
+
+
+def _require(value: Any, kinds: tuple[type, ...], where: str) -> None:
+    # A bool is an int to Python, and true is no number of repetitions.
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        wanted = " or ".join(_CALLED[kind] for kind in kinds)
+        raise ValueError(
+            f"{where} of the study must be {wanted}; it is {repr(value)[:60]}."
+        )
+
+
+def _check_kinds(text: StudyText) -> None:
+    """Raise unless everything in a study file is of the kind that is needed there."""
+    for key, kinds in _KINDS.items():
+        if key in text:
+            _require(text[key], kinds, key)
+    for key, grid in text.get("parameters", {}).items():
+        _require(grid, (dict,), f"parameters.{key}")
+        for name, values in grid.items():
+            _require(values, (list,), f"parameters.{key}.{name}")
+    for name, table in text.get("generators", {}).items():
+        _require(table, (dict,), f"generators.{name}")
+        _require(table.get("function", ""), (str,), f"generators.{name}.function")
+    _check_entries(text.get("datasets", []), "datasets", "path", ("name", "target"))
+    named = "function", "generator", "method"
+    _check_entries(text.get("methods", []), "methods", "name", named)
+    for entry in text.get("methods", []):
+        if isinstance(entry, dict):
+            _require(entry.get("parameters", {}), (dict,), "parameters of methods")
+    counts = text.get("repetitions", {})
+    for name, count in counts.items() if isinstance(counts, dict) else ():
+        _require(count, (int,), f"repetitions.{name}")
+    for name, limit in text.get("limits", {}).items():
+        _require(limit, (int, float), f"limits.{name}")
+    _check_report(text.get("report", {}))
+
+
+def _check_entries(
+    entries: list[Any], where: str, needed: str, allowed: tuple[str, ...]
+) -> None:
+    for entry in entries:
+        _require(entry, (str, dict), f"each of {where}")
+        if isinstance(entry, dict):
+            if needed not in entry:
+                raise ValueError(f"a table in {where} needs {needed} = ...; add it.")
+            for key in {needed, *allowed} & entry.keys():
+                _require(entry[key], (str,), f"{key} of {where}")
+
+
+def _check_report(report: dict[str, Any]) -> None:
+    for name, value in report.items():
+        if name == "metrics":
+            _require(value, (list,), "report.metrics")
+            for each in value:
+                _require(each, (str,), "each of report.metrics")
+        elif name in ("curves", "bars"):
+            _require(value, (dict,), f"report.{name}")
+            axis = {each.name for each in fields(Axis)}
+            if not {"x", "label"} <= value.keys() <= axis:
+                raise ValueError(f"report.{name} of the study needs x and label.")
+            for each in value.values():
+                _require(each, (str,), f"report.{name}")
+        elif name in _KEYS["report"]:
+            _require(value, (bool,), f"report.{name}")
 
 
 def _check_keys(text: StudyText) -> None:
@@ -206,6 +284,7 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
 
     Its paths and modules are found from `folder`.
     """
+    _check_kinds(text)
     _check_keys(text)
     # A dataset may be named twice, by its id and by its kind.
     datasets = tuple(dict.fromkeys(_datasets(text["datasets"], Path(folder))))

@@ -1,6 +1,6 @@
 """Give every reader damaged and made-up files, and see how it takes them.
 
-    python tests/fuzz/readers.py [--inputs 2000] [--seed 0] [--reader NAME ...]
+    python benchmarks/fuzz.py [--inputs 2000] [--seed 0] [--reader NAME ...]
 
 For each reader whole files of every kind that it reads are damaged: bytes turned, cut,
 repeated and spliced, also inside their compression with the checksums put right,
@@ -24,11 +24,13 @@ import os
 import resource
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import time
 import traceback
 import warnings
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -50,6 +52,8 @@ from mdec.experiments.study import read_study, study_names
 from mdec.rows.work import Here
 from mdec.tables import read_table
 from mdec.tables.reading import read_base_clusterings
+
+TESTS = Path(__file__).parents[1] / "tests"
 
 MAX_BYTES = 2**26
 MORE_MEMORY = 2**30
@@ -78,7 +82,7 @@ def table() -> tuple[Any, ...]:
 
 
 def table_readers(folder: Path) -> dict[str, Reader]:
-    """Return a reader for each ending, with the ways in which such files are written."""
+    """Return a reader for each ending, with the ways to write such files."""
     wholes: dict[str, list[tuple[str, bytes]]] = {}
     for name, write in _writers().WRITERS.items():
         place = folder / "".join(c if c.isalnum() else "-" for c in name)
@@ -97,7 +101,7 @@ def table_readers(folder: Path) -> dict[str, Reader]:
 
 
 def _writers() -> ModuleType:
-    path = Path(__file__).parents[1] / "tables" / "writers.py"
+    path = TESTS / "tables" / "writers.py"
     spec = importlib.util.spec_from_file_location("table_writers", path)
     assert spec is not None
     assert spec.loader is not None
@@ -139,7 +143,7 @@ def other_readers(folder: Path) -> dict[str, Reader]:
 
 
 def _old_ensemble() -> list[tuple[str, bytes]]:
-    path = Path(__file__).parents[1] / "data" / "version-0.1" / "ensemble.npz"
+    path = TESTS / "data" / "version-0.1" / "ensemble.npz"
     return [(path.name, path.read_bytes())]
 
 
@@ -267,6 +271,13 @@ def _new_value(content: bytes, which: int, new: Any) -> bytes:
     return b"\n".join(lines)
 
 
+# What a file may raise that was damaged before and is to be damaged inside.
+UNPACKING = (
+    *(OSError, EOFError, ValueError, KeyError, RuntimeError, struct.error),
+    *(BadZipFile, zlib.error, lzma.LZMAError),
+)
+
+
 def _changed_inside(content: bytes, kind: str, a: int, b: int, other: bytes) -> bytes:
     """Damage what a compressed file holds, and pack it again with right checksums."""
     packers: dict[bytes, tuple[Any, Any]] = {
@@ -278,7 +289,7 @@ def _changed_inside(content: bytes, kind: str, a: int, b: int, other: bytes) -> 
         if content.startswith(magic):
             try:
                 packed: bytes = pack(changed(unpack(content), kind, a, b, other))
-            except (OSError, EOFError, ValueError, lzma.LZMAError):
+            except UNPACKING:
                 return content[::-1]
             return packed
     if content.startswith(b"PK"):
@@ -291,7 +302,7 @@ def _changed_archive(content: bytes, kind: str, a: int, b: int, other: bytes) ->
     try:
         with ZipFile(io.BytesIO(content)) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
-    except (BadZipFile, OSError, RuntimeError, NotImplementedError, ValueError):
+    except UNPACKING:
         return content[::-1]
     chosen = sorted(parts)[b % len(parts)] if parts else ""
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
@@ -417,13 +428,14 @@ def main() -> None:
         for name, reader in readers.items():
             if options.reader and name not in options.reader:
                 continue
-            folder = place / "".join(c if c.isalnum() else "-" for c in name)
-            folder.mkdir()
+            folder = place / "work" / "".join(c if c.isalnum() else "-" for c in name)
+            folder.mkdir(parents=True)
             tried, failure = fuzz(reader, options.inputs, options.seed, folder)
             total, failed = total + tried, failed + bool(failure)
             print(f"{tried:6d} inputs  {name}{': FAILED' if failure else ''}")
             if failure:
-                print(failure, file=sys.stderr)
+                lines = [line[:200] for line in failure.splitlines()]
+                print("\n".join(lines[-40:]), file=sys.stderr)
                 shutil.copytree(
                     folder, options.failures / folder.name, dirs_exist_ok=True
                 )
