@@ -8,15 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from mdec._support import folders
-from mdec._support.files import write_atomically
+from mdec._support.files import try_lock, write_atomically
 from mdec._support.folders import claimed, replaced_together
 
 NAMES = ("labels.csv", "report.html", "summary.json")
@@ -78,6 +77,7 @@ def test_an_error_at_any_step_leaves_old_or_new(
 ) -> None:
     """The n-th opening, renaming, making or removing fails, for every n."""
     outcomes = []
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # slow, and of no matter here
     for n in range(1, 200):
         write_results(folder, "old")
         calls = iter(range(1, 1000))
@@ -137,9 +137,10 @@ def test_a_disk_that_fills_at_any_time_leaves_the_old_results(
 KILLED = """
 import os, sys
 from pathlib import Path
-from mdec._support.files import write_atomically
+from mdec._support.files import try_lock, write_atomically
 from mdec._support.folders import claimed, replaced_together
 
+os.fsync = lambda _: None
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}
 folder, names = Path(sys.argv[1]), sys.argv[2:]
 
@@ -280,34 +281,47 @@ def test_without_locks_another_machine_is_believed(
     check_rest(folder)
 
 
-CONTENDS = """
-import sys, time
-from pathlib import Path
-from mdec._support.folders import claimed
-folder, count, end = Path(sys.argv[1]), Path(sys.argv[2]), time.monotonic() + 2
-while time.monotonic() < end:
-    try:
-        with claimed(folder):
-            inside = folder / "inside"
-            inside.touch(exist_ok=False)
-            inside.unlink()
-            print("had it")
-    except BlockingIOError:
-        pass
-"""
-
-
-def test_no_two_runs_are_ever_inside(folder: Path, tmp_path: Path) -> None:
-    """Many take the lock and remove it, and each meets the others' removals."""
+def test_a_lock_that_is_removed_while_it_is_taken(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock on a file without a name would keep nobody out."""
     pytest.importorskip("fcntl")
-    command = [sys.executable, "-c", CONTENDS, str(folder), str(tmp_path)]
-    pipe = subprocess.PIPE
-    running = [
-        subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) for _ in range(3)
-    ]
-    deadline = time.monotonic() + 120
-    for each in running:
-        out, error = each.communicate(timeout=deadline - time.monotonic())
-        assert error == ""
-        assert "had it" in out
-    check_rest(folder)
+    lock, calls = folder / ".mdec-lock", []
+
+    def late(file: IO[bytes]) -> bool | None:
+        if not calls:
+            lock.unlink()
+        calls.append(file)
+        return try_lock(file)
+
+    monkeypatch.setattr(folders, "try_lock", late)
+    with claimed(folder):
+        assert len(calls) == 2
+        with pytest.raises(OSError, match="is busy"):
+            write_results(folder, "new")
+
+
+def test_files_are_on_the_disk_before_they_count(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the block has written them."""
+    steps: list[str | int] = []
+    fsync, rename = os.fsync, os.rename
+
+    def noted_fsync(descriptor: int) -> None:
+        steps.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    def noted_rename(source: Path, target: Path) -> None:
+        steps.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "rename", noted_rename)
+    with claimed(folder), replaced_together(folder) as new:
+        for name in NAMES:
+            (new / name).write_text("new")
+        made = new.stat().st_ino
+    written = [(folder / name).stat().st_ino for name in NAMES]
+    assert steps[:5] == [*written, made, "rename"]
+    assert folder.stat().st_ino in steps[5:]

@@ -588,3 +588,18 @@ def test_sorting_samples_changes_no_bipartite_label(
     plain = bipartite(ensemble, 5, random_state=0)
     monkeypatch.setattr(_bipartite, "SORTED_SAMPLES", 10)
     np.testing.assert_array_equal(bipartite(ensemble, 5, random_state=0), plain)
+
+
+def test_samples_alike_are_counted_once_for_the_linkage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    distinct = rng.integers(0, 3, size=(20, 8))
+    ensemble = Ensemble.from_labels(distinct[rng.integers(0, 20, size=300)])
+    expected = hierarchical(ensemble, 4)
+    # 300 samples, but no more distinct ones than are linked one by one.
+    monkeypatch.setattr(_hierarchical._regions, "LINKED_SAMPLES", 20)
+    monkeypatch.setattr(
+        _hierarchical._regions, "micro_regions", lambda *_: pytest.fail("regions")
+    )
+    np.testing.assert_array_equal(hierarchical(ensemble, 4), expected)

@@ -83,3 +83,11 @@ def test_too_little_memory_is_said_before_it_is_taken(
     weights = np.ones(ensemble.n_base_clusters)
     with pytest.raises(MemoryError, match=r"of 600 samples needs .* GB"):
         consensus(ensemble, 3, weights, random_state=0)
+
+
+def test_regions_ask_for_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mdec._support.memory.available_memory", lambda: 10**5)
+    ensemble = noisy(600, 40)
+    weights, rng = np.ones(ensemble.n_base_clusters), np.random.default_rng(0)
+    with pytest.raises(MemoryError, match=r"of 600 samples needs .* GB"):
+        _regions.micro_regions(ensemble, weights, rng)

@@ -302,6 +302,30 @@ def test_a_damaged_part_is_noticed(in_parts):
     assert in_parts.load(2, Elsewhere()) is None
 
 
+def test_a_part_of_objects_is_not_loaded(in_parts):
+    class Trap:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was loaded",)
+
+    labels = np.full(128, Trap(), dtype=object)
+    # Version 0.1 kept parts as plain arrays.
+    np.save(in_parts.folder / "member-000002-part-000000.npy", labels)
+    assert in_parts.load(2, Elsewhere()) is None
+
+
+@pytest.mark.parametrize("value", [-1, 10**6])
+def test_labels_outside_of_the_members_clusters_are_not_taken(tmp_path, value):
+    plan = Plan.checked(60, 8, entropy=0)
+    member = plan.member(0)
+    labels = np.zeros(60, dtype=np.int32)
+    store = Store(tmp_path / "c", "digest", plan)
+    store.save((member, [labels]), Here())
+    assert store.load(0, Here()) is not None
+    labels[7] = value
+    store.save((member, [labels]), Here())
+    assert store.load(0, Here()) is None
+
+
 def test_numbers_of_numpy_are_kept(tmp_path, data):
     settings = {
         "ensemble_size": np.int64(3),

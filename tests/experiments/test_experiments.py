@@ -17,7 +17,7 @@ import pytest
 from mdec.experiments import plan_groups, read_records, read_study, run_study
 from mdec.experiments.methods import METHODS, resolve
 from mdec.experiments.plan import seed_from_names
-from mdec.experiments.records import Journal, decode_labels, encode_labels
+from mdec.experiments.records import Journal, decode_labels, encode_labels, run_key
 from mdec.experiments.study import make_study, narrow, study_names
 from mdec.experiments.summary import score_table
 from mdec.report.document import write_report
@@ -174,6 +174,22 @@ def test_bad_studies_get_one_sentence(change: dict[str, Any], words: str) -> Non
     text = {"name": "x", "datasets": ["wine"], "methods": ["k-means"]}
     with pytest.raises(ValueError, match=words):
         make_study(text | change)
+
+
+def test_the_order_of_parameters_makes_no_other_run() -> None:
+    run: Any = {"dataset": "d", "method": "m", "repetition": 0}
+    run |= {"generator": "g", "generator_parameters": {"a": 1, "b": 2}}
+    one = run | {"parameters": {"x": 1, "y": [2, 3]}}
+    other = run | {"parameters": {"y": [2, 3], "x": 1}}
+    assert run_key(one) == run_key(other)
+    for change in (
+        {"parameters": {"x": 1, "y": [3, 2]}},
+        {"generator_parameters": {"a": 1}},
+        {"repetition": 1},
+        {"dataset": "e"},
+        {"method": "n"},
+    ):
+        assert run_key(one | change) != run_key(one)
 
 
 def test_labels_survive_packing() -> None:

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from mdec.numerics import loops
-from mdec.numerics.kmeans import kmeans
+from mdec.numerics.kmeans import kmeans, kmeans_centers
 from mdec.numerics.transfer import nearest_centers
 
 
@@ -202,3 +202,10 @@ def test_every_sample_is_at_its_nearest_centre(dtype: type, n_clusters: int) -> 
         nearest_centers(X, centers.astype(dtype)),
         cdist(points, centers.astype(dtype)).argmin(axis=1),
     )
+
+
+def test_centers_are_the_means_of_their_samples_also_of_one() -> None:
+    X = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 4.0], [50.0, 50.0], [-70.0, 9.0]])
+    centers = kmeans_centers(X, 3, np.random.default_rng(0))
+    found = {tuple(center) for center in centers.tolist()}
+    assert found == {(0.0, 2.0), (50.0, 50.0), (-70.0, 9.0)}
