@@ -31,7 +31,6 @@ from mdec.consensus import CONSENSUS
 from mdec.datasets import load_dataset
 from mdec.evaluation import nmi_max
 from mdec.experiments.methods import kmeans, spectral_knn, ward
-from mdec.plan import member_features
 from mdec.preparation import (
     ExpressionPreparation,
     SampleScaler,
@@ -192,7 +191,7 @@ def held_back(X: Array, ensemble: Ensemble) -> Array:
     table = np.full((len(ensemble), X.shape[1]), np.nan)
     for row, member in enumerate(ensemble.members):
         unseen = np.ones(X.shape[1], dtype=bool)
-        unseen[member_features(member, ensemble.parameters)] = False
+        unseen[ensemble.plan.features(member)] = False
         table[row, unseen] = adjusted_r2(X[:, unseen], ensemble.labels[:, row])
     return table
 
