@@ -103,10 +103,7 @@ def prepare_values(table: Table, values: Array, how: str, transform: str) -> Pre
 def _diversified(table: Table, values: Array) -> Prepared:
     kind, reason = kind_of_values(values)
     recipe = RECIPES[kind]
-    steps = recipe_steps(replace(recipe, power=1.0, share=1.0))
-    powers = " or ".join(_power(each) for each in recipe.drawn_powers)
-    if powers != _power(1.0):
-        steps.append(powers)
+    steps = recipe_steps(replace(recipe, share=1.0), recipe.drawn_powers)
     low, high = SHARES
     steps.append(
         "each base clustering takes the most variable features, a share of its own "
@@ -127,8 +124,20 @@ def _told(kind: str, steps: list[str], reason: str) -> dict[str, Any]:
     return {"kind": kind, "prepared": done, "reason": reason, "flag": OFF}
 
 
-def recipe_steps(recipe: Recipe) -> list[str]:
+def recipe_steps(recipe: Recipe, powers: tuple[float, ...] = ()) -> list[str]:
     """Say what a recipe does, in its order; nothing for one that leaves all alone.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What is done.
+    powers : tuple of float, default=()
+        Powers that members draw from instead of the recipe's own.
+
+    Returns
+    -------
+    list of str
+        A clause for each step.
 
     Examples
     --------
@@ -137,9 +146,10 @@ def recipe_steps(recipe: Recipe) -> list[str]:
     >>> recipe_steps(RECIPES["other"])
     []
     """
+    powers = powers or (recipe.power,)
     steps = {
         "each sample is scaled to the same sum": recipe.totals,
-        _power(recipe.power): recipe.power != 1.0,
+        f"each value x becomes {' or '.join(map(_power, powers))}": powers != (1.0,),
         "each sample's mean is subtracted": recipe.center,
         f"the {recipe.share:.0%} most variable features are kept": recipe.share < 1.0,
     }
@@ -147,9 +157,7 @@ def recipe_steps(recipe: Recipe) -> list[str]:
 
 
 def _power(power: float) -> str:
-    if power == 0.0:
-        return "each value x becomes log2(1 + x)"
-    return f"each value is raised to the power {power:g}"
+    return f"x^{power:g}" if power else "log2(1 + x)"
 
 
 def told_lines(told: dict[str, Any]) -> list[str]:
