@@ -15,7 +15,7 @@ import pytest
 
 from mdec import MDEC, Ensemble
 from mdec.report.clustering import describe_clustering, render_report
-from mdec.report.clustering.compute import feature_effects
+from mdec.report.clustering.compute import feature_effects, value_histogram
 from mdec.report.clustering.svg import png, ticks
 from mdec.selection.rule import select_n_clusters
 
@@ -45,7 +45,7 @@ FIGURES = (
 )
 
 
-def make_report(n_samples, names=None, n_clusters=3, seed=0):
+def make_report(n_samples, names=None, n_clusters=3, seed=0, told=None, raw=None):
     rng = np.random.default_rng(seed)
     group = np.arange(n_samples) % n_clusters
     X = (
@@ -63,6 +63,8 @@ def make_report(n_samples, names=None, n_clusters=3, seed=0):
         values=X,
         feature_names=[*HOSTILE, *"abcd"] if names else [f"g{i}" for i in range(12)],
         known=np.array([HOSTILE[k] for k in group]) if names else group.astype(str),
+        preparation=told,
+        raw=raw,
         settings={"command": "mdec fit 'a <b>.csv'", "file": "<i>x</i>"},
         title="Clusters of <u>table</u>.csv",
     )
@@ -164,6 +166,45 @@ def test_labels_alone_are_enough(n_clusters):
     page = render_report(described)
     assert "fig-map" in page
     assert 'id="features"' not in page
+
+
+def test_values_before_and_after_are_shown():
+    told = {"kind": "counts", "prepared": "a; b", "reason": "<b>So</b> it is."}
+    told["flag"] = "--prepare none"
+    raw = np.random.default_rng(1).gamma(0.5, 1000.0, size=(42, 20))
+    described, page = make_report(42, told=told, raw=raw)
+    before = described["preparation"]["before"]
+    assert before["shares"].sum() == pytest.approx(1.0)
+    assert before["edges"][[0, -1]].tolist() == [raw.min(), raw.max()]
+    assert before["median"] == np.median(raw)
+    tags = Tags(page).found
+    labels = [a["aria-label"] for tag, a in tags if tag == "svg"]
+    assert len(labels) == len(FIGURES) + 2
+    for name in ("before", "after"):
+        assert f'id="fig-{name}"' in page
+        assert f"Histogram of the values {name} preparation" in labels
+    assert "&lt;b&gt;So&lt;/b&gt; it is." in page
+    assert "<code>--prepare none</code>" in page
+    tips = [a["data-tip"] for _, a in tags if "data-tip" in a]
+    share = before["shares"][0]
+    assert any(f": {share:.2%} of the values" in tip for tip in tips)
+
+
+def test_values_left_alone_are_not_drawn():
+    told = {"kind": "other", "prepared": None, "reason": "Too few.", "flag": None}
+    _, page = make_report(42, told=told)
+    assert "Too few." in page
+    assert "They were clustered as they are." in page
+    assert "fig-before" not in page
+
+
+@pytest.mark.parametrize("n_samples", [7, 1000, 1001, 2500])
+def test_histograms_of_many_samples_are_of_some(n_samples):
+    values = np.repeat(np.arange(n_samples, dtype=np.float32)[:, None], 3, axis=1)
+    drawn = value_histogram(values)
+    step = -(-n_samples // 1000)
+    assert drawn["shares"].sum() == pytest.approx(1.0)
+    assert drawn["edges"][-1] == (n_samples - 1) // step * step
 
 
 def test_large_data_are_drawn_in_part():

@@ -44,7 +44,12 @@ class Request:
     settings : dict
         What the summary and the report say of the parameters.
     values, feature_names, known
-        The data, the names of its columns and known classes, where there are any.
+        The data as members see them, the names of its columns and known classes,
+        where there are any.
+    preparation : dict or None
+        What was found and done before, as `prepare_values` tells it.
+    raw : ndarray or None
+        The data before, if something was done.
     reading : dict or None
         What was read, as `read_table` tells it.
     seed : int
@@ -64,6 +69,8 @@ class Request:
     values: NDArray[np.floating] | None = None
     feature_names: Sequence[str] | None = None
     known: NDArray[Any] | None = None
+    preparation: dict[str, Any] | None = None
+    raw: NDArray[np.floating] | None = None
     reading: dict[str, Any] | None = None
     seed: int = 0
     n_jobs: int | None = None
@@ -173,6 +180,8 @@ def finish(
         values=request.values,
         feature_names=request.feature_names,
         known=request.known,
+        preparation=request.preparation,
+        raw=request.raw,
         settings=request.settings,
         title=request.title,
     )
@@ -220,6 +229,7 @@ def _labels_csv(
 def _summary(described: Description, request: Request, out: Path) -> dict[str, Any]:
     selection = described["selection"]
     null = selection["null"]
+    told = request.preparation
     return {
         "n_samples": described["n_samples"],
         "n_clusters": described["n_clusters"],
@@ -234,6 +244,7 @@ def _summary(described: Description, request: Request, out: Path) -> dict[str, A
         "n_members": described["n_members"],
         "n_failed_members": described["n_failed"],
         "reading": request.reading,
+        **({} if told is None else {"preparation": told}),
         "parameters": request.settings,
         "seed": request.seed,
         "timings_s": {k: round(v, 3) for k, v in request.timings.items()},

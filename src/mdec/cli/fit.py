@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
 from mdec.cli._output import progress_bars, show_reading, show_summary
+from mdec.cli._prepare import PREPARE, prepare_values, told_lines
 from mdec.cli._work import Request, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
@@ -94,6 +95,13 @@ def command(
         typer.Option(help=f"Fill in missing values: {' or '.join(IMPUTATIONS)}."),
     ] = None,
     transform: Annotated[str, typer.Option(help=f"{', '.join(TRANSFORMS)}.")] = "none",
+    prepare: Annotated[
+        str,
+        typer.Option(
+            help="Look what the values are and prepare expression data first: "
+            f"{', '.join(PREPARE)}."
+        ),
+    ] = "auto",
     consensus: Consensus = "hierarchical",
     ensemble_size: Annotated[int, typer.Option(help="Base clusterings.")] = 100,
     sampling_ratio: Annotated[
@@ -155,15 +163,19 @@ def command(
         "base": base,
         "device": device,
     }
-    _check_choices(consensus, weighting, transform)
+    _check_choices(consensus, weighting, transform, prepare)
     if jobs == 0:
         raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all cores.")
     parse_k(k, len(table.values))
     values = transformed(table.values, transform)
+    ready = prepare_values(table, values, prepare, transform)
+    if ready.drawn is not None:
+        settings["preparation"] = ready.drawn
     described = {
         "file": name,
         "shape": f"{values.shape[0]} samples x {values.shape[1]} features",
         "transform": transform,
+        "prepare": prepare,
         "k": k,
         "consensus": consensus,
         **settings,
@@ -174,9 +186,10 @@ def command(
     if dry_run:
         plan = {
             key: described[key]
-            for key in ("transform", "k", "ensemble_size", "consensus", "seed")
+            for key in ("transform", "prepare", "k", "ensemble_size", "consensus")
         }
-        show_reading(table.reading, plan | {"out": str(out)}, as_json=as_json)
+        plan |= {**ready.told, "seed": seed, "out": str(out)}
+        show_reading(table.reading, plan, as_json=as_json)
         return
     request = Request(
         k,
@@ -185,8 +198,10 @@ def command(
         table.sample_names,
         f"Clusters of {name}",
         described,
-        values=values,
-        feature_names=table.feature_names,
+        values=ready.seen,
+        feature_names=ready.feature_names,
+        preparation=ready.told,
+        raw=values if ready.told["prepared"] else None,
         known=table.labels,
         reading=table.reading,
         seed=seed,
@@ -195,9 +210,11 @@ def command(
     )
     if not (quiet or as_json):
         _say_what_was_read(table.reading, transform, transpose)
+        for line in told_lines(ready.told) if prepare != "none" else ():
+            typer.echo(line)
     with claimed(out):
         summary = run(
-            values, request, settings, out, resume=resume, quiet=quiet or as_json
+            ready.values, request, settings, out, resume=resume, quiet=quiet or as_json
         )
     show_summary(summary, quiet=quiet, as_json=as_json)
 
@@ -216,7 +233,7 @@ def run(
     Parameters
     ----------
     values : ndarray of shape (n_samples, n_features)
-        The data, transformed.
+        The data, transformed and prepared.
     request : Request
         What was asked for.
     settings : dict
@@ -275,11 +292,14 @@ def _ranges(mu: str, n_neighbors: str, base_n_clusters: str | None) -> dict[str,
     }
 
 
-def _check_choices(consensus: str, weighting: str, transform: str) -> None:
+def _check_choices(
+    consensus: str, weighting: str, transform: str, prepare: str
+) -> None:
     for name, value, choices in (
         ("--consensus", consensus, tuple(CONSENSUS)),
         ("--weighting", weighting, tuple(WEIGHTINGS)),
         ("--transform", transform, TRANSFORMS),
+        ("--prepare", prepare, PREPARE),
     ):
         if value not in choices:
             raise ValueError(f"{name} {value} is not one of {', '.join(choices)}.")

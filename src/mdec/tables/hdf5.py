@@ -144,7 +144,22 @@ def _read(inside: _Inside, variable: str, label_column: str | None) -> RawTable:
         features = _texts(_column(inside, holder, _index(inside, holder)))
     else:
         features = [f"{place.split('/')[-1]} {i + 1}" for i in range(shape[1])]
-    return RawTable(values, features, samples=samples, labels=labels, settled=True)
+    return RawTable(
+        values,
+        features,
+        samples=samples,
+        labels=labels,
+        settled=True,
+        layer=_layer(inside, place),
+    )
+
+
+def _layer(inside: _Inside, place: str) -> tuple[str | None, tuple[str, ...]] | None:
+    """Return what names tell of the values; those of raw and obsm tell nothing."""
+    holder, _, name = place.partition("/")
+    if holder == "X":
+        return None, ("log1p",) if inside.has("uns/log1p") else ()
+    return (name, ()) if holder == "layers" else None
 
 
 def _place(inside: _Inside, variable: str) -> str:

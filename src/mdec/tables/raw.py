@@ -36,6 +36,9 @@ class RawTable:
         Known classes that stand outside the columns; None and NaN where missing.
     settled : bool
         Whether the format itself says that every column of numbers is a feature.
+    layer : tuple or None
+        Of AnnData: the name of the layer, None for X, and keys of uns that tell what
+        the values are.
     """
 
     values: NDArray[Any]
@@ -45,6 +48,7 @@ class RawTable:
     samples: Sequence[str] | None = None
     labels: Sequence[Any] | NDArray[Any] | None = None
     settled: bool = False
+    layer: tuple[str | None, tuple[str, ...]] | None = None
 
     def text(self, column: int) -> list[str]:
         """Return a column as it is written, "" where a value is missing."""

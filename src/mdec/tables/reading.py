@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.preparation.kinds import kind_of_layer
 from mdec.tables.binary import read_mat, read_npy, read_npz
 from mdec.tables.door import (
     COMPRESSIONS,
@@ -73,6 +74,9 @@ class Table:
         Known classes, if the file has them; "" for samples without one.
     reading : dict
         What was read and how: numbers, strings and lists only.
+    kind : str or None
+        What the file says the values are, one of `mdec.preparation.KINDS`: AnnData
+        files name their layers. None where the values must tell.
     """
 
     values: NDArray[np.floating]
@@ -80,6 +84,7 @@ class Table:
     feature_names: list[str]
     labels: NDArray[Any] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+    kind: str | None = None
 
 
 def read_table(
@@ -301,7 +306,8 @@ def _checked(
     if labels is not None:
         reading["n_classes"] = len(set(labels.tolist()) - {""})
         reading["n_without_class"] = int((labels == "").sum())
-    return Table(values, samples, features, labels, reading)
+    kind = None if raw.layer is None else kind_of_layer(values, *raw.layer)
+    return Table(values, samples, features, labels, reading, kind)
 
 
 def _sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:

@@ -30,8 +30,10 @@ from mdec.report.clustering.described import (
     ClusterRow,
     Description,
     Heatmap,
+    Histogram,
     Labels,
     NullBand,
+    Preparation,
     SampleMap,
     Selection,
     Tracking,
@@ -43,10 +45,12 @@ MAP_SAMPLES = 1200
 HEATMAP_SAMPLES = 400
 TRACKED_SAMPLES = 600
 BAR_SAMPLES = 400
+VALUE_SAMPLES = 1000
 
 LISTED_SAMPLES = 30
 LISTED_FEATURES = 20
 HISTOGRAM_BINS = 20
+VALUE_BINS = 40
 
 
 def describe_clustering(
@@ -59,6 +63,8 @@ def describe_clustering(
     values: Array | None = None,
     feature_names: Sequence[str] | None = None,
     known: NDArray[Any] | None = None,
+    preparation: dict[str, Any] | None = None,
+    raw: Array | None = None,
     settings: dict[str, Any] | None = None,
     title: str = "Clustering",
 ) -> Description:
@@ -75,6 +81,11 @@ def describe_clustering(
         The data; without them no features are listed.
     known : ndarray of shape (n_samples,), optional
         Known classes to compare with.
+    preparation : dict, optional
+        In words, or None: what the values are (kind), what was done to them (prepared),
+        why (reason), and what turns it off (flag).
+    raw : ndarray of shape (n_samples, n_raw_features), optional
+        The data before that, to be shown beside those after it.
     settings : dict, optional
         What the clustering was made with, shown as it is.
     title : str
@@ -111,8 +122,39 @@ def describe_clustering(
         "mean_confidence": float(sure.mean()),
         "features": feature_effects(values, labels, feature_names),
         "scores": None if known is None else known_scores(known, labels),
+        "preparation": described_preparation(preparation, raw, values),
         "settings": settings or {},
         "versions": {"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
+    }
+
+
+def described_preparation(
+    told: dict[str, Any] | None, raw: Array | None, values: Array | None
+) -> Preparation | None:
+    """Return what was said of the preparation, with the values before and after."""
+    if told is None:
+        return None
+    before = after = None
+    if raw is not None and values is not None:
+        before, after = value_histogram(raw), value_histogram(values)
+    return {
+        "kind": told["kind"],
+        "prepared": told["prepared"],
+        "reason": told["reason"],
+        "flag": told["flag"],
+        "before": before,
+        "after": after,
+    }
+
+
+def value_histogram(values: Array) -> Histogram:
+    """Return the distribution of the values of all samples, or of every n-th one."""
+    shown = values[:: max(1, -(-len(values) // VALUE_SAMPLES))]
+    counts, edges = np.histogram(shown, VALUE_BINS)
+    return {
+        "shares": counts / shown.size,
+        "edges": edges,
+        "median": float(np.median(shown)),
     }
 
 

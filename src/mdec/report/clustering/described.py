@@ -11,6 +11,25 @@ Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
 
 
+class Histogram(TypedDict):
+    """Shares of values between edges, with their median."""
+
+    shares: Array
+    edges: Array
+    median: float
+
+
+class Preparation(TypedDict):
+    """What the values are, what was done to them first, why, and how to turn it off."""
+
+    kind: str | None
+    prepared: str | None
+    reason: str
+    flag: str | None
+    before: Histogram | None
+    after: Histogram | None
+
+
 class ClusterRow(TypedDict):
     """A cluster in the table of clusters."""
 
@@ -99,5 +118,6 @@ class Description(TypedDict):
     mean_confidence: float
     features: list[dict[str, Any]]
     scores: dict[str, Any] | None
+    preparation: Preparation | None
     settings: dict[str, Any]
     versions: dict[str, str]

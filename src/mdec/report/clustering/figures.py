@@ -9,6 +9,7 @@ from mdec.report.clustering.described import (
     ClusterRow,
     Description,
     Heatmap,
+    Histogram,
     NullBand,
     SampleMap,
     Selection,
@@ -52,7 +53,35 @@ def all_figures(described: Description) -> dict[str, str]:
         "item_consensus": items_figure(described["bars"]),
         "cluster_consensus": cluster_figure(described["clusters"]),
         "histogram": histogram_figure(described),
+        **value_figures(described),
     }
+
+
+def value_figures(described: Description) -> dict[str, str]:
+    """Return the values before and after they were prepared, if they were."""
+    preparation = described["preparation"]
+    if preparation is None:
+        return {}
+    parts = {"before": preparation["before"], "after": preparation["after"]}
+    return {
+        name: value_figure(histogram, f"Histogram of the values {name} preparation")
+        for name, histogram in parts.items()
+        if histogram is not None
+    }
+
+
+def value_figure(histogram: Histogram, label: str) -> str:
+    """Return which share of the values lies where."""
+    edges, shares = histogram["edges"], histogram["shares"]
+    low, high = float(edges[0]), float(edges[-1])
+    top = 1.08 * float(shares.max())
+    axes = Axes((low, high), (0.0, top), (480, 180))
+    parts = axes.frame(ticks(low, high, 4), ticks(0, top, 3), "value", "share")
+    for start, end, share in zip(edges, edges[1:], shares, strict=False):
+        left, width = axes.x(start) + 0.5, axes.x(end) - axes.x(start) - 1
+        tip = f"{start:.4g} to {end:.4g}: {share:.2%} of the values"
+        parts.append(axes.bar(left, width, share, class_="bar", data_tip=tip))
+    return figure(480, 180, parts, label)
 
 
 def cdf_figure(selection: Selection) -> str:

@@ -1,0 +1,298 @@
+"""What `mdec fit` does to the values first, and what it says of it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from mdec import MDEC, generate_ensemble
+from mdec.cli import main
+from mdec.cli._prepare import prepare_values, recipe_steps, told_lines
+from mdec.preparation import KINDS, RECIPES, ExpressionPreparation
+from mdec.tables import Table, read_table
+
+SMALL = ["--ensemble-size", "10", "--k", "2"]
+N_SAMPLES, N_FEATURES = 24, 150
+
+
+def intensities(least=0.0):
+    """Two groups with noise that grows with the level, less a background."""
+    rng = np.random.default_rng(0)
+    logs = rng.normal(7.0, 1.5, N_FEATURES) + rng.normal(
+        0.0, 0.4, (N_SAMPLES, N_FEATURES)
+    )
+    logs[::2, :50] += 1.5
+    return np.exp(logs) + least
+
+
+def counts():
+    rng = np.random.default_rng(1)
+    means = np.exp(rng.normal(2.0, 1.5, N_FEATURES)) * np.ones((N_SAMPLES, 1))
+    means[::2, :50] *= 4.0
+    depth = np.exp(rng.normal(0.0, 0.5, (N_SAMPLES, 1)))
+    return rng.poisson(rng.gamma(2.0, depth * means / 2.0)).astype(float)
+
+
+def log_ratios():
+    rng = np.random.default_rng(2)
+    spreads = np.exp(rng.normal(-0.3, 0.5, N_FEATURES))
+    values = spreads * rng.standard_t(5, (N_SAMPLES, N_FEATURES))
+    values[::2, :20] += 2.0
+    return values
+
+
+def ordinary():
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(N_SAMPLES, 8)) + 4.0 * (np.arange(N_SAMPLES) % 2)[:, None]
+
+
+def as_table(values, kind=None):
+    samples = [f"s{i}" for i in range(len(values))]
+    features = [f"g{j}" for j in range(values.shape[1])]
+    return Table(values, samples, features, kind=kind)
+
+
+def prepare(values, how="auto", transform="none", kind=None):
+    return prepare_values(as_table(values, kind), values, how, transform)
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(word) for word in arguments])
+    return caught.value.code or 0
+
+
+def written(folder, values):
+    path = folder / "values.npy"
+    np.save(path, values)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(intensities, "intensities"), (counts, "counts"), (log_ratios, "log-ratios")],
+)
+@pytest.mark.parametrize("how", ["auto", "expression"])
+def test_expression_is_prepared_as_the_transformer_does(make, kind, how):
+    X = make()
+    ready = prepare(X, how)
+    preparation = ExpressionPreparation().fit(X)
+    assert ready.told["kind"] == preparation.kind_ == kind
+    assert ready.told["reason"] == preparation.reason_
+    assert ready.told["flag"] == "--prepare none"
+    np.testing.assert_array_equal(ready.values, preparation.transform(X))
+    assert ready.seen is ready.values
+    assert ready.drawn is None
+    kept = [f"g{j}" for j in preparation.features_]
+    assert list(ready.feature_names) == kept
+    assert len(kept) == ready.values.shape[1]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        ordinary(),
+        np.tile(ordinary()[:, :1], N_FEATURES),
+        np.full((N_SAMPLES, N_FEATURES), 7.0),
+        (log_ratios() - log_ratios().mean(axis=0)) / log_ratios().std(axis=0),
+    ],
+    ids=["few features", "equal features", "constant", "standardised"],
+)
+def test_other_values_are_left_alone(X):
+    ready = prepare(X)
+    assert ready.values is X
+    assert ready.told["kind"] == "other"
+    assert ready.told["prepared"] is None
+    assert ready.told["flag"] is None
+    (line,) = told_lines(ready.told)
+    assert line == f"Not prepared: {ready.told['reason']}"
+    with pytest.raises(ValueError, match=r"no expression values .*--prepare none"):
+        prepare(X, "expression")
+
+
+def test_none_does_not_look():
+    X = intensities()
+    ready = prepare(X, "none")
+    assert ready.values is X
+    assert ready.told["kind"] is None
+
+
+def test_one_change_is_enough():
+    X = intensities()
+    ready = prepare(X, transform="log")
+    assert ready.values is X
+    assert told_lines(ready.told) == ["Not prepared: --transform log was given."]
+    for how in ("expression", "diversified"):
+        with pytest.raises(ValueError, match="twice; give one of them"):
+            prepare(X, how, "standardise")
+
+
+def test_members_draw_from_the_values_as_they_are():
+    X = intensities()
+    ready = prepare(X, "diversified")
+    assert ready.values is X
+    assert ready.drawn == "diversified"
+    np.testing.assert_allclose(ready.seen, X**0.75)
+    assert "x^0.75 or x^0.5" in ready.told["prepared"]
+    assert "10% to 100%" in ready.told["prepared"]
+
+
+def test_the_file_knows_better():
+    X = ordinary() ** 2
+    ready = prepare(X, kind="counts")
+    assert ready.told["reason"] == "The file itself says that these are counts."
+    np.testing.assert_array_equal(
+        ready.values, ExpressionPreparation("counts").fit_transform(X)
+    )
+    left = prepare(X, kind="log-counts")
+    assert left.values is X
+    assert left.told["reason"].endswith("They need no more.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_and_deeds_agree(kind):
+    """Nothing is said exactly where a recipe changes nothing."""
+    X = counts()
+    changed = ExpressionPreparation(kind).fit_transform(X)
+    same = changed.shape == X.shape and (changed == X).all()
+    assert (recipe_steps(RECIPES[kind]) == []) == same
+
+
+def silent_sample():
+    X = counts()
+    X[5] = 0.0
+    return X
+
+
+def constant_columns():
+    X = intensities()
+    X[:, 10:30] = 100.0
+    X[:, 30:40] = 0.0
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "kind"),
+    [
+        (silent_sample(), "counts"),
+        (constant_columns(), "intensities"),
+        (intensities(least=-200.0), "intensities"),
+    ],
+    ids=["silent sample", "constant columns", "negative intensities"],
+)
+def test_hostile_values_come_through(X, kind, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert call("fit", written(tmp_path, X), "--out", out, *SMALL) == 0
+    told = json.loads((out / "summary.json").read_text())["preparation"]
+    assert told["kind"] == kind
+    printed = capsys.readouterr().out
+    assert (
+        f"Prepared: {told['prepared']}. Turn this off with --prepare none." in printed
+    )
+    page = (out / "report.html").read_text()
+    assert 'id="fig-before"' in page
+    assert "nan" not in re.findall(r'[xy]="(\w+)"', page)
+
+
+def test_labels_are_those_of_the_pipeline(tmp_path, capsys):
+    X = log_ratios()
+    path = written(tmp_path, X)
+    ready = ExpressionPreparation().fit_transform(X)
+    for how, model, data in (
+        ("auto", MDEC(2, ensemble_size=10, random_state=0), ready),
+        ("none", MDEC(2, ensemble_size=10, random_state=0), X),
+        (
+            "diversified",
+            MDEC(2, ensemble_size=10, preparation="diversified", random_state=0),
+            X,
+        ),
+    ):
+        out = tmp_path / how
+        assert call("fit", path, "--out", out, *SMALL, "--prepare", how) == 0
+        rows = (out / "labels.csv").read_text().splitlines()[1:]
+        found = [int(row.split(",")[1]) for row in rows]
+        assert found == model.fit(data).labels_.tolist(), how
+        told = json.loads((out / "summary.json").read_text())
+        assert set(told["preparation"]) == {"kind", "prepared", "reason", "flag"}
+        assert told["parameters"]["prepare"] == how
+        printed = capsys.readouterr().out
+        assert ("Prepared: " in printed) == (how != "none")
+        page = (out / "report.html").read_text()
+        assert ('id="fig-after"' in page) == (how != "none")
+
+
+def test_an_ordinary_table_comes_out_the_same(tmp_path, capsys):
+    path = written(tmp_path, ordinary())
+    labels = []
+    for options in ([], ["--prepare", "none"]):
+        out = tmp_path / f"out{len(options)}"
+        assert call("fit", path, "--out", out, *SMALL, *options) == 0
+        labels.append((out / "labels.csv").read_bytes())
+        assert 'id="fig-before"' not in (out / "report.html").read_text()
+    assert labels[0] == labels[1]
+    assert "Not prepared: 8 features are too few" in capsys.readouterr().out
+
+
+def test_a_dry_run_says_what_would_be_done(tmp_path, capsys):
+    path = written(tmp_path, counts())
+    assert call("fit", path, "--dry-run", "--json", "--out", tmp_path / "out") == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert plan["prepare"] == "auto"
+    assert plan["kind"] == "counts"
+    assert "log2(1 + x)" in plan["prepared"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--prepare", "magic"],
+        ["--prepare", "expression"],
+        ["--prepare", "diversified", "--transform", "standardise"],
+    ],
+)
+def test_what_cannot_be_is_one_sentence(tmp_path, capsys, options):
+    path = written(tmp_path, ordinary())
+    assert call("fit", path, "--out", tmp_path / "out", *SMALL, *options) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("mdec: --prepare ")
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_belongs_to_its_preparation(tmp_path, capsys):
+    X = intensities()
+    path, out = written(tmp_path, X), tmp_path / "out"
+    ready = ExpressionPreparation().fit_transform(X)
+    generate_ensemble(
+        ready, ensemble_size=4, checkpoint=out / "checkpoint", random_state=0
+    )
+    options = ["--out", out, *SMALL, "-q", "--resume"]
+    for how, what in (("none", "data"), ("diversified", "data, preparation")):
+        assert call("fit", path, *options, "--prepare", how) == 2
+        error = capsys.readouterr().err
+        assert "was made with other settings" in error
+        assert all(word in error for word in what.split(", "))
+    assert call("fit", path, *options) == 0
+
+
+def test_layers_of_anndata_are_known_by_name(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    X = ordinary() ** 2
+    path = tmp_path / "cells.h5ad"
+    with h5py.File(path, "w") as file:
+        file["X"] = np.log1p(X)
+        file["layers/counts"] = X
+        file["layers/scaled"] = X - X.mean(axis=0)
+        file["obsm/X_pca"] = X[:, :3]
+        file.create_group("uns/log1p")
+        for name, size in (("obs", len(X)), ("var", X.shape[1])):
+            group = file.create_group(name)
+            group.attrs["_index"] = "_index"
+            group["_index"] = [f"{name}{i}" for i in range(size)]
+    assert read_table(path).kind == "log-counts"
+    assert read_table(path, variable="layers/counts").kind == "counts"
+    assert read_table(path, variable="layers/scaled").kind is None
+    assert read_table(path, variable="obsm/X_pca").kind is None
