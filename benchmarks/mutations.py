@@ -115,7 +115,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
 NOT_DRAWN = ("__init__.py", "jit.py")
 
 # How much memory to ask for is an estimate, and tested as one.
-ESTIMATES = re.compile(r"(.*_memory|_enough|admit|door\.admit)")
+ESTIMATES = re.compile(r"(.*_memory|.*_bytes|_enough|door\.admit)")
 
 # Arguments that guard, or say how and not what.
 PLUMBING = ("strict", "encoding", "copy", "check_finite", "overwrite_a", "exist_ok")
@@ -267,6 +267,8 @@ def mutations(path: Path, root: Path = ROOT) -> list[Mutation]:
             return
         if isinstance(node, ast.keyword) and node.arg in PLUMBING:
             return
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "n_bytes":
+            return
         if scope == "" and isinstance(node, ast.Assign | ast.AnnAssign):
             return  # settings, such as the sizes of blocks
         if isinstance(node, ast.ClassDef):
@@ -323,10 +325,16 @@ def tests_of(file: str) -> tuple[list[str], list[str]]:
 def drawn(paths: list[Path], size: int, seed: int) -> list[Mutation]:
     """Draw mutations in turn from each module; a larger sample holds a smaller one."""
     reasons = tomllib.loads(EQUIVALENT.read_text())["equivalent"]
-    same = {(e["file"], e["line"], e["after"]) for e in reasons}
+    same = {
+        tuple(e[part] for part in ("file", "line", "before", "after")) for e in reasons
+    }
     queues = []
     for path in paths:
-        own = [m for m in mutations(path) if (m.file, m.context, m.after) not in same]
+        own = [
+            each
+            for each in mutations(path)
+            if (each.file, each.context, each.before, each.after) not in same
+        ]
         random.Random(f"{seed} {path.relative_to(ROOT)}").shuffle(own)
         queues.append(own)
     sample: list[Mutation] = []
@@ -591,7 +599,8 @@ def main() -> None:
         if options.again or known.get(each.key, {}).get("outcome") in (None, "survived")
     ]
     print(f"{len(sample)} mutations of {len(paths)} modules, {len(todo)} to try")
-    os.environ["OMP_NUM_THREADS"] = "1"
+    # A cap from outside would hide that of the package.
+    os.environ.pop("OMP_NUM_THREADS", None)
     load_slow_packages()
     children = []
     for job in range(options.jobs):

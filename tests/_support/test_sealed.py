@@ -125,3 +125,12 @@ def test_a_header_that_claims_more_than_there_is_is_refused(path):
 def test_a_missing_file_is_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_sealed(tmp_path / "a.npz")
+
+
+def test_text_that_is_no_text_is_refused(path):
+    words = np.array(json.dumps(PROVENANCE))
+    words[...] = str(words).replace("1.5", "1.7")
+    words.reshape(1).view(np.uint32)[-3] = 0x110005
+    packed_again(path, provenance=words)
+    with pytest.raises(DamagedFileError, match="damaged"):
+        read_sealed(path)

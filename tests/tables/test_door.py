@@ -259,3 +259,28 @@ def test_a_matlab_file_of_an_unknown_type(tmp_path, kind):
     content[place : place + 4] = struct.pack("<I", kind)
     path.write_bytes(bytes(content))
     refused(path, "damaged or not a MATLAB file")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("name", ["y", "sample_names", "X"])
+def test_text_that_is_no_text(tmp_path, name, order):
+    words = np.array([f"s{i}" for i in range(5)], dtype=f"{order}U3")
+    arrays = {"X": np.arange(20.0).reshape(5, 4), name: words}
+    np.savez(tmp_path / "whole.npz", **arrays)
+    words.view(f"{order}u4")[4] = 0x110005
+    np.savez(tmp_path / "a.npz", **arrays)
+    if name != "X":
+        assert len(read_table(tmp_path / "whole.npz").values) == 5
+    with pytest.raises(ValueError, match=r"damaged or not an \.npz archive"):
+        read_table(tmp_path / "a.npz")
+
+
+def test_a_sparse_matlab_matrix_with_indices_outside_of_it(tmp_path):
+    savemat(tmp_path / "a.mat", {"X": sparse.csc_array(np.eye(6)[::-1, :4])})
+    read_table(tmp_path / "a.mat")
+    content = (tmp_path / "a.mat").read_bytes()
+    rows, wrong = (np.array([5, 4, 3, n], dtype="<i4").tobytes() for n in (2, 10**6))
+    assert content.count(rows) == 1
+    (tmp_path / "a.mat").write_bytes(content.replace(rows, wrong))
+    with pytest.raises(ValueError, match="damaged or not a MATLAB file"):
+        read_table(tmp_path / "a.mat")

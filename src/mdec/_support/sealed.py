@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -141,7 +142,21 @@ def _array(archive: ZipFile, name: str) -> NDArray[Any]:
         content = bytearray(file.read())
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError("the header does not fit the content")
-    return np.ndarray(shape, dtype, content, order="F" if by_columns else "C")
+    array = np.ndarray(shape, dtype, content, order="F" if by_columns else "C")
+    check_text(array)
+    return array
+
+
+def check_text(array: NDArray[Any]) -> None:
+    """Raise a ValueError if an array of text holds what is no character.
+
+    NumPy does not look at what it reads, and Python takes it for impossible.
+    """
+    if array.dtype.kind == "U":
+        native = array.astype(array.dtype.newbyteorder("="))
+        points = np.frombuffer(native.tobytes(), dtype=np.uint32)
+        if points.max(initial=0) > sys.maxunicode:
+            raise ValueError("the text holds something that is no character")
 
 
 def _seal(array: NDArray[Any]) -> dict[str, Any]:

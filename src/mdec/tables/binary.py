@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.sealed import check_text
 from mdec.tables.door import (
     DAMAGED,
     Door,
@@ -93,6 +94,8 @@ def read_npz(
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             contents = {name: arrays[name] for name in arrays.files}
+        for array in contents.values():
+            check_text(array)
         if {"format", "shape", "data"} <= set(contents):
             contents["X"] = _sparse(contents, door)
     except (Refused, MemoryError):
@@ -152,12 +155,12 @@ def read_mat(
         raise damaged(door, what) from error
     try:
         loaded = loadmat(path)
-        contents = {
-            name: loaded[name].toarray()
-            if sparse.issparse(loaded[name])
-            else np.asarray(loaded[name])
-            for name in found
-        }
+        for name in found:
+            if sparse.issparse(loaded[name]):
+                # Indices outside of the matrix would be written through.
+                loaded[name].check_format(full_check=True)
+                loaded[name] = loaded[name].toarray()
+        contents = {name: np.asarray(loaded[name]) for name in found}
     except (*broken, MemoryError) as error:
         raise damaged(door, what) from error
     return _from_variables(contents, door, variable, label_column, transpose)
