@@ -198,9 +198,10 @@ class BlockedDistances:
         factor = to_power(float(np.sqrt(norms.max())), TOP)
         centred *= factor
         norms *= factor * factor
-        self.left, self.right = distance_factors(
-            centred.astype(dtype), norms.astype(dtype)
-        )
+        rounded = centred.astype(dtype)
+        # Memory that is given back now need not be found for the factors.
+        del centred
+        self.left, self.right = distance_factors(rounded, norms.astype(dtype))
         limits = np.finfo(dtype)
         self._unit = factor * factor
         self._share = rounding_share(X.shape[1], 0.5 * float(limits.eps))
