@@ -96,8 +96,8 @@ MAP: list[tuple[str, list[str], list[str]]] = [
         ["tests/_support/test_sealed.py"],
         ["tests/test_ensemble.py"],
     ),
-    ("_support/parallel.py", ["tests/_support/test_parallel.py"], WHOLE),
-    ("_support/files.py", ["tests/_support/test_files.py"], ["tests/_support"]),
+    ("_support/parallel.py", ["tests/_support/test_parallel.py"], []),
+    ("_support/files.py", ["tests/_support/test_files.py"], []),
     (
         "experiments/records.py",
         ["tests/experiments/test_experiments.py"],

@@ -67,17 +67,46 @@ def test_an_error_lifts_the_cap() -> None:
     assert blas_threads() == {2}
 
 
+@pytest.mark.usefixtures("two_threads")
+def test_a_thread_that_has_set_a_number_does_not_stand_in_the_way() -> None:
+    done = threading.Event()
+    ready = threading.Event()
+
+    def other() -> None:
+        for pool in ThreadpoolController().select(user_api="blas").lib_controllers:
+            pool.set_num_threads(2)
+        ready.set()
+        done.wait(10)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    ready.wait(10)
+    with single_threaded_blas():
+        inside = blas_threads()
+    done.set()
+    thread.join()
+    assert inside == {1}
+    assert blas_threads() == {2}
+
+
 def threads_of_a_worker(_: int) -> set[int]:
     np.linalg.norm(np.ones((2, 2)) @ np.ones((2, 2)))
-    return blas_threads()
+    return {pool["num_threads"] for pool in threadpool_info()}
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_workers_are_capped(backend: str) -> None:
+@pytest.mark.parametrize("settings", [{}, {"inner_max_num_threads": 3}], ids=str)
+def test_worker_processes_are_capped(settings: dict[str, int]) -> None:
     import joblib
 
-    with joblib.parallel_config(backend, n_jobs=2):
+    # By itself joblib divides the cores among the workers, which may hide the cap.
+    with joblib.parallel_config("loky", n_jobs=2, **settings):
         seen = list(map_ordered(threads_of_a_worker, range(4), n_jobs=2))
+    assert seen == [{1}] * 4
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_threads_are_capped() -> None:
+    seen = list(map_ordered(lambda _: blas_threads(), range(4), n_jobs=2))
     assert seen == [{1}] * 4
 
 

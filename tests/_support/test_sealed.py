@@ -127,10 +127,21 @@ def test_a_missing_file_is_missing(tmp_path):
         read_sealed(tmp_path / "a.npz")
 
 
-def test_text_that_is_no_text_is_refused(path):
-    words = np.array(json.dumps(PROVENANCE))
-    words[...] = str(words).replace("1.5", "1.7")
-    words.reshape(1).view(np.uint32)[-3] = 0x110005
+@pytest.mark.parametrize(("point", "whole"), [(0x10FFFF, True), (0x110000, False)])
+def test_text_that_is_no_text_is_refused(path, point, whole):
+    words = np.array(json.dumps({"name": "abc"}))
+    words.reshape(1).view(np.uint32)[str(words).index("b")] = point
     packed_again(path, provenance=words)
-    with pytest.raises(DamagedFileError, match="damaged"):
+    found = read_or_refused(path)
+    assert (found is not None) == whole
+    if whole:
+        assert found[0] == {"name": f"a{chr(point)}c"}
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_both_headers_of_arrays_are_read(path, version):
+    with zipfile.ZipFile(path, "a") as archive, archive.open("more.npy", "w") as file:
+        np.lib.format.write_array(file, np.arange(5), version=version)
+    # Refused for the array that was not sealed, so it was read.
+    with pytest.raises(DamagedFileError, match="its content was changed"):
         read_sealed(path)
