@@ -6,11 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def test_damaged_files_are_read_or_refused_in_a_sentence(tmp_path):
     script = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
+    if not script.exists():
+        pytest.skip("benchmarks/fuzz.py is not in a source distribution")
     found = subprocess.run(
-        [sys.executable, script, "--inputs", "25", "--failures", tmp_path],
+        [sys.executable, script, "--inputs", "12", "--failures", tmp_path],
         capture_output=True,
         text=True,
         check=False,
