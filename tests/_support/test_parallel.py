@@ -20,6 +20,8 @@ def blas_threads() -> set[int]:
 
 @pytest.fixture
 def two_threads():
+    import scipy.linalg  # noqa: F401 - brings a BLAS of its own
+
     # Set for good and not by a context, which caps of other threads would respect.
     pools = ThreadpoolController().select(user_api="blas").lib_controllers
     before = [pool.get_num_threads() for pool in pools]
