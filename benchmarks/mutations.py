@@ -49,46 +49,48 @@ SOURCE = "src/mdec/"
 # A fit from end to end, for whatever the tests of a room did not notice.
 WHOLE = ["tests/test_reproducibility.py::test_digits_labels_stay"]
 
+KERNELS = ["tests/base/test_kernels.py"]
+GRAPHS = ["tests/base/test_graphs.py"]
+SPECTRAL = ["tests/base/test_spectral.py"]
+LANDMARKS = ["tests/base/test_landmarks.py"]
+SCALES = ["tests/base/test_scales.py"]
+NEIGHBORS = ["tests/numerics/test_neighbors.py", "tests/numerics/test_nearest.py"]
+KMEANS = ["tests/numerics/test_kmeans.py"]
+CONSENSUS = ["tests/consensus/test_consensus.py"]
+
 # Modules, the tests nearest to them, and those that are asked next.
 MAP: list[tuple[str, list[str], list[str]]] = [
-    ("base/kernels.py", ["tests/base/test_kernels.py"], ["tests/base", *WHOLE]),
-    ("base/graphs.py", ["tests/base/test_graphs.py"], ["tests/base", *WHOLE]),
-    ("base/spectral.py", ["tests/base/test_spectral.py"], ["tests/base", *WHOLE]),
-    ("base/landmarks.py", ["tests/base/test_landmarks.py"], ["tests/base", *WHOLE]),
-    ("base/members.py", ["tests/base", "tests/test_generation.py"], WHOLE),
-    ("numerics/neighbors.py", ["tests/numerics/test_neighbors.py"], ["tests/base"]),
-    ("numerics/kmeans.py", ["tests/numerics/test_kmeans.py"], ["tests/base", *WHOLE]),
-    ("numerics/eigen.py", ["tests/base/test_spectral.py"], ["tests/base", *WHOLE]),
-    ("numerics/affinity.py", ["tests/base/test_spectral.py"], ["tests/base", *WHOLE]),
-    (
-        "numerics/transfer.py",
-        ["tests/base/test_landmarks.py", "tests/consensus"],
-        ["tests/base", "tests/baselines/test_ptgp.py", *WHOLE],
-    ),
-    (
-        "numerics/landmark_search.py",
-        ["tests/base/test_landmarks.py"],
-        ["tests/base", "tests/rows", *WHOLE],
-    ),
-    (
-        "numerics/loops/linkage.py",
-        ["tests/test_weights.py", "tests/consensus"],
-        ["tests/test_confidence.py", *WHOLE],
-    ),
-    (
-        "numerics/loops/*.py",
-        ["tests/numerics", "tests/base"],
-        ["tests/consensus", *WHOLE],
-    ),
-    ("weights.py", ["tests/test_weights.py"], ["tests/test_coassociation.py", *WHOLE]),
-    ("coassociation.py", ["tests/test_coassociation.py"], ["tests/consensus", *WHOLE]),
+    ("base/kernels.py", KERNELS, GRAPHS + WHOLE),
+    ("base/graphs.py", GRAPHS, WHOLE + SCALES),
+    ("base/spectral.py", SPECTRAL, WHOLE),
+    ("base/landmarks.py", LANDMARKS, SCALES),
+    ("base/members.py", ["tests/test_generation.py"], WHOLE),
+    ("numerics/neighbors.py", NEIGHBORS, GRAPHS + SCALES),
+    ("numerics/kmeans.py", KMEANS, WHOLE + CONSENSUS),
+    ("numerics/eigen.py", SPECTRAL, CONSENSUS),
+    ("numerics/affinity.py", SPECTRAL, CONSENSUS),
+    ("numerics/transfer.py", CONSENSUS, LANDMARKS),
+    ("numerics/landmark_search.py", LANDMARKS, SCALES),
+    ("numerics/magnitude.py", NEIGHBORS, SCALES),
+    ("numerics/nearest.py", NEIGHBORS, ["tests/test_prediction.py"]),
+    ("numerics/loops/linkage.py", ["tests/test_weights.py", *CONSENSUS], WHOLE),
+    ("numerics/loops/triangle.py", CONSENSUS, WHOLE),
+    ("numerics/loops/dense.py", GRAPHS, NEIGHBORS + SCALES),
+    ("numerics/loops/selection.py", NEIGHBORS + GRAPHS, SCALES),
+    ("numerics/loops/elkan.py", KMEANS, WHOLE),
+    ("numerics/loops/kmeans.py", KMEANS, WHOLE),
+    ("numerics/loops/landmarks.py", LANDMARKS, CONSENSUS + SCALES),
+    ("numerics/loops/sparse.py", SPECTRAL, GRAPHS + WHOLE),
+    ("numerics/loops/*.py", NEIGHBORS + GRAPHS, KMEANS + CONSENSUS + WHOLE),
+    ("weights.py", ["tests/test_weights.py"], ["tests/test_coassociation.py"]),
+    ("coassociation.py", ["tests/test_coassociation.py"], CONSENSUS),
     ("confidence.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
-    ("consensus/*.py", ["tests/consensus"], WHOLE),
-    ("prediction.py", ["tests/test_prediction.py"], ["tests/base/test_landmarks.py"]),
+    ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
+    ("prediction.py", ["tests/test_prediction.py"], LANDMARKS),
     (
         "plan.py",
         ["tests/test_generation.py"],
-        ["tests/engines/test_store.py", "tests/base", *WHOLE],
+        ["tests/engines/test_store.py", *WHOLE],
     ),
     ("engines/store.py", ["tests/engines/test_store.py"], ["tests/test_generation.py"]),
     (
@@ -100,13 +102,13 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("_support/files.py", ["tests/_support/test_files.py"], []),
     (
         "experiments/records.py",
+        ["tests/experiments/test_records.py"],
         ["tests/experiments/test_experiments.py"],
-        ["tests/experiments", "tests/report"],
     ),
     (
         "experiments/summary.py",
         ["tests/experiments/test_summary.py"],
-        ["tests/experiments", "tests/report"],
+        ["tests/report"],
     ),
     ("selection/criteria.py", ["tests/selection"], []),
     ("selection/rule.py", ["tests/selection"], []),
