@@ -9,7 +9,13 @@ import torch
 from torch import Tensor
 
 from mdec.base.graphs import MAX_OPEN_SHARE
-from mdec.base.kernels import ANGULAR, SIMILARITY, mean_neighbor_distance, scaling_term
+from mdec.base.kernels import (
+    ANGULAR,
+    SIMILARITY,
+    angular_similarity,
+    mean_neighbor_distance,
+    scaling_term,
+)
 from mdec.engines.tensors.neighbors import (
     FLOAT32_FEATURES,
     SPARE,
@@ -137,7 +143,7 @@ def listed_neighbors(
     columns, exact = _settled(rows, found, unsettled, lambda near, _: near, limit)
     if kernel in ANGULAR:
         nearest, similarity = _best(columns, -exact, n_neighbors)
-        return nearest, torch.clamp(1.0 + 0.5 * similarity, min=0.0)
+        return nearest, angular_similarity(-similarity)
     if kernel == "scaled_exponential":
         exact = exact.sqrt()
     ordered = exact.sort(dim=1).values[:, :n_neighbors]
