@@ -113,8 +113,9 @@ def _nearest_of_all(triangle: Any, n: int, near: Any, shift: Any) -> Any:
     row = np.empty(padded(n), dtype=triangle.dtype)
     for i in range(n - 1):
         get_tail(triangle, n, i, row)
-        for j in range(i + 1, n):
-            row[j] = (row[j] + shift) - shift
+        if shift != 0.0:
+            for j in range(i + 1, n):
+                row[j] = (row[j] + shift) - shift
         for j in range(i + 1, n):
             if row[j] > values[i, last]:
                 _offer(row[j], j, values[i], near[i])
@@ -132,7 +133,9 @@ def _list_nearest(
     values[:] = -np.inf
     indices[:] = -1
     for i in range(size.size):
-        value = (row[i] + shift) - shift
+        value = row[i]
+        if shift != 0.0:
+            value = (value + shift) - shift
         if value > values[last] and size[i] > 0 and i != tip:
             _offer(value, i, values, indices)
 
