@@ -431,6 +431,21 @@ def test_search_keeps_the_first_of_equals(kernel: str) -> None:
     assert_graph(W, all_pairs(X, kernel, 6, 0.5)[2], rtol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("n_samples", [300, 1100])
+def test_of_many_copies_the_first_are_kept(n_samples: int, kernel: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, 6))
+    copies = np.sort(rng.choice(n_samples, 60, replace=False))
+    X[copies] = rng.normal(size=6)
+    k = 6
+    kept = similarity_graph(X, kernel, k, 0.5).toarray()[np.ix_(copies, copies)] > 0.0
+    place = np.arange(60)
+    first = np.minimum(place[:, None], place) < k
+    np.fill_diagonal(first, False)
+    np.testing.assert_array_equal(kept, first)
+
+
 def test_values_that_are_not_finite_are_refused() -> None:
     X = np.random.default_rng(0).normal(size=(1100, 4))
     X[3, 2] = np.inf
