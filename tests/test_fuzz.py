@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.slow
 def test_damaged_files_are_read_or_refused_in_a_sentence(tmp_path):
     script = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
     if not script.exists():

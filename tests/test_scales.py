@@ -38,7 +38,14 @@ def fitted(X: np.ndarray, kernel: str, base: str, device: str) -> MDEC:
 
 
 @pytest.mark.parametrize(("n_samples", "base", "device"), PATHS)
-@pytest.mark.parametrize("kernel", [*SHIFTABLE, "cosine"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "scaled_gaussian",
+        pytest.param("scaled_exponential", marks=pytest.mark.slow),
+        pytest.param("cosine", marks=pytest.mark.slow),
+    ],
+)
 def test_models_at_any_scale_and_offset(
     n_samples: int, base: str, device: str, kernel: str
 ) -> None:

@@ -48,6 +48,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits sizes of files")
+@pytest.mark.slow
 def test_a_disk_that_fills_keeps_the_old_results(
     clusterings: Path, tmp_path: Path
 ) -> None:
