@@ -11,6 +11,7 @@ import struct
 import tracemalloc
 import zipfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,6 +39,9 @@ def refused(path, match=r"unpacks to .* limit is 0\.0 GB; raise it with --max-gb
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+    held = Path("/proc/self/fd")  # where the system tells what is open
+    still_open = [each.resolve() for each in held.iterdir()] if held.exists() else []
+    assert path.resolve() not in still_open
     assert "\n" not in str(caught.value)
     assert peak < 12 * LIMIT
 

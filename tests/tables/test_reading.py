@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,6 +220,13 @@ def check_reads_or_refuses(path):
         assert np.isfinite(table.values).all()
         assert table.values.shape == (len(table.sample_names), len(table.feature_names))
     assert "\n" not in sentence
+    assert path.resolve() not in open_files()
+
+
+def open_files():
+    """Return what this process holds open, where the system tells."""
+    held = Path("/proc/self/fd")
+    return [each.resolve() for each in held.iterdir()] if held.exists() else []
 
 
 fuzz = settings(

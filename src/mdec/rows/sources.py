@@ -101,8 +101,8 @@ class ParquetRows:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        file = self._open()
-        schema = file.schema_arrow
+        with self._open() as file:
+            schema, about = file.schema_arrow, file.metadata
         kinds = {str(schema.field(i).type) for i in range(len(schema.names))}
         if not kinds <= {"float", "double"}:
             raise ValueError(
@@ -111,7 +111,7 @@ class ParquetRows:
             )
         single = kinds == {"float"}
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
-        self.names, about = list(schema.names), file.metadata
+        self.names = list(schema.names)
         self.shape = (about.num_rows, len(self.names))
         counts = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
         self.starts = np.concatenate([[0], np.cumsum(counts)])
@@ -126,20 +126,20 @@ class ParquetRows:
         """Return some rows."""
         first = int(np.searchsorted(self.starts, start, side="right")) - 1
         last = int(np.searchsorted(self.starts, stop, side="left"))
-        file = self._open()
         found: Array = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
-        for group in range(first, last):
-            begin, end = (int(each) for each in self.starts[group : group + 2])
-            low, high = max(start, begin), min(stop, end)
-            # A group is read whole, however few of its rows are wanted, so only as
-            # many columns at a time as the rows themselves take.
-            width = max(1, found.size // (end - begin))
-            for left in range(0, self.shape[1], width):
-                names = self.names[left : left + width]
-                table = file.read_row_group(group, columns=names, use_threads=False)
-                table = table.slice(low - begin, high - low)
-                for column, values in enumerate(table.columns, left):
-                    found[low - start : high - start, column] = values
+        with self._open() as file:
+            for group in range(first, last):
+                begin, end = (int(each) for each in self.starts[group : group + 2])
+                low, high = max(start, begin), min(stop, end)
+                # A group is read whole, however few of its rows are wanted, so only as
+                # many columns at a time as the rows themselves take.
+                width = max(1, found.size // (end - begin))
+                for left in range(0, self.shape[1], width):
+                    names = self.names[left : left + width]
+                    table = file.read_row_group(group, columns=names, use_threads=False)
+                    table = table.slice(low - begin, high - low)
+                    for column, values in enumerate(table.columns, left):
+                        found[low - start : high - start, column] = values
         return found
 
 

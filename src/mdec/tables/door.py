@@ -8,8 +8,8 @@ import io
 import lzma
 import sys
 import zlib
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -155,22 +155,26 @@ def unpacked(path: Path, door: Door, *, copies: int = 3) -> bytes:
     return content.getvalue()
 
 
-def _opened(path: Path) -> AbstractContextManager[IO[bytes]]:
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
     if str(path) == STANDARD_INPUT:
-        return nullcontext(sys.stdin.buffer)
+        yield sys.stdin.buffer
+        return
     compression = ending_of(path)[1]
     if compression == ".zip":
-        archive = ZipFile(path)
-        members = [each for each in archive.infolist() if not each.is_dir()]
-        if len(members) != 1:
-            raise Refused(
-                f"{path.name!r} holds {len(members)} files and mdec reads archives of "
-                "one; unpack it and name the table."
-            )
-        return archive.open(members[0])
+        with ZipFile(path) as archive:
+            members = [each for each in archive.infolist() if not each.is_dir()]
+            if len(members) != 1:
+                raise Refused(
+                    f"{path.name!r} holds {len(members)} files and mdec reads archives "
+                    "of one; unpack it and name the table."
+                )
+            with archive.open(members[0]) as file:
+                yield file
+        return
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    file: IO[bytes] = openers.get(compression, Path.open)(path, "rb")
-    return file
+    with openers.get(compression, Path.open)(path, "rb") as file:
+        yield file
 
 
 def damaged(door: Door, what: str) -> Refused:

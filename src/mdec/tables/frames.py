@@ -44,16 +44,15 @@ def read_parquet(path: Path, door: Door, asked: Iterable[str] = ()) -> RawTable:
 
     broken = (*DAMAGED, ArrowException)
     try:
-        header = parquet.ParquetFile(path).metadata
-        groups = [header.row_group(i) for i in range(header.num_row_groups)]
-        claimed = 8 * header.num_rows * header.num_columns
-        claimed = max(claimed, sum(each.total_byte_size for each in groups))
-    except broken as error:
-        raise damaged(door, "a Parquet file") from error
-    door.admit(claimed)
-    try:
-        frame = parquet.read_table(path, use_threads=False).to_pandas()
+        with path.open("rb") as source, parquet.ParquetFile(source) as file:
+            header = file.metadata
+            groups = [header.row_group(i) for i in range(header.num_row_groups)]
+            claimed = 8 * header.num_rows * header.num_columns
+            door.admit(max(claimed, sum(each.total_byte_size for each in groups)))
+            frame = file.read(use_threads=False).to_pandas()
         return _from_frame(frame, frozenset(asked))
+    except Refused:
+        raise
     except (*broken, MemoryError) as error:
         raise damaged(door, "a Parquet file") from error
 
