@@ -23,9 +23,9 @@ from mdec.base.kernels import (
 )
 from mdec.base.landmarks import fitted_landmarks, pool_rows, tied_block
 from mdec.confidence import Profiles, mean_profiles
+from mdec.ensemble.plan import Member, Plan
 from mdec.generation import training_rows
 from mdec.numerics.nearest import NearestRows, at_common_scale
-from mdec.plan import Member, Plan
 from mdec.preparation.recipes import Preparation, Versions
 from mdec.rows.blocks import Rows
 from mdec.rows.work import gathered_rows

@@ -9,7 +9,7 @@ from scipy import sparse
 from mdec.base.graphs import DENSE_SAMPLES, similarity_graph
 from mdec.base.landmarks import landmark_memory
 from mdec.base.spectral import spectral_partition
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 
 Array = NDArray[np.floating]

@@ -16,7 +16,7 @@ from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import MEMBER_ERRORS, base_clustering, member_memory
 from mdec.ensemble import Ensemble, Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, opened
 from mdec.rows.sources import RowSource

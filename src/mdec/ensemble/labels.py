@@ -15,7 +15,7 @@ from scipy import sparse
 
 from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import block_bounds, block_height
 from mdec.rows.work import Here, Worker
 
