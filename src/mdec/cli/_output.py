@@ -79,8 +79,26 @@ def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None
         f"{summary['n_ambiguous']} of {summary['n_samples']} samples are ambiguous; "
         f"mean confidence {summary['mean_confidence']:.2f}"
     )
-    for path in summary["files"].values():
-        console.print(Text(f"  {path}"), soft_wrap=True)
+    kept = summary.get("model", {})
+    if kept.get("left_out"):
+        console.print(Text(f"No model was written: {kept['left_out']}."))
+    for name, path in summary["files"].items():
+        size = f" ({shown_size(kept['bytes'])})" if name == "model.npz" else ""
+        console.print(Text(f"  {path}{size}"), soft_wrap=True)
+
+
+def shown_size(n_bytes: int) -> str:
+    """Return a size in the unit that people read.
+
+    Examples
+    --------
+    >>> shown_size(512), shown_size(34_000), shown_size(2_500_000)
+    ('512 bytes', '34 kB', '2.5 MB')
+    """
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    kilo = n_bytes / 1000
+    return f"{kilo:.0f} kB" if kilo < 1000 else f"{kilo / 1000:.1f} MB"
 
 
 def show_reading(

@@ -7,7 +7,7 @@ import io
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from mdec._support.files import write_atomically
 from mdec._support.folders import replaced_together
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
+from mdec.cli._model import MODEL, Kept
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
@@ -56,6 +57,8 @@ class Request:
         Seed of what is random after the ensemble.
     n_jobs : int or None
         Work done at the same time.
+    kept : Kept or None
+        What the model is written from; None writes none.
     timings : dict of float
         Seconds by step.
     """
@@ -74,6 +77,7 @@ class Request:
     reading: dict[str, Any] | None = None
     seed: int = 0
     n_jobs: int | None = None
+    kept: Kept | None = None
     timings: dict[str, float] = field(default_factory=dict)
 
 
@@ -141,7 +145,7 @@ def select(
 def finish(
     ensemble: Ensemble, request: Request, out: Path, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Cluster an ensemble, write the four files and return the summary.
+    """Cluster an ensemble, write the files and return the summary.
 
     Parameters
     ----------
@@ -150,8 +154,8 @@ def finish(
     request : Request
         What was asked for.
     out : Path
-        Folder of labels.csv, report.html, ensemble.npz and summary.json, which are
-        replaced together; `claimed` by the command.
+        Folder of labels.csv, report.html, ensemble.npz, model.npz and summary.json,
+        which are replaced together; `claimed` by the command.
     progress : callable, default=None
         Told of the draws of the null reference.
 
@@ -188,16 +192,49 @@ def finish(
     page = render_report(described)
     request.timings["report"] = time.perf_counter() - start
     summary = _summary(described, request, out)
-    with replaced_together(out) as folder:
+    # A model of an earlier run would speak of other clusters.
+    with replaced_together(out, gone=[MODEL]) as folder:
         write_atomically(
             folder / "labels.csv", _labels_csv(ensemble, labels, weights, request)
         )
-        ensemble.save(folder / "ensemble.npz")
+        named = replace(ensemble, names=_names(ensemble, request))
+        named.save(folder / "ensemble.npz")
+        if request.kept is not None:
+            left_out = request.kept.too_large()
+            summary["model"] = {"left_out": left_out}
+            if left_out is None:
+                made = ensemble, labels, weights
+                size = request.kept.write(
+                    folder / MODEL, *made, **_decided(request, n_clusters)
+                )
+                summary["model"] = {"bytes": size}
+                summary["files"][MODEL] = str(out / MODEL)
         write_atomically(folder / "report.html", page.encode())
         write_atomically(
             folder / "summary.json", json.dumps(summary, indent=1).encode()
         )
     return summary
+
+
+def _decided(request: Request, n_clusters: int) -> dict[str, Any]:
+    return {
+        "n_clusters": n_clusters,
+        "consensus": request.consensus,
+        "weighting": request.weighting,
+        "n_jobs": request.n_jobs,
+        "random_state": request.seed,
+    }
+
+
+def _names(ensemble: Ensemble, request: Request) -> dict[str, tuple[str, ...]]:
+    """Return the names that the ensemble's file keeps for later runs."""
+    names = {"samples": tuple(request.sample_names)}
+    if request.known is not None:
+        names["classes"] = tuple(str(each) for each in request.known)
+    features = request.feature_names
+    if features and len(features) == ensemble.parameters.get("n_features"):
+        names["features"] = tuple(features)
+    return names
 
 
 def _labels_csv(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
+from mdec.cli._model import Kept, Steps
 from mdec.cli._output import progress_bars, show_reading, show_summary
 from mdec.cli._prepare import PREPARE, prepare_values, told_lines
 from mdec.cli._work import Request, finish, parse_k, parse_pair
@@ -127,6 +128,9 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped.")
     ] = False,
+    model: Annotated[
+        bool, typer.Option(help="Whether to write model.npz, for mdec predict.")
+    ] = True,
     max_gb: MaxGb = DEFAULT_GB,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what was read, and stop.")
@@ -191,6 +195,7 @@ def command(
         plan |= {**ready.told, "seed": seed, "out": str(out)}
         show_reading(table.reading, plan, as_json=as_json)
         return
+    steps = Steps.of(table, transform, ready.fitted, ready.told["prepared"])
     request = Request(
         k,
         consensus,
@@ -206,6 +211,7 @@ def command(
         reading=table.reading,
         seed=seed,
         n_jobs=jobs,
+        kept=Kept(ready.values, steps, settings) if model else None,
         timings={"reading": time.perf_counter() - start},
     )
     if not (quiet or as_json):

@@ -7,6 +7,7 @@ The file is an .npz archive of arrays beside a text of JSON, see
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Self
@@ -67,7 +68,14 @@ class KeptMixin:
         MDEC
             With the parameters, attributes and predictions of the saved one.
         """
-        model, _, _ = read_model(path, cls, max_bytes)
+        model, steps, _ = read_model(path, cls, max_bytes)
+        if steps.get("told"):
+            warnings.warn(
+                f"{os.fspath(path)!r} was fitted to values that were prepared first "
+                f"({steps['told']}); do the same to new rows, or use mdec predict.",
+                UserWarning,
+                stacklevel=2,
+            )
         return model
 
 
