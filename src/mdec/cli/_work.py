@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mdec._support.files import write_atomically
 from mdec._support.folders import replaced_together
+from mdec._support.optional import import_optional
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec.cli._model import MODEL, Kept
@@ -24,6 +25,7 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.clustering import Description, describe_clustering, render_report
 from mdec.selection.rule import KSelection, select_n_clusters
+from mdec.tables.containers import write_back
 from mdec.tables.text import shown_as_text
 from mdec.weights import WEIGHTINGS
 
@@ -59,6 +61,8 @@ class Request:
         Work done at the same time.
     kept : Kept or None
         What the model is written from; None writes none.
+    h5ad : tuple of Path or None
+        AnnData file that was read, and the one to write with the clusters in it.
     timings : dict of float
         Seconds by step.
     """
@@ -78,6 +82,7 @@ class Request:
     seed: int = 0
     n_jobs: int | None = None
     kept: Kept | None = None
+    h5ad: tuple[Path, Path] | None = None
     timings: dict[str, float] = field(default_factory=dict)
 
 
@@ -192,6 +197,8 @@ def finish(
     page = render_report(described)
     request.timings["report"] = time.perf_counter() - start
     summary = _summary(described, request, out)
+    if request.h5ad is not None:
+        _write_h5ad(*request.h5ad, ensemble, labels, weights, summary)
     # A model of an earlier run would speak of other clusters.
     with replaced_together(out, gone=[MODEL]) as folder:
         write_atomically(
@@ -214,6 +221,34 @@ def finish(
             folder / "summary.json", json.dumps(summary, indent=1).encode()
         )
     return summary
+
+
+def _write_h5ad(
+    source: Path,
+    target: Path,
+    ensemble: Ensemble,
+    labels: NDArray[np.int32],
+    weights: NDArray[np.floating],
+    summary: dict[str, Any],
+) -> None:
+    adata = anndata_package().read_h5ad(source)
+    told = {"params": summary["parameters"], "reason": summary["reason"]}
+    write_back(adata, ensemble, labels, weights, told)
+    # HDF5 writes to a name and not to an open file.
+    beside = target.with_name(f".mdec-{target.name}")
+    try:
+        adata.write_h5ad(beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    summary["files"][target.name] = str(target)
+
+
+def anndata_package() -> Any:
+    """Return anndata, or raise one sentence that says how to install it."""
+    return import_optional(
+        "anndata", needed_for="--write-h5ad", install="mdec[anndata]"
+    )
 
 
 def _decided(request: Request, n_clusters: int) -> dict[str, Any]:
@@ -246,20 +281,29 @@ def _labels_csv(
     association = item_consensus(ensemble, labels, weights)
     sure = confidence(association, labels)
     second = second_choice(association, labels)
-    columns: list[Sequence[Any]] = [
-        [shown_as_text(name) for name in request.sample_names],
-        labels.tolist(),
-        [f"{value:.4f}" for value in sure],
-        ["" if other < 0 else other for other in second.tolist()],
-    ]
-    names = ["sample", "cluster", "confidence", "second_choice"]
+    columns: dict[str, Sequence[Any]] = {
+        "sample": [shown_as_text(name) for name in request.sample_names],
+        "cluster": labels.tolist(),
+        "confidence": [f"{value:.4f}" for value in sure],
+        "second_choice": ["" if other < 0 else other for other in second.tolist()],
+    }
     if request.known is not None:
-        names.append("known_class")
-        columns.append([shown_as_text(name) for name in request.known.tolist()])
+        columns["known_class"] = [shown_as_text(n) for n in request.known.tolist()]
+    return table_csv(columns)
+
+
+def table_csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Return columns as a text table.
+
+    Examples
+    --------
+    >>> table_csv({"sample": ["a", "b"], "cluster": [0, 1]})
+    b'sample,cluster\\na,0\\nb,1\\n'
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(zip(*columns, strict=True))
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue().encode()
 
 

@@ -102,6 +102,12 @@ class NewRowsMixin:
         """
         return self._unlike(self._checked_rows(X))
 
+    @property
+    def training_rows_(self) -> Array:
+        """Training rows that new ones are compared with: all, or the landmarks'."""
+        check_is_fitted(self, "ensemble_")
+        return self._placement.rows
+
     def place(self, X: ArrayLike) -> Placed:
         """Return clusters, confidence and the flag of new rows, in one go.
 

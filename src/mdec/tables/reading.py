@@ -468,6 +468,7 @@ def read_base_clusterings(
     index: bool | None = None,
     id_column: str | None = None,
     drop: Sequence[str] = (),
+    column: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[NDArray[np.object_], list[str], list[str]]:
     """Read a table with one base clustering in each column.
@@ -484,6 +485,8 @@ def read_base_clusterings(
         Name of the column of the samples' names.
     drop : sequence of str, default=()
         Columns to leave out, names or shell patterns.
+    column : str, default=None
+        Name of the one clustering that is wanted; None takes all columns.
     max_bytes : int
         As in `read_table`.
 
@@ -499,13 +502,20 @@ def read_base_clusterings(
     source = Path(path)
     door = Door(shown_name(source), max_bytes)
     names, columns, samples = _label_columns(source, door, header)
-    wishes = Wishes(None, id_column, tuple(drop), (), index)
+    only = () if column is None else (column,)
+    wishes = Wishes(None, id_column, tuple(drop), only, index)
     roles = find_member_roles(names, columns, wishes, door, indexed=samples is not None)
     members = roles.features
     if len(columns[0]) < 3 or not members:
         raise Refused(
             f"{door.name!r} needs at least three samples in rows and one base "
             "clustering in columns."
+        )
+    if roles.doubts and _is_consensus_matrix([columns[j] for j in members]):
+        raise Refused(
+            f"{door.name!r} is a consensus matrix and no table of labels; give the "
+            "clusterings it was made of, one in each column, or cut it where it was "
+            "made, in R with cutree(hclust(as.dist(1 - M), 'average'), k)."
         )
     _raise_doubts(roles, door)
     cells = [[None if absent(c) else c for c in columns[j]] for j in members]
@@ -516,6 +526,16 @@ def read_base_clusterings(
     if names is not None:
         shown = [names[j] for j in members]
     return labels, found, shown
+
+
+def _is_consensus_matrix(columns: list[list[str]]) -> bool:
+    """Tell whether numbers are a square with ones in the middle, the same turned."""
+    if any(len(cells) != len(columns) for cells in columns):
+        return False
+    if not all(is_number(cell) for cells in columns for cell in cells):
+        return False
+    matrix = np.array([[float(c or "nan") for c in cells] for cells in columns])
+    return bool(np.allclose(matrix, matrix.T) and np.allclose(np.diag(matrix), 1.0))
 
 
 def _label_columns(

@@ -372,7 +372,7 @@ def find_member_roles(
     columns : sequence of list of str
         Their cells.
     wishes : Wishes
-        What the user said.
+        What the user said; features are the clusterings to take.
     door : Door
         Names the file in sentences.
     indexed : bool
@@ -394,6 +394,10 @@ def find_member_roles(
         if wishes.index or differ or (names and is_id_name(names[left[0]])):
             roles.ids = left.pop(0)
     roles.features = left
+    if wishes.features:
+        roles.features = [_place(roles.names, name, door) for name in wishes.features]
+        roles.dropped += [j for j in left if j not in roles.features]
+        return roles
     for j in left:
         present = [cell for cell in columns[j] if not absent(cell)]
         numbers = [float(cell) for cell in present if is_number(cell)]
