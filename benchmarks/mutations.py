@@ -135,6 +135,9 @@ MEMORY_LIMIT = 12 * 2**30
 # Exit code of a child that ran no tests, or those of another checkout.
 _BROKEN = 99
 
+# That of pytest for a module without doctests.
+_NO_TESTS = 5
+
 
 @dataclass(frozen=True)
 class Mutation:
@@ -438,7 +441,7 @@ class Copy:
         code = os.waitstatus_to_exitcode(status)
         if code == _BROKEN:
             raise RuntimeError(f"the tests could not be run\n{text}")
-        if code == 0:
+        if code in (0, _NO_TESTS):
             return "survived", ""
         if code == -signal.SIGXCPU:
             return "timeout", ""
