@@ -324,7 +324,8 @@ def tests_of(file: str) -> tuple[list[str], list[str]]:
     name = file.removeprefix(SOURCE)
     near, more = next(row[1:] for row in MAP if fnmatch.fnmatch(name, row[0]))
     near = [each for each in near if exists(each)]
-    return [file, *near], [e for e in more if exists(e) and e not in near]
+    # Asked for first, a module of a package would be loaded twice.
+    return [*near, file], [e for e in more if exists(e) and e not in near]
 
 
 def visible(found: list[Mutation]) -> list[Mutation]:
