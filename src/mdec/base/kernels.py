@@ -6,6 +6,7 @@ The formulas take arrays of NumPy or PyTorch.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def scaled_gaussian_similarity(distance: Any, scale: Any, mu: float) -> Any:
     return namespace(distance).exp(exponent) / (math.sqrt(2.0 * math.pi) * width)
 
 
-SIMILARITY = {
+SIMILARITY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "scaled_gaussian": scaled_gaussian_similarity,
     "scaled_exponential": scaled_exponential_similarity,
 }

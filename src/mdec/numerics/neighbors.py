@@ -79,14 +79,14 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
 
     Parameters
     ----------
-    centred : array of shape (n_samples, n_features)
+    centred : array of shape (..., n_samples, n_features)
         Rows about their mean, of NumPy or PyTorch.
-    norms : array of shape (n_samples,)
+    norms : array of shape (..., n_samples)
         Their squared norms.
 
     Returns
     -------
-    left, right : array of shape (n_samples, n_features + 2)
+    left, right : array of shape (..., n_samples, n_features + 2)
         Rows :math:`(-2 x_i, \|x_i\|^2, 1)` and :math:`(x_j, 1, \|x_j\|^2)`.
 
     Examples
@@ -98,9 +98,9 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
            [25.,  0.]])
     """
     xp = namespace(centred)
-    column, ones = norms[:, None], xp.ones_like(norms)[:, None]
-    left = xp.hstack([-2.0 * centred, column, ones])
-    right = xp.hstack([centred, ones, column])
+    column, ones = norms[..., None], xp.ones_like(norms)[..., None]
+    left = xp.concatenate([-2.0 * centred, column, ones], -1)
+    right = xp.concatenate([centred, ones, column], -1)
     return left, right
 
 
