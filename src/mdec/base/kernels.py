@@ -57,6 +57,8 @@ def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
             "every sample has copies at all its nearest neighbours; drop duplicate "
             "rows or raise sampling_ratio so that samples differ."
         )
+    if len(positive) == len(means):
+        return means
     xp = namespace(means)
     # Of an even number PyTorch takes the lower of the two in the middle.
     median = 0.5 * (xp.median(positive) - xp.median(-positive))

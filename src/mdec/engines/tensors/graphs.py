@@ -185,10 +185,10 @@ def listed_neighbors(
         nearest, negative = _best(columns, -exact, most)
         return _cut(nearest, of_columns(nearest, -negative), drawn, errors)
     short = (rho * distances.scale[:, None]).to(dtype)
-    steep = (4.5 / mu**2)[..., None].to(dtype)
+    narrow = mu.to(dtype)[..., None]
 
     def unlikeness(block: Tensor, near: slice) -> Tensor:
-        return _gaussian_unlikeness(block, short[:, near, None], short[:, None], steep)
+        return _gaussian_unlikeness(block, short[:, near, None], short[:, None], narrow)
 
     def unlike(near: Tensor, member: Tensor, row: Tensor) -> Tensor:
         return -similarity_of(near, rho[member, row, None], rho[member], mu[member])
@@ -237,15 +237,18 @@ def _neighbor_distances(
     exact: Tensor, drawn: Drawn
 ) -> tuple[Tensor, dict[int, ValueError]]:
     """Return the neighbour distances of each member, Eq. 2, or why it has none."""
+    counts = torch.tensor(drawn.n_neighbors, device=exact.device)[:, None]
+    nearest = torch.arange(exact.shape[2], device=exact.device) < counts[..., None]
+    means = torch.where(nearest, exact.sort(dim=2).values, 0.0).sum(dim=2) / counts
     errors = {}
-    ordered = exact.sort(dim=2).values
-    rho = torch.ones_like(ordered[..., 0])
-    for member, k in enumerate(drawn.n_neighbors):
-        try:
-            rho[member] = mean_neighbor_distance(ordered[member, :, :k].mean(dim=1))
-        except ValueError as error:
-            errors[member] = error
-    return rho, errors
+    for member, zeros in enumerate((means == 0.0).any(dim=1).tolist()):
+        # Without copies among the samples there is nothing to put a floor under.
+        if zeros:
+            try:
+                means[member] = mean_neighbor_distance(means[member])
+            except ValueError as error:
+                means[member], errors[member] = 1.0, error
+    return means, errors
 
 
 def _cut(
@@ -285,7 +288,7 @@ def _unsettled_gaussian(
         exact * scale,
         rho[..., None] * scale,
         rho.flatten()[across_members(columns)] * scale,
-        (4.5 / mu**2)[..., None],
+        mu[..., None],
     )
     steep = 1.0 + 2.25 / mu**2
     moved = steep * (distances.slack / rho + 2.0 * distances.share)
@@ -322,7 +325,7 @@ def _settled(
 
 
 def _gaussian_unlikeness(
-    distance: Tensor, rho_i: Tensor, rho_j: Tensor, steep: Tensor
+    distance: Tensor, rho_i: Tensor, rho_j: Tensor, mu: Tensor
 ) -> Tensor:
     r"""Return what orders pairs as the scaled Gaussian similarity does, reversed.
 
@@ -330,14 +333,15 @@ def _gaussian_unlikeness(
 
     Notes
     -----
-    With :math:`s = 3 \varepsilon_{ij}` the similarity is, up to a factor,
-    :math:`\exp(-\frac{9}{2 \mu^2} (D/s)^2) / s`, and this is minus its logarithm;
-    :math:`\frac{9}{2 \mu^2}` is how steep it is.
+    With the width :math:`s = \frac{\sqrt 2}{3} \mu (D + \rho_i + \rho_j)` the
+    similarity is, up to a factor, :math:`\exp(-(D/s)^2) / s`, and this is minus its
+    logarithm.
     """
-    scale = distance + rho_j
-    scale += rho_i
+    width = 2.0**0.5 / 3.0 * mu
+    scale = torch.addcmul(width * rho_j, distance, width)
+    scale += width * rho_i
     distance /= scale
-    return scale.log_().addcmul_(distance.square_(), steep)
+    return scale.log_().addcmul_(distance, distance)
 
 
 def _in_order(rows: Tensor, columns: Tensor, limit: int) -> tuple[Tensor, Tensor]:
