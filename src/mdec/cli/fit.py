@@ -20,7 +20,8 @@ from mdec.cli._prepare import PREPARE, prepare_values, told_lines
 from mdec.cli._work import Request, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.generation import generate_ensemble
+from mdec.generation import generate_ensemble, resolved_base
+from mdec.rows import opened
 from mdec.tables.door import MAX_BYTES, shown_name
 from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
 from mdec.tables.roles import Doubtful
@@ -168,7 +169,8 @@ def command(
         raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all cores.")
     parse_k(k, len(table.values))
     values = transformed(table.values, transform)
-    ready = prepare_values(table, values, prepare, transform)
+    drawable = resolved_base(base, device, opened(values)) == ("graph", "cpu")
+    ready = prepare_values(table, values, prepare, transform, drawable=drawable)
     if ready.drawn is not None:
         settings["preparation"] = ready.drawn
     described = {
