@@ -32,7 +32,7 @@ from mdec.cli._prepare import DRAWN
 from mdec.consensus import CONSENSUS
 from mdec.datasets import load_dataset
 from mdec.evaluation import nmi_max
-from mdec.experiments.methods import kmeans, spectral_knn, ward
+from mdec.experiments.peers import kmeans, spectral_knn, ward
 from mdec.preparation import (
     ExpressionPreparation,
     SampleScaler,

@@ -44,7 +44,7 @@ def member_similarity(
     rows, among = versions.seen(member.preparation)
     features = plan.features(member, among)
     how = plan.kernel, member.n_neighbors, member.mu
-    if versions.about_mean is not None and member.preparation is None:
+    if versions.about_mean is not None:
         centred = versions.about_mean.T[features].T
         distances = distances_about_mean(centred, lambda: rows.T[features].T)
         return graph_from_distances(distances, *how)
