@@ -170,11 +170,15 @@ class Versions:
         What was learnt from training samples, by power; empty without preparation.
     made : dict of ndarray
         The data prepared, by power.
+    about_mean : ndarray of shape (n_samples, n_features) or None
+        The data as they are, each feature about its mean, where the squares of all
+        fit into float64: members need not see to either again.
     """
 
     plain: Array
     learnt: dict[float, Preparation] = field(default_factory=dict)
     made: dict[float, Array] = field(default_factory=dict)
+    about_mean: Array | None = None
 
     @classmethod
     def of(
