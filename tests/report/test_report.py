@@ -116,6 +116,7 @@ def test_page_is_small(reports, n_samples):
     assert (f"of {n_samples} samples" in page) == (n_samples > 400)
 
 
+@pytest.mark.slow
 def test_page_is_small_with_hostile_names(reports):
     _, page, _ = reports(600, hostile=True)
     assert len(page.encode()) < 2_000_000
