@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from mdec._support.files import write_atomically
 from mdec._support.folders import replaced_together
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
+from mdec.cli._recipe import Recipe, consensus_recipe
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
@@ -46,6 +48,11 @@ class Request:
     values, feature_names, known
         The data as members see them, the names of its columns and known classes,
         where there are any.
+    columns : mapping of str to sequence of str or None
+        Other columns of the table, to colour the samples by.
+    python : callable or None
+        Gives lines of Python for the number of clusters; None for those that cluster
+        the ensemble of the results.
     preparation : dict or None
         What was found and done before, as `prepare_values` tells it.
     raw : ndarray or None
@@ -69,6 +76,8 @@ class Request:
     values: NDArray[np.floating] | None = None
     feature_names: Sequence[str] | None = None
     known: NDArray[Any] | None = None
+    columns: Mapping[str, Sequence[str]] | None = None
+    python: Recipe | None = None
     preparation: dict[str, Any] | None = None
     raw: NDArray[np.floating] | None = None
     reading: dict[str, Any] | None = None
@@ -141,7 +150,7 @@ def select(
 def finish(
     ensemble: Ensemble, request: Request, out: Path, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Cluster an ensemble, write the four files and return the summary.
+    """Cluster an ensemble, write the files and return the summary.
 
     Parameters
     ----------
@@ -150,8 +159,8 @@ def finish(
     request : Request
         What was asked for.
     out : Path
-        Folder of labels.csv, report.html, ensemble.npz and summary.json, which are
-        replaced together; `claimed` by the command.
+        Folder of labels.csv, signatures.csv, report.html, ensemble.npz and
+        summary.json, which are replaced together; `claimed` by the command.
     progress : callable, default=None
         Told of the draws of the null reference.
 
@@ -180,9 +189,12 @@ def finish(
         values=request.values,
         feature_names=request.feature_names,
         known=request.known,
+        columns=request.columns,
         preparation=request.preparation,
         raw=request.raw,
         settings=request.settings,
+        python=_python(request, out)(n_clusters),
+        again=_again(request, out),
         title=request.title,
     )
     page = render_report(described)
@@ -192,12 +204,29 @@ def finish(
         write_atomically(
             folder / "labels.csv", _labels_csv(ensemble, labels, weights, request)
         )
+        write_atomically(folder / "signatures.csv", _signatures_csv(described))
         ensemble.save(folder / "ensemble.npz")
         write_atomically(folder / "report.html", page.encode())
         write_atomically(
             folder / "summary.json", json.dumps(summary, indent=1).encode()
         )
     return summary
+
+
+def _python(request: Request, out: Path) -> Recipe:
+    if request.python is not None:
+        return request.python
+    path, seed = str(out / "ensemble.npz"), request.seed
+    return consensus_recipe(path, request.consensus, request.weighting, seed)
+
+
+def _again(request: Request, out: Path) -> str:
+    words = ["mdec", "consensus", str(out / "ensemble.npz")]
+    if request.weighting != "entropy":
+        words += ["--weighting", request.weighting]
+    return shlex.join(
+        [*words, *(["--seed", str(request.seed)] if request.seed else [])]
+    )
 
 
 def _labels_csv(
@@ -219,10 +248,30 @@ def _labels_csv(
     if request.known is not None:
         names.append("known_class")
         columns.append([shown_as_text(name) for name in request.known.tolist()])
+    return _csv(names, zip(*columns, strict=True))
+
+
+def _signatures_csv(described: Description) -> bytes:
+    """Return the features that set the clusters apart; none without values."""
+    names = ["cluster", "feature", "effect", "mean_inside", "mean_outside"]
+    rows = [
+        [
+            row["cluster"],
+            shown_as_text(row["name"]),
+            f"{row['effect']:.4f}",
+            f"{row['inside']:.6g}",
+            f"{row['outside']:.6g}",
+        ]
+        for row in described["signatures"]
+    ]
+    return _csv(names, rows)
+
+
+def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows(zip(*columns, strict=True))
+    writer.writerows(rows)
     return text.getvalue().encode()
 
 
@@ -251,6 +300,12 @@ def _summary(described: Description, request: Request, out: Path) -> dict[str, A
         "versions": described["versions"],
         "files": {
             name: str(out / name)
-            for name in ("labels.csv", "report.html", "ensemble.npz", "summary.json")
+            for name in (
+                "labels.csv",
+                "signatures.csv",
+                "report.html",
+                "ensemble.npz",
+                "summary.json",
+            )
         },
     }

@@ -17,6 +17,7 @@ from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
 from mdec.cli._output import progress_bars, show_reading, show_summary
 from mdec.cli._prepare import PREPARE, prepare_values, told_lines
+from mdec.cli._recipe import fit_recipe
 from mdec.cli._work import Request, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
@@ -138,20 +139,20 @@ def command(
     """Cluster a table of samples by features and write labels and a report."""
     start = time.perf_counter()
     name = shown_name(file)
+    reading: dict[str, Any] = {
+        "transpose": transpose,
+        "label_column": label_column,
+        "id_column": id_column,
+        "drop": tuple(drop or ()),
+        "features": tuple(features or ()),
+        "header": header,
+        "index": index,
+        "variable": variable,
+        "impute": impute,
+        "max_bytes": int(max_gb * 2**30),
+    }
     try:
-        table = read_table(
-            file,
-            transpose=transpose,
-            label_column=label_column,
-            id_column=id_column,
-            drop=drop or (),
-            features=features or (),
-            header=header,
-            index=index,
-            variable=variable,
-            impute=impute,
-            max_bytes=int(max_gb * 2**30),
-        )
+        table = read_table(file, **reading)
     except Doubtful as doubt:
         if dry_run and doubt.reading is not None:
             show_reading(doubt.reading, as_json=as_json)
@@ -205,6 +206,15 @@ def command(
         preparation=ready.told,
         raw=values if ready.told["prepared"] else None,
         known=table.labels,
+        columns=table.columns,
+        python=fit_recipe(
+            str(file),
+            reading,
+            transform,
+            ready.told["kind"] if ready.told["prepared"] and not ready.drawn else None,
+            {"consensus": consensus, "weighting": weighting, **settings}
+            | {"random_state": seed},
+        ),
         reading=table.reading,
         seed=seed,
         n_jobs=jobs,
