@@ -88,7 +88,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
     ("prediction.py", ["tests/test_prediction.py"], LANDMARKS),
     (
-        "plan.py",
+        "ensemble/plan.py",
         ["tests/test_generation.py"],
         ["tests/engines/test_store.py", *WHOLE],
     ),

@@ -20,7 +20,7 @@ from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import base_clustering, member_similarity
 from mdec.engines import here
-from mdec.plan import (
+from mdec.ensemble.plan import (
     Member,
     Plan,
     base_n_clusters_bounds,

@@ -19,10 +19,10 @@ from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
 from mdec.base.members import member_similarity
 from mdec.consensus import hierarchical
 from mdec.consensus.dendrogram import merges
+from mdec.ensemble.plan import Plan
 from mdec.numerics import loops
 from mdec.numerics.affinity import normalized_affinity
 from mdec.numerics.eigen import block_width, leading_eigenvectors
-from mdec.plan import Plan
 from mdec.rows import opened
 from mdec.weights import ensemble_driven_cluster_index
 

@@ -10,9 +10,9 @@ from mdec.base.graphs import DENSE_SAMPLES, graph_from_distances, similarity_gra
 from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory
 from mdec.base.spectral import spectral_partition
+from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.magnitude import has_safe_scale
 from mdec.numerics.neighbors import distances_about_mean
-from mdec.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 
 Array = NDArray[np.floating]

@@ -43,6 +43,8 @@ class Prepared:
     told : dict
         What the values are (kind), what was done (prepared), why (reason), and what
         turns it off (flag), in words; None where there is nothing to say.
+    fitted : ExpressionPreparation or None
+        What was done, to be done to new samples as well.
     """
 
     values: Array
@@ -50,6 +52,7 @@ class Prepared:
     feature_names: Sequence[str]
     drawn: str | None
     told: dict[str, Any]
+    fitted: ExpressionPreparation | None = None
 
 
 def prepare_values(
@@ -105,7 +108,8 @@ def prepare_values(
     preparation = ExpressionPreparation(kind).fit(values)
     seen = preparation.transform(values)
     names = preparation.get_feature_names_out(table.feature_names).tolist()
-    return Prepared(seen, seen, names, None, _told(kind, steps, reason))
+    told = _told(kind, steps, reason)
+    return Prepared(seen, seen, names, None, told, preparation)
 
 
 def _diversified(table: Table, values: Array, kind: str, reason: str) -> Prepared:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.engines.here import LocalEngine
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import Rows
 
 Labels = NDArray[np.int32]

@@ -21,7 +21,7 @@ from mdec.base.members import (
     member_memory,
 )
 from mdec.ensemble import Ensemble, Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, opened
 from mdec.rows.sources import RowSource
