@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from mdec._support.optional import import_optional
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec.cli._model import MODEL, Kept
+from mdec.cli._recipe import Recipe, consensus_recipe
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
@@ -49,6 +51,11 @@ class Request:
     values, feature_names, known
         The data as members see them, the names of its columns and known classes,
         where there are any.
+    columns : mapping of str to sequence of str or None
+        Other columns of the table, to colour the samples by.
+    python : callable or None
+        Gives lines of Python for the number of clusters; None for those that cluster
+        the ensemble of the results.
     preparation : dict or None
         What was found and done before, as `prepare_values` tells it.
     raw : ndarray or None
@@ -76,6 +83,8 @@ class Request:
     values: NDArray[np.floating] | None = None
     feature_names: Sequence[str] | None = None
     known: NDArray[Any] | None = None
+    columns: Mapping[str, Sequence[str]] | None = None
+    python: Recipe | None = None
     preparation: dict[str, Any] | None = None
     raw: NDArray[np.floating] | None = None
     reading: dict[str, Any] | None = None
@@ -159,8 +168,8 @@ def finish(
     request : Request
         What was asked for.
     out : Path
-        Folder of labels.csv, report.html, ensemble.npz, model.npz and summary.json,
-        which are replaced together; `claimed` by the command.
+        Folder of labels.csv, signatures.csv, report.html, ensemble.npz, model.npz and
+        summary.json, which are replaced together; `claimed` by the command.
     progress : callable, default=None
         Told of the draws of the null reference.
 
@@ -189,9 +198,12 @@ def finish(
         values=request.values,
         feature_names=request.feature_names,
         known=request.known,
+        columns=request.columns,
         preparation=request.preparation,
         raw=request.raw,
         settings=request.settings,
+        python=_python(request, out)(n_clusters),
+        again=_again(request, out),
         title=request.title,
     )
     page = render_report(described)
@@ -204,6 +216,7 @@ def finish(
         write_atomically(
             folder / "labels.csv", _labels_csv(ensemble, labels, weights, request)
         )
+        write_atomically(folder / "signatures.csv", _signatures_csv(described))
         named = replace(ensemble, names=_names(ensemble, request))
         named.save(folder / "ensemble.npz")
         if request.kept is not None:
@@ -221,6 +234,22 @@ def finish(
             folder / "summary.json", json.dumps(summary, indent=1).encode()
         )
     return summary
+
+
+def _python(request: Request, out: Path) -> Recipe:
+    if request.python is not None:
+        return request.python
+    path, seed = str(out / "ensemble.npz"), request.seed
+    return consensus_recipe(path, request.consensus, request.weighting, seed)
+
+
+def _again(request: Request, out: Path) -> str:
+    words = ["mdec", "consensus", str(out / "ensemble.npz")]
+    if request.weighting != "entropy":
+        words += ["--weighting", request.weighting]
+    return shlex.join(
+        [*words, *(["--seed", str(request.seed)] if request.seed else [])]
+    )
 
 
 def _write_h5ad(
@@ -292,6 +321,20 @@ def _labels_csv(
     return table_csv(columns)
 
 
+def _signatures_csv(described: Description) -> bytes:
+    """Return the features that set the clusters apart; none without values."""
+    rows = described["signatures"]
+    return table_csv(
+        {
+            "cluster": [row["cluster"] for row in rows],
+            "feature": [shown_as_text(row["name"]) for row in rows],
+            "effect": [f"{row['effect']:.4f}" for row in rows],
+            "mean_inside": [f"{row['inside']:.6g}" for row in rows],
+            "mean_outside": [f"{row['outside']:.6g}" for row in rows],
+        }
+    )
+
+
 def table_csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
     """Return columns as a text table.
 
@@ -332,6 +375,12 @@ def _summary(described: Description, request: Request, out: Path) -> dict[str, A
         "versions": described["versions"],
         "files": {
             name: str(out / name)
-            for name in ("labels.csv", "report.html", "ensemble.npz", "summary.json")
+            for name in (
+                "labels.csv",
+                "signatures.csv",
+                "report.html",
+                "ensemble.npz",
+                "summary.json",
+            )
         },
     }

@@ -18,10 +18,12 @@ from mdec.base.kernels import KERNELS
 from mdec.cli._model import Kept, Steps
 from mdec.cli._output import examples, progress_bars, show_reading, show_summary
 from mdec.cli._prepare import PREPARE, prepare_values, told_lines
+from mdec.cli._recipe import fit_recipe
 from mdec.cli._work import Request, anndata_package, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.generation import generate_ensemble
+from mdec.generation import generate_ensemble, resolved_base
+from mdec.rows import opened
 from mdec.tables.door import MAX_BYTES, shown_name
 from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
 from mdec.tables.roles import Doubtful
@@ -157,20 +159,20 @@ def command(
     name = shown_name(file)
     if write_h5ad is not None:
         _check_h5ad(file, write_h5ad)
+    reading: dict[str, Any] = {
+        "transpose": transpose,
+        "label_column": label_column,
+        "id_column": id_column,
+        "drop": tuple(drop or ()),
+        "features": tuple(features or ()),
+        "header": header,
+        "index": index,
+        "variable": variable,
+        "impute": impute,
+        "max_bytes": int(max_gb * 2**30),
+    }
     try:
-        table = read_table(
-            file,
-            transpose=transpose,
-            label_column=label_column,
-            id_column=id_column,
-            drop=drop or (),
-            features=features or (),
-            header=header,
-            index=index,
-            variable=variable,
-            impute=impute,
-            max_bytes=int(max_gb * 2**30),
-        )
+        table = read_table(file, **reading)
     except Doubtful as doubt:
         if dry_run and doubt.reading is not None:
             show_reading(doubt.reading, as_json=as_json)
@@ -188,7 +190,8 @@ def command(
         raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all cores.")
     parse_k(k, len(table.values))
     values = transformed(table.values, transform)
-    ready = prepare_values(table, values, prepare, transform)
+    drawable = resolved_base(base, device, opened(values)) == ("graph", "cpu")
+    ready = prepare_values(table, values, prepare, transform, drawable=drawable)
     if ready.drawn is not None:
         settings["preparation"] = ready.drawn
     described = {
@@ -224,6 +227,15 @@ def command(
         preparation=ready.told,
         raw=values if ready.told["prepared"] else None,
         known=table.labels,
+        columns=table.columns,
+        python=fit_recipe(
+            str(file),
+            reading,
+            transform,
+            ready.told["kind"] if ready.told["prepared"] and not ready.drawn else None,
+            {"consensus": consensus, "weighting": weighting, **settings}
+            | {"random_state": seed},
+        ),
         reading=table.reading,
         seed=seed,
         n_jobs=jobs,

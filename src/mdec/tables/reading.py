@@ -25,7 +25,7 @@ from mdec.tables.door import (
 from mdec.tables.frames import read_parquet, read_xlsx, sheet_columns
 from mdec.tables.hdf5 import read_h5ad
 from mdec.tables.market import read_mtx
-from mdec.tables.raw import RawTable, as_text, is_number, turned
+from mdec.tables.raw import MAX_BESIDE, RawTable, as_text, is_number, turned
 from mdec.tables.roles import (
     Doubtful,
     Roles,
@@ -77,6 +77,8 @@ class Table:
     kind : str or None
         What the file says the values are, one of `mdec.preparation.KINDS`: AnnData
         files name their layers. None where the values must tell.
+    columns : dict of str to list of str
+        The first columns that are no features, as they are written.
     """
 
     values: NDArray[np.floating]
@@ -85,6 +87,7 @@ class Table:
     labels: NDArray[Any] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     kind: str | None = None
+    columns: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_table(
@@ -318,7 +321,8 @@ def _checked(
         reading["n_classes"] = len(set(labels.tolist()) - {""})
         reading["n_without_class"] = int((labels == "").sum())
     kind = None if raw.layer is None else kind_of_layer(values, *raw.layer)
-    return Table(values, samples, features, labels, reading, kind)
+    columns = {roles.names[j]: raw.text(j) for j in roles.dropped[:MAX_BESIDE]}
+    return Table(values, samples, features, labels, reading, kind, columns | raw.beside)
 
 
 def _sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
