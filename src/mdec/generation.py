@@ -22,7 +22,7 @@ from mdec.engines import Engine, engine_for
 from mdec.engines.card import resolve_device
 from mdec.engines.store import Made, Store
 from mdec.ensemble import Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.kinds import kind_of_values
 from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, digest_of_rows, opened, refuse_useless

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,11 +21,18 @@ from mdec.base.kernels import (
     as_kernel_takes_them,
     scaling_term,
 )
-from mdec.base.landmarks import fitted_landmarks, pool_rows, tied_block
-from mdec.confidence import Profiles, mean_profiles
+from mdec.base.landmarks import (
+    coordinates,
+    fitted_landmarks,
+    pool_rows,
+    tied_block,
+)
+from mdec.coassociation import factor_rows
+from mdec.confidence import Profiles, confidence, mean_profiles
+from mdec.ensemble.plan import Member, Plan
 from mdec.generation import training_rows
+from mdec.numerics.familiar import FamiliarRows
 from mdec.numerics.nearest import NearestRows, at_common_scale
-from mdec.plan import Member, Plan
 from mdec.preparation.recipes import Preparation, Versions
 from mdec.rows.blocks import Rows
 from mdec.rows.work import gathered_rows
@@ -61,6 +68,8 @@ class Placement:
         Mean of the co-association's factor over each consensus cluster.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    plain_means : ndarray of shape (n_clusters, n_base_clusters)
+        The means as confidences take them: of no consensus divided by degrees.
     """
 
     rows: Array
@@ -71,6 +80,22 @@ class Placement:
     plan: Plan
     means: Array
     weights: Array
+    plain_means: Array
+
+    @cached_property
+    def familiar(self) -> FamiliarRows:
+        """The training rows, to tell whether new ones are like them."""
+        return FamiliarRows.of(self.as_compared(self.rows))
+
+    def as_compared(self, X: Array) -> Array:
+        """Return rows in the coordinates in which they are like or unlike others.
+
+        These are all features, prepared as a member does that keeps all of them, and
+        directions for a kernel that looks at directions only.
+        """
+        made = Versions.of(X, self.plan.preparation, self.learnt or None).made
+        seen = next(iter(made.values()), X)
+        return coordinates(seen, np.arange(seen.shape[1]), self.plan.kernel)
 
     @classmethod
     def of(
@@ -113,13 +138,14 @@ class Placement:
             )
         else:
             labels = ensemble.labels
-        means = mean_profiles(
-            ensemble, clusters, weights, profiles, by_degree=by_degree
+        means, plain_means = (
+            mean_profiles(ensemble, clusters, weights, profiles, by_degree=each)
+            for each in (by_degree, False)
         )
         known = training_rows(rows, plan)
         learnt = Versions.of(known, plan.preparation).learnt
         drawn = ensemble.offsets, ensemble.members, plan
-        return cls(known, learnt, labels, *drawn, means, weights)
+        return cls(known, learnt, labels, *drawn, means, weights, plain_means)
 
 
 def placed(
@@ -146,6 +172,30 @@ def placed(
         return nearest_profiles(
             base, placement.offsets, placement.means, placement.weights
         )
+
+
+def held_new_rows(
+    base: NDArray[np.int32], clusters: NDArray[np.int32], placement: Placement
+) -> Array:
+    """Return how firmly the ensemble holds new rows in their clusters.
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each new row in each member.
+    clusters : ndarray of shape (n_new,)
+        The rows' consensus clusters.
+    placement : Placement
+        What they were placed by.
+
+    Returns
+    -------
+    ndarray of shape (n_new,)
+        `mdec.confidence.confidence` of the mean co-associations with the clusters.
+    """
+    factor = factor_rows(base, placement.offsets, placement.weights)
+    association = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
+    return confidence(association, clusters)
 
 
 def predict_base_clusters(

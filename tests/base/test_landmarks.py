@@ -20,6 +20,7 @@ from mdec.base.landmarks import (
 )
 from mdec.confidence import mean_profiles, summed_profiles
 from mdec.consensus import _bipartite, _regions, bipartite, hierarchical, spectral
+from mdec.ensemble.plan import Member, Plan, base_n_clusters_bounds, landmark_count
 from mdec.numerics import landmark_search
 from mdec.numerics.landmark_search import indexed, nearest_landmarks, refined_landmarks
 from mdec.numerics.transfer import (
@@ -32,7 +33,6 @@ from mdec.numerics.transfer import (
     reduced_vectors,
     transfer_cut,
 )
-from mdec.plan import Member, Plan, base_n_clusters_bounds, landmark_count
 from mdec.prediction import nearest_profiles, predict_base_clusters
 from mdec.rows import blocks
 from mdec.rows.work import Here

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +45,30 @@ def squared_distances(X: Array) -> Array:
     array([[ 0., 25.],
            [25.,  0.]])
     """
+    # Centred, because a distance loses the digits by which the norms exceed it.
+    return distances_about_mean(X - X.mean(axis=0), lambda: X)
+
+
+def distances_about_mean(centred: Array, original: Callable[[], Array]) -> Array:
+    """Return all squared Euclidean distances of rows whose mean is known.
+
+    Parameters
+    ----------
+    centred : ndarray of shape (n_samples, n_features)
+        Rows about their mean.
+    original : callable
+        Gives the rows before, which are asked for only where digits were lost.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+        As `squared_distances` gives them.
+    """
     from mdec.numerics import loops
 
-    # Centred, because a distance loses the digits by which the norms exceed it.
-    centred = X - X.mean(axis=0)
     distances = centred @ centred.T
     if loops.products_to_distances(distances) and not loops.fill_lost(
-        distances, np.ascontiguousarray(X)
+        distances, np.ascontiguousarray(original())
     ):
         raise ValueError(TOO_WIDE)
     return distances
@@ -62,14 +79,14 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
 
     Parameters
     ----------
-    centred : array of shape (n_samples, n_features)
+    centred : array of shape (..., n_samples, n_features)
         Rows about their mean, of NumPy or PyTorch.
-    norms : array of shape (n_samples,)
+    norms : array of shape (..., n_samples)
         Their squared norms.
 
     Returns
     -------
-    left, right : array of shape (n_samples, n_features + 2)
+    left, right : array of shape (..., n_samples, n_features + 2)
         Rows :math:`(-2 x_i, \|x_i\|^2, 1)` and :math:`(x_j, 1, \|x_j\|^2)`.
 
     Examples
@@ -81,9 +98,9 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
            [25.,  0.]])
     """
     xp = namespace(centred)
-    column, ones = norms[:, None], xp.ones_like(norms)[:, None]
-    left = xp.hstack([-2.0 * centred, column, ones])
-    right = xp.hstack([centred, ones, column])
+    column, ones = norms[..., None], xp.ones_like(norms)[..., None]
+    left = xp.concatenate([-2.0 * centred, column, ones], -1)
+    right = xp.concatenate([centred, ones, column], -1)
     return left, right
 
 
