@@ -49,8 +49,11 @@ def progress_bars(*, quiet: bool) -> Iterator[dict[str, Hook | None]]:
 
         return advance
 
+    from mdec.numerics.loops.jit import compiling_told
+
     try:
-        yield {"members": hook("base clusterings"), "null": hook("null reference")}
+        with compiling_told(lambda line: bars.console.print(f"mdec: {line}")):
+            yield {"members": hook("base clusterings"), "null": hook("null reference")}
     finally:
         if bars.tasks:
             bars.stop()

@@ -27,6 +27,7 @@ from mdec.numerics.loops.linkage import (
     average_linkage,
     count_overlaps,
     factored_linkage,
+    linkage_of_products,
     triangle_of_matrix,
     triangle_of_products,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "keep_largest",
     "kmeans_plus_plus",
     "largest_both_ways",
+    "linkage_of_products",
     "lloyd",
     "mean_of_nearest",
     "mirror_pairs",

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from mdec.numerics.loops.jit import compiled
+from mdec.numerics.loops.jit import compiled, inner
 from mdec.numerics.loops.triangle import (
     SIDE,
     entry_of,
@@ -27,22 +28,362 @@ from mdec.numerics.loops.triangle import (
 _LISTED = 16
 
 
-@compiled()
 def count_overlaps(labels: Any, member: int, offsets: Any) -> Any:
     """Count the samples that each cluster of one member shares with every cluster."""
-    n_samples, n_members = labels.shape
     n_own = offsets[member + 1] - offsets[member]
-    counts = np.zeros((n_own, offsets[n_members]), dtype=np.int64)
+    counts = np.zeros((n_own, offsets[-1]), dtype=np.int64)
+    _count_overlaps(labels, member, offsets, counts)
+    return counts
+
+
+@compiled()
+def _count_overlaps(labels: Any, member: int, offsets: Any, counts: Any) -> None:
+    n_samples, n_members = labels.shape
     for i in range(n_samples):
         own = labels[i, member]
         if own >= 0:
             for m in range(n_members):
                 if labels[i, m] >= 0:
                     counts[own, offsets[m] + labels[i, m]] += 1
-    return counts
+
+
+def triangle_of_products(
+    indptr: Any, indices: Any, data: Any, n_columns: int, out: Any
+) -> None:
+    """Write the products of all pairs of CSR rows to a triangle in tiles."""
+    n_rows = indptr.size - 1
+    columns = sparse.csr_array(
+        (data, indices, indptr), shape=(n_rows, n_columns)
+    ).tocsc()
+    start = columns.indptr.astype(np.int64)
+    by_column = start, columns.indices.astype(np.int32), columns.data
+    row = np.zeros(padded(n_rows), dtype=out.dtype)
+    # Rows of a column up to the row at hand are passed; they are in ascending order.
+    _products(indptr, indices, data, *by_column, start[:-1].copy(), row, out)
 
 
 @compiled()
+def _products(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    start: Any,
+    rows: Any,
+    values: Any,
+    passed: Any,
+    row: Any,
+    out: Any,
+) -> None:
+    n_rows = indptr.size - 1
+    for i in range(n_rows):
+        for j in range(i, row.size):
+            row[j] = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            c = indices[e]
+            passed[c] += 1
+            weight = data[e]
+            for entry in range(passed[c], start[c + 1]):
+                row[rows[entry]] += weight * values[entry]
+        # Left of the diagonal the tile holds nothing that is read.
+        set_tail(out, n_rows, i, row)
+
+
+def linkage_of_products(
+    indptr: Any, indices: Any, data: Any, n_columns: int, sizes: Any, shift: Any
+) -> Any:
+    """Merge few CSR rows by the largest mean of their products, as `average_linkage`.
+
+    All pairs are in one square, and each link of a chain looks at a whole row.
+    """
+    n = sizes.size
+    columns = sparse.csr_array((data, indices, indptr), shape=(n, n_columns)).tocsc()
+    start = columns.indptr.astype(np.int64)
+    by_column = start, columns.indices.astype(np.int32), columns.data
+    square = np.zeros((n, n))
+    _square_of_products(indptr, indices, data, *by_column, square)
+    pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    chain = np.empty(n, dtype=np.int64)
+    _merge_chain(square, sizes.astype(np.float64), float(shift), chain, pairs, heights)
+    return pairs, heights
+
+
+@compiled()
+def _square_of_products(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    start: Any,
+    rows: Any,
+    values: Any,
+    square: Any,
+) -> None:
+    for i in range(square.shape[0]):
+        row = square[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            weight = data[e]
+            for entry in range(start[indices[e]], start[indices[e] + 1]):
+                row[rows[entry]] += weight * values[entry]
+
+
+@compiled()
+def _merge_chain(
+    square: Any, size: Any, shift: float, chain: Any, pairs: Any, heights: Any
+) -> None:
+    n = size.size
+    length = 0
+    first = 0
+    for step in range(n - 1):
+        if length == 0:
+            while size[first] == 0:
+                first += 1
+            chain[0] = first
+            length = 1
+        while True:
+            tip = chain[length - 1]
+            best, nearest = -np.inf, -1
+            for i in range(n):
+                value = (square[tip, i] + shift) - shift
+                if value > best and size[i] > 0 and i != tip:
+                    best, nearest = value, i
+            if length > 1 and nearest == chain[length - 2]:
+                break
+            chain[length] = nearest
+            length += 1
+        length -= 2
+        a, b = (tip, nearest) if tip < nearest else (nearest, tip)
+        pairs[step, 0] = a
+        pairs[step, 1] = b
+        heights[step] = square[a, b]
+        total = size[a] + size[b]
+        share_a, share_b = size[a] / total, size[b] / total
+        size[a] = total
+        size[b] = 0
+        for i in range(n):
+            mean = share_a * square[a, i] + share_b * square[b, i]
+            square[a, i] = mean
+            square[i, a] = mean
+
+
+def triangle_of_matrix(matrix: Any, out: Any) -> None:
+    """Write a symmetric matrix to a triangle in tiles."""
+    _of_matrix(matrix, np.zeros(padded(len(matrix)), dtype=out.dtype), out)
+
+
+@compiled()
+def _of_matrix(matrix: Any, row: Any, out: Any) -> None:
+    n_rows = matrix.shape[0]
+    for i in range(n_rows):
+        for j in range(n_rows):
+            row[j] = matrix[i, j]
+        set_tail(out, n_rows, i, row)
+
+
+@inner()
+def _offer(value: Any, index: int, values: Any, indices: Any, i: int) -> None:
+    """Put an entry in its place among descending ones of row i, behind equals."""
+    position = values.shape[1] - 1
+    while position > 0 and values[i, position - 1] < value:
+        values[i, position] = values[i, position - 1]
+        indices[i, position] = indices[i, position - 1]
+        position -= 1
+    values[i, position] = value
+    indices[i, position] = index
+
+
+@compiled()
+def _nearest_of_all(
+    triangle: Any, near: Any, values: Any, row: Any, shift: Any
+) -> None:
+    """Fill the lists of most similar rows, and of their similarities."""
+    n, n_listed = near.shape
+    for i in range(n - 1):
+        get_tail(triangle, n, i, row)
+        for j in range(i + 1, n):
+            value = row[j]
+            if shift != 0.0:
+                value = (value + shift) - shift
+            if value > values[i, n_listed - 1]:
+                _offer(value, j, values, near, i)
+            if value > values[j, n_listed - 1]:
+                _offer(value, i, values, near, j)
+
+
+@inner()
+def _list_nearest(
+    row: Any, size: Any, tip: int, values: Any, near: Any, shift: Any
+) -> None:
+    """Fill the list of regions most similar to one, given its row."""
+    last = near.shape[1] - 1
+    for t in range(last + 1):
+        values[tip, t] = -np.inf
+        near[tip, t] = -1
+    for i in range(size.size):
+        value = row[i]
+        if shift != 0.0:
+            value = (value + shift) - shift
+        if value > values[tip, last] and size[i] > 0 and i != tip:
+            _offer(value, i, values, near, tip)
+
+
+@compiled()
+def _compact(triangle: Any, n: int, left: Any, row: Any, block: Any) -> None:
+    """Store only the regions that are left.
+
+    A row of tiles is written once its old rows are read, and ends before the first
+    tile of those that are not.
+    """
+    for first in range(0, left.size, SIDE):
+        stop = min(first + SIDE, left.size)
+        for r in range(first, stop):
+            get_tail(triangle, n, left[r], row)
+            for c in range(r + 1, left.size):
+                block[r - first, c] = row[left[c]]
+        for r in range(first, stop):
+            set_tail(triangle, left.size, r, block[r - first])
+
+
+def _root_of_all(parent: Any) -> Any:
+    """Return where each region has been merged to in the end."""
+    root = parent
+    while (root[root] != root).any():
+        root = root[root]
+    return root
+
+
+@inner()
+def _first_left(size: Any) -> int:
+    """Return the first region that is not merged into another."""
+    first = 0
+    while size[first] == 0:
+        first += 1
+    return first
+
+
+def average_linkage(triangle: Any, sizes: Any, shift: Any) -> Any:
+    """Merge by largest mean similarity along nearest-neighbour chains.
+
+    Takes a triangle in tiles, which it overwrites, the weights of its rows, and what
+    rounds similarities, in the triangle's precision; returns the merged pairs, each
+    named by the lowest rows of its regions, and their similarities.
+
+    A chain goes from a region to the most similar one, the lowest of equals, until the
+    last two are each other's. Since the pair with the lowest rows comes first among
+    equals, links only get better and no chain runs in circles.
+
+    Every region keeps a list of those most similar to it. A mean is no more than the
+    larger of its parts, so a region outside the list stays below its least entry, and
+    the list answers until only its least entries are left. The triangle is stored anew
+    whenever half of its regions are gone.
+    """
+    n_rows = n = sizes.size
+    dtype = triangle.dtype
+    size, name, parent = sizes.astype(np.float64), np.arange(n), np.arange(n)
+    pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    chain, length = np.empty(n, dtype=np.int64), 0
+    near = np.full((n, _LISTED), -1, dtype=np.int32)
+    values = np.full((n, _LISTED), -np.inf, dtype=dtype)
+    rows = np.empty((2, padded(n)), dtype=dtype)
+    _nearest_of_all(triangle, near, values, rows[0], shift)
+    done = 0
+    while True:
+        stop = n_rows - max(n // 2, 1)
+        part = slice(done, stop)
+        length = _merge_pairs(
+            triangle,
+            size,
+            name,
+            parent,
+            near,
+            values,
+            chain,
+            length,
+            rows,
+            shift,
+            pairs[part],
+            heights[part],
+        )
+        done = stop
+        if done == n_rows - 1:
+            return pairs, heights
+        left = np.flatnonzero(size)
+        block = np.zeros((SIDE, padded(left.size)), dtype=dtype)
+        _compact(triangle, n, left, rows[0], block)
+        place = np.zeros(n, dtype=np.int32)
+        place[left] = np.arange(left.size)
+        near = near[left]
+        near = np.where(near >= 0, place[_root_of_all(parent)[near]], np.int32(-1))
+        chain[:length] = place[chain[:length]]
+        n = left.size
+        size, name, values = size[left], name[left], values[left]
+        parent = np.arange(n)
+        rows = np.empty((2, padded(n)), dtype=dtype)
+
+
+@compiled()
+def _merge_pairs(
+    triangle: Any,
+    size: Any,
+    name: Any,
+    parent: Any,
+    near: Any,
+    values: Any,
+    chain: Any,
+    length: int,
+    rows: Any,
+    shift: Any,
+    pairs: Any,
+    heights: Any,
+) -> int:
+    """Merge as many pairs as asked for; return the length of the chain that is left.
+
+    The last similarity of a list bounds all that are not in it; the others grow old.
+    """
+    n, n_listed = near.shape
+    for step in range(heights.size):
+        if length == 0:
+            chain[0] = _first_left(size)
+            length = 1
+        while True:
+            tip = chain[length - 1]
+            best, nearest = triangle.dtype.type(-np.inf), -1
+            for t in range(n_listed):
+                region = near[tip, t]
+                if region >= 0:
+                    while parent[region] != region:
+                        region = parent[region]
+                    near[tip, t] = region
+                    if region != tip:
+                        value = (triangle[entry_of(n, tip, region)] + shift) - shift
+                        if value > best or (value == best and region < nearest):
+                            best, nearest = value, region
+            if best <= values[tip, n_listed - 1]:
+                get_row(triangle, n, tip, rows[0])
+                _list_nearest(rows[0], size, tip, values, near, shift)
+                nearest = near[tip, 0]
+            if length > 1 and nearest == chain[length - 2]:
+                break
+            chain[length] = nearest
+            length += 1
+        length -= 2
+        a, b = min(tip, nearest), max(tip, nearest)
+        pairs[step, 0] = name[a]
+        pairs[step, 1] = name[b]
+        heights[step] = triangle[entry_of(n, a, b)]
+        total = size[a] + size[b]
+        share_a, share_b = size[a] / total, size[b] / total
+        get_row(triangle, n, a, rows[0])
+        get_row(triangle, n, b, rows[1])
+        for i in range(n):
+            rows[0, i] = share_b * rows[1, i] + share_a * rows[0, i]
+        set_row(triangle, n, a, rows[0])
+        size[a] = total
+        size[b] = 0
+        _list_nearest(rows[0], size, a, values, near, shift)
+        parent[b] = a
+    return length
+
+
+@inner()
 def _by_column(indptr: Any, indices: Any, data: Any, n_columns: int) -> Any:
     """Return the CSC arrays of a CSR matrix."""
     start = np.zeros(n_columns + 1, dtype=np.int64)
@@ -61,233 +402,7 @@ def _by_column(indptr: Any, indices: Any, data: Any, n_columns: int) -> Any:
     return start, rows, values
 
 
-@compiled()
-def triangle_of_products(
-    indptr: Any, indices: Any, data: Any, n_columns: int, out: Any
-) -> None:
-    """Write the products of all pairs of CSR rows to a triangle in tiles."""
-    n_rows = indptr.size - 1
-    start, rows, values = _by_column(indptr, indices, data, n_columns)
-    # Rows of a column up to the row at hand are passed; they are in ascending order.
-    passed = start[:-1].copy()
-    row = np.zeros(padded(n_rows), dtype=out.dtype)
-    for i in range(n_rows):
-        row[i:] = 0
-        for e in range(indptr[i], indptr[i + 1]):
-            c = indices[e]
-            passed[c] += 1
-            weight = data[e]
-            for entry in range(passed[c], start[c + 1]):
-                row[rows[entry]] += weight * values[entry]
-        # Left of the diagonal the tile holds nothing that is read.
-        set_tail(out, n_rows, i, row)
-
-
-@compiled()
-def triangle_of_matrix(matrix: Any, out: Any) -> None:
-    """Write a symmetric matrix to a triangle in tiles."""
-    n_rows = matrix.shape[0]
-    row = np.zeros(padded(n_rows), dtype=out.dtype)
-    for i in range(n_rows):
-        row[:n_rows] = matrix[i]
-        set_tail(out, n_rows, i, row)
-
-
-@compiled()
-def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
-    """Put an entry in its place among descending ones, behind equals."""
-    position = values.size - 1
-    while position > 0 and values[position - 1] < value:
-        values[position] = values[position - 1]
-        indices[position] = indices[position - 1]
-        position -= 1
-    values[position], indices[position] = value, index
-
-
-@compiled()
-def _nearest_of_all(triangle: Any, n: int, near: Any, shift: Any) -> Any:
-    """Fill the lists of most similar rows; return the least similarity in each."""
-    values = np.full(near.shape, -np.inf, dtype=triangle.dtype)
-    near[:] = -1
-    last = near.shape[1] - 1
-    row = np.empty(padded(n), dtype=triangle.dtype)
-    for i in range(n - 1):
-        get_tail(triangle, n, i, row)
-        if shift != 0.0:
-            for j in range(i + 1, n):
-                row[j] = (row[j] + shift) - shift
-        for j in range(i + 1, n):
-            if row[j] > values[i, last]:
-                _offer(row[j], j, values[i], near[i])
-            if row[j] > values[j, last]:
-                _offer(row[j], i, values[j], near[j])
-    return values[:, last].copy()
-
-
-@compiled()
-def _list_nearest(
-    row: Any, size: Any, tip: int, values: Any, indices: Any, shift: Any
-) -> None:
-    """Fill the list of regions most similar to one, given its row."""
-    last = values.size - 1
-    values[:] = -np.inf
-    indices[:] = -1
-    for i in range(size.size):
-        value = row[i]
-        if shift != 0.0:
-            value = (value + shift) - shift
-        if value > values[last] and size[i] > 0 and i != tip:
-            _offer(value, i, values, indices)
-
-
-@compiled()
-def _merge(
-    triangle: Any,
-    size: Any,
-    a: int,
-    b: int,
-    values: Any,
-    indices: Any,
-    rows: Any,
-    shift: Any,
-) -> None:
-    """Join region a to region b, and list the most similar to it."""
-    n = size.size
-    share_a = size[a] / (size[a] + size[b])
-    share_b = size[b] / (size[a] + size[b])
-    get_row(triangle, n, a, rows[0])
-    get_row(triangle, n, b, rows[1])
-    for i in range(n):
-        rows[1, i] = share_a * rows[0, i] + share_b * rows[1, i]
-    set_row(triangle, n, b, rows[1])
-    size[b] += size[a]
-    size[a] = 0
-    _list_nearest(rows[1], size, b, values, indices, shift)
-
-
-@compiled()
-def _compacted(triangle: Any, size: Any) -> Any:
-    """Store only the regions that are left; return which they are.
-
-    A row of tiles is written once its old rows are read, and ends before the first
-    tile of those that are not.
-    """
-    n = size.size
-    left = np.flatnonzero(size)
-    row = np.empty(padded(n), dtype=triangle.dtype)
-    block = np.zeros((SIDE, padded(left.size)), dtype=triangle.dtype)
-    for first in range(0, left.size, SIDE):
-        stop = min(first + SIDE, left.size)
-        for r in range(first, stop):
-            get_tail(triangle, n, left[r], row)
-            for c in range(r + 1, left.size):
-                block[r - first, c] = row[left[c]]
-        for r in range(first, stop):
-            set_tail(triangle, left.size, r, block[r - first])
-    return left
-
-
-@compiled()
-def _first_left(size: Any) -> int:
-    """Return the first region that is not merged into another."""
-    first = 0
-    while size[first] == 0:
-        first += 1
-    return first
-
-
-@compiled()
-def _root(parent: Any, region: int) -> int:
-    while parent[region] != region:
-        region = parent[region]
-    return region
-
-
-@compiled()
-def _nearest_listed(
-    triangle: Any, n: int, tip: int, near: Any, parent: Any, shift: Any
-) -> Any:
-    """Return the most similar region in a list, the first of equals."""
-    best, nearest = triangle.dtype.type(-np.inf), -1
-    for t in range(near.size):
-        if near[t] >= 0:
-            region = _root(parent, near[t])
-            near[t] = region
-            if region != tip:
-                value = (triangle[entry_of(n, tip, region)] + shift) - shift
-                if value > best or (value == best and region < nearest):
-                    best, nearest = value, region
-    return best, nearest
-
-
-@compiled()
-def average_linkage(triangle: Any, sizes: Any, shift: Any) -> Any:
-    """Merge by largest mean similarity along nearest-neighbour chains.
-
-    Takes a triangle in tiles, which it overwrites, the weights of its rows, and what
-    rounds similarities, in the triangle's precision; returns the merged pairs, each
-    named by the lowest rows of its regions, and their similarities.
-
-    A chain goes from a region to the most similar one, the lowest of equals, until the
-    last two are each other's. Since the pair with the lowest rows comes first among
-    equals, links only get better and no chain runs in circles.
-
-    Every region keeps a list of those most similar to it. A mean is no more than the
-    larger of its parts, so a region outside the list stays below its least entry, and
-    the list answers until only its least entries are left. The triangle is stored anew
-    whenever half of its regions are gone.
-    """
-    n = sizes.size
-    size = sizes.astype(np.float64)
-    pairs = np.empty((n - 1, 2), dtype=np.int64)
-    heights = np.empty(n - 1)
-    chain = np.empty(n, dtype=np.int64)
-    length = 0
-    name = np.arange(n)
-    parent = np.arange(n)
-    near = np.empty((n, _LISTED), dtype=np.int32)
-    values = np.empty(_LISTED, dtype=triangle.dtype)
-    rows = np.empty((2, padded(n)), dtype=triangle.dtype)
-    bound = _nearest_of_all(triangle, n, near, shift)
-    for step in range(pairs.shape[0]):
-        if 2 * (pairs.shape[0] + 1 - step) <= n:
-            left = _compacted(triangle, size)
-            place = np.zeros(n, dtype=np.int64)
-            place[left] = np.arange(left.size)
-            for r in range(left.size):
-                for t in range(_LISTED):
-                    old = near[left[r], t]
-                    near[r, t] = place[_root(parent, old)] if old >= 0 else -1
-            for c in range(length):
-                chain[c] = place[chain[c]]
-            n = left.size
-            size, name, bound = size[left], name[left], bound[left]
-            parent = np.arange(n)
-            rows = np.empty((2, padded(n)), dtype=triangle.dtype)
-        if length == 0:
-            chain[0], length = _first_left(size), 1
-        while True:
-            tip = chain[length - 1]
-            best, nearest = _nearest_listed(triangle, n, tip, near[tip], parent, shift)
-            if best <= bound[tip]:
-                get_row(triangle, n, tip, rows[0])
-                _list_nearest(rows[0], size, tip, values, near[tip], shift)
-                best, nearest, bound[tip] = values[0], near[tip, 0], values[-1]
-            if length > 1 and nearest == chain[length - 2]:
-                break
-            chain[length] = nearest
-            length += 1
-        length -= 2
-        a, b = min(tip, nearest), max(tip, nearest)
-        pairs[step, 0], pairs[step, 1] = name[a], name[b]
-        heights[step] = triangle[entry_of(n, a, b)]
-        _merge(triangle, size, b, a, values, near[a], rows, shift)
-        bound[a] = values[-1]
-        parent[b] = a
-    return pairs, heights
-
-
-@compiled()
+@inner()
 def _region_totals(
     indptr: Any,
     indices: Any,
@@ -319,7 +434,7 @@ def _region_totals(
     return n_touched
 
 
-@compiled()
+@inner()
 def _gathered(
     indptr: Any, indices: Any, data: Any, head: Any, following: Any, n_columns: int
 ) -> Any:
