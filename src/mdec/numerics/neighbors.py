@@ -20,7 +20,7 @@ TILE = 512
 
 
 # Products add up at most so many terms before they are put together.
-_SUMMED = 1024
+SUMMED = 1024
 
 # The largest centred magnitude, as a power of two: its squares fit float32.
 TOP = 40
@@ -163,7 +163,7 @@ def rounding_share(n_features: int, unit: float) -> float:
     the sum of their magnitudes, which here is at most twice the norms. Rounding the
     coordinates and norms before adds less than 8 u.
     """
-    n_terms = min(n_features + 2, _SUMMED) + -(-n_features // _SUMMED)
+    n_terms = min(n_features + 2, SUMMED) + -(-n_features // SUMMED)
     return (2.0 * n_terms + 8.0) * unit / (1.0 - n_terms * unit)
 
 
@@ -233,11 +233,11 @@ class BlockedDistances:
         They are in units of their own.
         """
         left, right = self.left[rows], self.right[columns]
-        if left.shape[1] <= _SUMMED + 2:
+        if left.shape[1] <= SUMMED + 2:
             return left @ right.T
-        total = left[:, :_SUMMED] @ right[:, :_SUMMED].T
-        for start in range(_SUMMED, left.shape[1], _SUMMED):
-            part = slice(start, start + _SUMMED)
+        total = left[:, :SUMMED] @ right[:, :SUMMED].T
+        for start in range(SUMMED, left.shape[1], SUMMED):
+            part = slice(start, start + SUMMED)
             total += left[:, part] @ right[:, part].T
         return total
 
