@@ -32,6 +32,7 @@ from mdec.numerics.transfer import (
     reduced_affinity,
     reduced_graph,
     reduced_vectors,
+    shared_weights,
     transfer_cut,
 )
 from mdec.prediction import nearest_profiles, predict_base_clusters
@@ -157,13 +158,28 @@ def test_refined_landmarks_lie_where_the_rows_are() -> None:
 
 
 def test_reduced_affinity_by_matrices() -> None:
+    rows, _ = random_rows(60, 12, 4)
+    rng = np.random.default_rng(1)
+    factors, columns = rng.random(60) + 0.1, rng.random(12) + 0.1
+    index = rows.index.astype(np.int32)
+    index[:5, 1] = -1
+    dense = np.zeros((60, 13))
+    np.put_along_axis(dense, index, 1.0, axis=1)
+    dense = factors[:, None] * dense[:, :12] * columns
+    expected = dense.T @ np.diag(1.0 / dense.sum(axis=1)) @ dense
+    shares = factors**2 / dense.sum(axis=1)
+    halves = shared_weights([(index[:25], shares[:25]), (index[25:], shares[25:])], 12)
+    affinity = reduced_affinity(halves, columns)
+    np.testing.assert_allclose(affinity, expected, atol=1e-12)
+
+
+def test_reduced_graph_by_matrices() -> None:
     rows, dense = random_rows(60, 12, 4)
     expected = dense.T @ np.diag(1.0 / dense.sum(axis=1)) @ dense
     halves = [
         BipartiteRows(rows.index[:25], rows.weights[:25]),
         BipartiteRows(rows.index[25:], rows.weights[25:]),
     ]
-    np.testing.assert_allclose(reduced_affinity(halves, 12), expected, atol=1e-12)
     graph = reduced_graph(halves, 12)
     np.fill_diagonal(expected, 0.0)
     np.testing.assert_allclose(graph.toarray(), expected, atol=1e-12)
@@ -173,7 +189,8 @@ def test_reduced_affinity_by_matrices() -> None:
 def test_the_cut_in_blocks_is_the_cut_of_the_whole_graph() -> None:
     rows, dense = random_rows(80, 15, 5, seed=2)
     whole = transfer_cut(sparse.csr_array(dense), 4, np.random.default_rng(0))
-    vectors = reduced_vectors(reduced_affinity([rows], 15), 4, np.random.default_rng(0))
+    affinity = dense.T @ (dense / dense.sum(axis=1, keepdims=True))
+    vectors = reduced_vectors(affinity, 4, np.random.default_rng(0))
     parts = embedded_rows(rows, vectors)
     # The basis is free, the products are not.
     np.testing.assert_allclose(parts @ parts.T, whole @ whole.T, atol=1e-6)
@@ -387,11 +404,12 @@ def noisy_ensemble(n_samples: int, n_members: int) -> tuple[Ensemble, np.ndarray
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_bipartite_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("consensus", [spectral, bipartite])
+def test_consensus_in_blocks(consensus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble, y = noisy_ensemble(1000, 8)
-    whole = bipartite(ensemble, 4, random_state=0)
+    whole = consensus(ensemble, 4, random_state=0)
     monkeypatch.setattr(_bipartite, "BLOCKED_SAMPLES", 500)
-    parts = bipartite(ensemble, 4, random_state=0)
+    parts = consensus(ensemble, 4, random_state=0)
     assert adjusted_rand_score(whole, parts) > 0.98
     assert adjusted_rand_score(y, parts) > 0.9
     _, first = np.unique(parts, return_index=True)

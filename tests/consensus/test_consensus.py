@@ -18,21 +18,36 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import Ensemble
-from mdec.coassociation import locally_weighted_coassociation
+from mdec.coassociation import (
+    coassociation_factor,
+    locally_weighted_coassociation,
+)
 from mdec.consensus import (
     CONSENSUS,
     _bipartite,
     _hierarchical,
     bipartite,
+    blocked_spectral,
     dendrogram,
     hierarchical,
     spectral,
 )
-from mdec.consensus._bipartite import bipartite_graph, transfer_cut
-from mdec.consensus._spectral import coassociation_embedding
+from mdec.consensus._bipartite import (
+    bipartite_graph,
+    bipartite_rows,
+    halves_of_labels,
+    transfer_cut,
+)
+from mdec.consensus._spectral import cluster_columns, coassociation_embedding
 from mdec.consensus.dendrogram import cut, merges
 from mdec.numerics import loops
 from mdec.numerics.eigen import DENSE_ORDER
+from mdec.numerics.transfer import (
+    embedded_rows,
+    reduced_affinity,
+    reduced_vectors,
+    unit_over_rows,
+)
 from mdec.weights import ensemble_driven_cluster_index
 
 EXAMPLE = np.array(
@@ -196,6 +211,26 @@ def test_spectral_embedding_is_that_of_the_full_matrix(n_samples: int) -> None:
     assert values[3] - values[4] > 0.01
     E = coassociation_embedding(ensemble, 4, weights, np.random.default_rng(0))
     np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-4)
+
+
+@pytest.mark.parametrize("share_missing", [0.0, 0.3])
+def test_spectral_through_the_base_clusters(share_missing: float) -> None:
+    _, labels = planted(300, 4, 25, 0.2, 1)
+    rng = np.random.default_rng(0)
+    labels[rng.random(labels.shape) < share_missing] = -1
+    ensemble = Ensemble.from_labels(labels)
+    weights = ensemble_driven_cluster_index(ensemble)
+    factor = coassociation_factor(ensemble, weights).toarray()
+    values, expected = spectral_oracle(factor @ factor.T, 4)
+    assert values[3] - values[4] > 0.01
+    columns = cluster_columns(ensemble, weights)
+    halves = halves_of_labels(ensemble.parts, ensemble.offsets, columns, True)
+    affinity = reduced_affinity(halves, columns)
+    vectors = unit_over_rows(reduced_vectors(affinity, 4, rng), affinity)
+    E = embedded_rows(bipartite_rows(labels, ensemble.offsets, columns), vectors)
+    np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-4)
+    found = np.concatenate(blocked_spectral(ensemble, 4, weights, 0))
+    assert same_partition(found, spectral(ensemble, 4, weights, 0))
 
 
 def test_spectral_of_the_worked_example() -> None:

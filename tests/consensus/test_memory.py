@@ -15,10 +15,12 @@ from mdec.consensus import (
     _spectral,
     bipartite,
     blocked_bipartite,
+    blocked_spectral,
     dendrogram,
     hierarchical,
     spectral,
 )
+from mdec.rows import blocks
 
 CASES = [(600, 40, 5), (2500, 60, 12), (2500, 20, 60), (4500, 40, 8)]
 
@@ -65,13 +67,16 @@ def test_estimates_hold(name: str, case: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*clusters are returned instead")
-def test_estimates_of_blocks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("height", [65_536, 128, 32])
+def test_estimates_of_blocks_hold(monkeypatch: pytest.MonkeyPatch, height: int) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", height)
     ensemble = noisy(2500, 60)
     weights = np.ones(ensemble.n_base_clusters)
     estimate = _bipartite.small_side_memory(ensemble)
-    blocked_bipartite(noisy(300, 5), 3, np.ones(noisy(300, 5).n_base_clusters), 0)
-    peak = taken(lambda: blocked_bipartite(ensemble, 6, weights, 0))
-    assert peak < estimate < 1.5 * peak + 2**20
+    for consensus in (blocked_bipartite, blocked_spectral):
+        consensus(noisy(300, 5), 3, np.ones(noisy(300, 5).n_base_clusters), 0)
+        peak = taken(lambda cut=consensus: cut(ensemble, 6, weights, 0))
+        assert peak < estimate < 1.5 * peak + 2**20
     monkeypatch.setattr(_regions, "REGIONS", 100)
     rng = np.random.default_rng(0)
     peak = taken(lambda: _regions.micro_regions(ensemble, weights, rng))

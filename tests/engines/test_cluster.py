@@ -96,16 +96,18 @@ def test_labels_of_one_process(client: Any, expected: Any) -> None:  # noqa: ARG
     )
 
 
+@pytest.mark.parametrize("consensus", ["spectral", "bipartite"])
 def test_consensus_on_the_workers(
+    consensus: str,
     client: Any,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_bipartite, "BLOCKED_SAMPLES", 500)
-    alone = MDEC(5, consensus="bipartite", **SETTINGS).fit(X)
+    alone = MDEC(5, consensus=consensus, **SETTINGS).fit(X)
     monkeypatch.setattr(
         DistributedEnsemble, "gather", lambda _: pytest.fail("gathered")
     )
-    model = MDEC(5, consensus="bipartite", **SETTINGS).fit(rows())
+    model = MDEC(5, consensus=consensus, **SETTINGS).fit(rows())
     np.testing.assert_array_equal(model.labels_.compute(), alone.labels_)
     assert adjusted_rand_score(Y, alone.labels_) > 0.95
     np.testing.assert_array_equal(model.confidence_.compute(), alone.confidence_)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mdec._support.random import RandomState
 from mdec.consensus._bipartite import bipartite, blocked_bipartite, is_blocked
 from mdec.consensus._hierarchical import hierarchical
-from mdec.consensus._spectral import spectral
+from mdec.consensus._spectral import blocked_spectral, spectral
 from mdec.ensemble import LabelBlocks
 
 CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
@@ -18,15 +18,23 @@ CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
     "bipartite": bipartite,
 }
 
+# Those that work where the labels are, if there are many.
+BLOCKED: dict[str, Callable[..., list[Any]]] = {
+    "spectral": blocked_spectral,
+    "bipartite": blocked_bipartite,
+}
+
 # Those that take a `device`; the others are fast enough beside the card.
 ON_DEVICE = {"hierarchical"}
 
 __all__ = [
+    "BLOCKED",
     "CONSENSUS",
     "ON_DEVICE",
     "agreed",
     "bipartite",
     "blocked_bipartite",
+    "blocked_spectral",
     "hierarchical",
     "spectral",
 ]
@@ -47,16 +55,17 @@ def agreed(
 
     Notes
     -----
-    The bipartite consensus of more than 100,000 samples works where the labels are;
-    for the others, and for fewer samples, the labels (not the rows) are brought here.
+    The bipartite and the spectral consensus of more than 100,000 samples work where the
+    labels are; for the hierarchical one, and for fewer samples, the labels (not the
+    rows) are brought here.
     """
     if consensus not in CONSENSUS:
         raise ValueError(
             f"consensus={consensus!r} is not one of {', '.join(CONSENSUS)}."
         )
     many = is_blocked(ensemble.n_samples, ensemble.n_base_clusters)
-    if consensus == "bipartite" and many and 1 < n_clusters < ensemble.n_samples:
-        return blocked_bipartite(ensemble, n_clusters, weights, random_state)
+    if consensus in BLOCKED and many and 1 < n_clusters < ensemble.n_samples:
+        return BLOCKED[consensus](ensemble, n_clusters, weights, random_state)
     settings = {"device": device} if consensus in ON_DEVICE else {}
     labels = CONSENSUS[consensus](
         ensemble.gather(), n_clusters, weights, random_state=random_state, **settings

@@ -26,9 +26,11 @@ from mdec.numerics.transfer import (
     embedded_rows,
     reduced_affinity,
     reduced_vectors,
+    shared_weights,
     transfer_cut,
+    unit_over_rows,
 )
-from mdec.rows.work import gathered_rows, ordered_sum
+from mdec.rows.work import gathered_rows, most_parts, ordered_sum
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.int32]
@@ -38,8 +40,8 @@ Offsets = NDArray[np.int64]
 # are faster if its samples lie together.
 SORTED_SAMPLES = 4000
 
-# Above this many samples the bipartite consensus works in blocks, if the full matrix of
-# its base clusters stays below a gigabyte.
+# Above this many samples the bipartite and the spectral consensus work in blocks, if
+# the full matrix of the base clusters stays below a gigabyte.
 BLOCKED_SAMPLES = 100_000
 BLOCKED_CLUSTERS = 10_000
 
@@ -48,7 +50,7 @@ CENTER_ROWS = 50_000
 
 
 def is_blocked(n_samples: int, n_base_clusters: int) -> bool:
-    """Tell whether the bipartite consensus works in blocks."""
+    """Tell whether the bipartite and the spectral consensus work in blocks."""
     return n_samples > BLOCKED_SAMPLES and n_base_clusters <= BLOCKED_CLUSTERS
 
 
@@ -147,25 +149,58 @@ def blocked_bipartite(
 ) -> list[Any]:
     """Cluster by cutting the graph of samples and base clusters, block by block.
 
-    Returns the worker's handles of the clusters of each block, numbered in the order of
-    first samples; fewer than asked for only if the ensemble tells fewer groups apart.
+    Returns the worker's handles of the clusters of each block, as `blocked_cut`.
+    """
+    return blocked_cut(ensemble, n_clusters, weights, random_state)
+
+
+def blocked_cut(
+    ensemble: LabelBlocks,
+    n_clusters: int,
+    columns: Array,
+    random_state: RandomState = None,
+    *,
+    of_samples: bool = False,
+) -> list[Any]:
+    r"""Cut the graph :math:`B = diag(p) Z diag(c)` of samples and base clusters.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings, whose memberships are Z.
+    n_clusters : int
+        Number of clusters.
+    columns : ndarray of shape (n_base_clusters,)
+        Factors c of the base clusters.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver, of the drawn rows and of k-means.
+    of_samples : bool, default=False
+        The eigenvectors are those of the samples' co-association: factors p from
+        `presence`, and vectors of unit length over the samples. Otherwise p is one,
+        and vectors have unit length over the base clusters.
+
+    Returns
+    -------
+    list
+        The worker's handles of the clusters of each block, numbered in the order of
+        first samples; fewer than asked for only if the ensemble tells fewer groups
+        apart.
 
     Notes
     -----
     The centres come from the k-means of at most 50,000 rows drawn at random; every row
     then goes to its nearest centre.
     """
-    require_for_consensus(
-        ensemble, small_side_memory(ensemble), "use consensus='spectral'"
-    )
+    require_for_consensus(ensemble, small_side_memory(ensemble))
     rng = consensus_stream(random_state)
     worker, parts, offsets = ensemble.worker, ensemble.parts, ensemble.offsets
     n_samples = ensemble.n_samples
-    affinity = ordered_sum(worker, affinity_of_labels, parts, offsets, weights)
+    halves = ordered_sum(worker, halves_of_labels, parts, offsets, columns, of_samples)
     drawn = rng.choice(n_samples, min(n_samples, CENTER_ROWS), replace=False)
     sample = gathered_rows(worker, parts, ensemble.bounds, np.sort(drawn))
-    cut = worker.call(_fitted, affinity, sample, n_clusters, offsets, weights, rng)
-    labels = worker.map(_assigned, parts, cut, offsets, weights)
+    graph = offsets, columns, of_samples
+    cut = worker.call(_fitted, halves, sample, n_clusters, *graph, rng)
+    labels = worker.map(_assigned, parts, cut, offsets, columns)
     first_rows = partial(np.unique, return_index=True)
     firsts = [worker.value(each) for each in worker.map(first_rows, labels)]
     rank = ranks_by_appearance(firsts, n_clusters)
@@ -174,10 +209,15 @@ def blocked_bipartite(
 
 
 def small_side_memory(ensemble: LabelBlocks) -> int:
-    """Estimate the bytes of the matrix of base clusters and its eigenvectors."""
+    """Estimate the bytes of the matrix of base clusters and its eigenvectors.
+
+    Either the matrix and its copies for the solver, or the partial sums that are there
+    at once while the blocks are added up.
+    """
     heights = [stop - start for start, stop in ensemble.bounds]
     rows = 40 * len(ensemble) * max(heights)
-    return 36 * ensemble.n_base_clusters**2 + rows + 2**20
+    matrices = max(44, 8 * most_parts(len(heights)))
+    return matrices * ensemble.n_base_clusters**2 + rows + 2**20
 
 
 def bipartite_rows(labels: Labels, offsets: Offsets, weights: Array) -> BipartiteRows:
@@ -187,29 +227,46 @@ def bipartite_rows(labels: Labels, offsets: Offsets, weights: Array) -> Bipartit
     return BipartiteRows(index, np.where(present, weights[index], 0.0))
 
 
-def affinity_of_labels(parts: list[Labels], offsets: Offsets, weights: Array) -> Array:
-    """Return the affinity of base clusters that some blocks of labels bring about."""
-    rows = [bipartite_rows(labels, offsets, weights) for labels in parts]
-    return reduced_affinity(rows, int(offsets[-1]))
+def presence(labels: Labels) -> Array:
+    """Return the inverse roots of the numbers of members that cluster each sample."""
+    return 1.0 / np.sqrt(np.maximum((labels >= 0).sum(axis=1), 1))
+
+
+def halves_of_labels(
+    parts: list[Labels], offsets: Offsets, columns: Array, of_samples: bool = False
+) -> Array:
+    """Return the halves of `shared_weights` that some blocks of labels bring about."""
+
+    def block(labels: Labels) -> tuple[Labels, Array]:
+        rows = bipartite_rows(labels, offsets, columns)
+        degrees = np.maximum(rows.weights.sum(axis=1), np.finfo(np.float64).tiny)
+        factors = presence(labels) if of_samples else 1.0
+        return np.where(labels < 0, labels, rows.index), factors / degrees
+
+    return shared_weights(map(block, parts), int(offsets[-1]))
 
 
 def _fitted(
-    affinity: Array,
+    halves: Array,
     sample: Labels,
     n_clusters: int,
     offsets: Offsets,
-    weights: Array,
+    columns: Array,
+    of_samples: bool,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
+    affinity = reduced_affinity(halves, columns)
     vectors = reduced_vectors(affinity, n_clusters, rng)
-    points = embedded_rows(bipartite_rows(sample, offsets, weights), vectors)
+    if of_samples:
+        vectors = unit_over_rows(vectors, affinity)
+    points = embedded_rows(bipartite_rows(sample, offsets, columns), vectors)
     return vectors, kmeans_centers(points, n_clusters, rng)
 
 
 def _assigned(
-    labels: Labels, cut: tuple[Array, Array], offsets: Offsets, weights: Array
+    labels: Labels, cut: tuple[Array, Array], offsets: Offsets, columns: Array
 ) -> Labels:
-    return assigned_rows(bipartite_rows(labels, offsets, weights), *cut)
+    return assigned_rows(bipartite_rows(labels, offsets, columns), *cut)
 
 
 def ranks_by_appearance(

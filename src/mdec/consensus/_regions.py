@@ -10,14 +10,19 @@ from numpy.typing import NDArray
 
 from mdec.confidence import summed_profiles
 from mdec.consensus._bipartite import (
-    affinity_of_labels,
     bipartite_rows,
+    halves_of_labels,
     small_side_memory,
 )
 from mdec.consensus.partitions import require_for_consensus
 from mdec.ensemble import Ensemble
 from mdec.numerics.landmark_search import refined_landmarks
-from mdec.numerics.transfer import assigned_rows, embedded_rows, reduced_vectors
+from mdec.numerics.transfer import (
+    assigned_rows,
+    embedded_rows,
+    reduced_affinity,
+    reduced_vectors,
+)
 from mdec.rows.work import gathered_rows, ordered_sum
 
 Array = NDArray[np.floating]
@@ -44,7 +49,8 @@ def micro_regions(
     require_for_consensus(ensemble, small_side_memory(ensemble))
     worker, parts, offsets = ensemble.worker, ensemble.parts, ensemble.offsets
     n_samples = ensemble.n_samples
-    affinity = ordered_sum(worker, affinity_of_labels, parts, offsets, weights)
+    halves = ordered_sum(worker, halves_of_labels, parts, offsets, weights)
+    affinity = reduced_affinity(halves, weights)
     n_vectors = min(DIMENSIONS, ensemble.n_base_clusters)
     vectors = reduced_vectors(affinity, n_vectors, rng).astype(np.float32)
     size = min(REGIONS * ROWS_PER_REGION, n_samples)

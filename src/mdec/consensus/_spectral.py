@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
+from mdec.consensus._bipartite import blocked_cut, is_blocked, presence
 from mdec.consensus.partitions import (
     assign,
     require_for_consensus,
     resolve_weights,
     trivial_partition,
 )
-from mdec.ensemble import Ensemble
+from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.numerics.affinity import leading_vectors, shared_components, unit_rows
+from mdec.rows.work import ordered_sum
 
 Array = NDArray[np.floating]
 
@@ -46,6 +50,11 @@ def spectral(
     ndarray of shape (n_samples,)
         Labels, numbered in the order of first samples.
 
+    Notes
+    -----
+    Above 100,000 samples in at most 10,000 base clusters the eigenvectors come from the
+    matrix of the base clusters, see `blocked_spectral`.
+
     Examples
     --------
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
@@ -54,9 +63,12 @@ def spectral(
     """
     if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
+    weights = resolve_weights(ensemble, weights)
+    if is_blocked(ensemble.n_samples, ensemble.n_base_clusters):
+        parts = blocked_spectral(ensemble, n_clusters, weights, random_state)
+        return np.concatenate(parts)
     require_for_consensus(ensemble, spectral_memory(ensemble, n_clusters))
     rng = consensus_stream(random_state)
-    weights = resolve_weights(ensemble, weights)
     embedding = coassociation_embedding(ensemble, n_clusters, weights, rng)
     return assign(ensemble, embedding, rng)
 
@@ -95,3 +107,51 @@ def coassociation_embedding(
     component, _ = shared_components(factor)
     vectors = leading_vectors(apply, degrees, component, n_vectors, rng, tol=1e-6)
     return unit_rows(vectors)
+
+
+def blocked_spectral(
+    ensemble: LabelBlocks,
+    n_clusters: int,
+    weights: Array,
+    random_state: RandomState = None,
+) -> list[Any]:
+    r"""Cluster by spectral partitioning through the base clusters, block by block.
+
+    Returns the worker's handles of the clusters of each block, as `blocked_cut`.
+
+    Notes
+    -----
+    With :math:`A = F F^T` and :math:`D = diag(A 1)` the eigenvectors of
+    :math:`D^{-1/2} F F^T D^{-1/2}` are :math:`D^{-1/2} F V`, where V are those of the
+    matrix :math:`F^T D^{-1} F` of the base clusters. That is the cut of the graph
+    :math:`B = F diag(t)`, :math:`t = F^T 1`: its samples have the degrees
+    :math:`F t = D`, and its small side has the degrees :math:`t^2`.
+
+    The diagonal of A is left as it is, where a smaller ensemble has ones. What this
+    changes is a fraction of :math:`1 / D_{ii}` and nothing where an eigenvalue is one.
+    """
+    columns = cluster_columns(ensemble, weights)
+    return blocked_cut(ensemble, n_clusters, columns, random_state, of_samples=True)
+
+
+def cluster_columns(ensemble: LabelBlocks, weights: Array) -> Array:
+    r"""Return the factors of the base clusters with which B is the spectral graph.
+
+    The entries of F are :math:`p_i \sqrt{w_j}`, with p the factors of presence, and
+    those of B are :math:`p_i w_j \sum_{i \in C_j} p_i`.
+    """
+    worker = ensemble.worker
+    sums = ordered_sum(worker, _presence_sums, ensemble.parts, ensemble.offsets)
+    columns: Array = weights * worker.value(sums)
+    return columns
+
+
+def _presence_sums(parts: list[NDArray[np.int32]], offsets: NDArray[np.int64]) -> Array:
+    """Return the sum of the factors of presence over the samples of each cluster."""
+    total = np.zeros(int(offsets[-1]))
+    for labels in parts:
+        inside = labels >= 0
+        factors = np.repeat(presence(labels), inside.sum(axis=1))
+        clusters = (labels + offsets[:-1])[inside]
+        total += np.bincount(clusters, factors, minlength=total.size)
+    return total

@@ -8,6 +8,7 @@ for 2000 samples, 0.55 against 4.3 s for 11,000 (``benchmarks/growth.py --cuts``
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,35 +105,58 @@ class BipartiteRows:
     weights: Array
 
 
-def reduced_affinity(blocks: list[BipartiteRows], n_columns: int) -> Array:
-    r"""Return the affinity of the small side that some blocks of rows bring about.
+def shared_weights(
+    blocks: Iterable[tuple[NDArray[np.integer], Array]], n_columns: int
+) -> Array:
+    r"""Return the weight of the rows that every two columns share, in halves.
 
     Parameters
     ----------
-    blocks : list of BipartiteRows
-        Rows of B, in order.
+    blocks : iterable of tuples of ndarrays (n_rows, n_edges) and (n_rows,)
+        Columns that rows are tied to, -1 for none, and the weights of the rows.
     n_columns : int
-        Columns of B.
+        Number of columns.
 
     Returns
     -------
     ndarray of shape (n_columns, n_columns)
-        :math:`\sum_i b_i b_i^T / (b_i 1)`; summed over all rows it is
-        :math:`B^T D_X^{-1} B`.
-
-    Examples
-    --------
-    >>> rows = BipartiteRows(np.array([[0, 1]]), np.array([[1.0, 3.0]]))
-    >>> reduced_affinity([rows], 2)
-    array([[0.25, 0.75],
-           [0.75, 2.25]])
+        H with :math:`H + H^T = Z^T diag(s) Z`, where Z has ones for ties and s are the
+        weights; halves of some blocks are added up before `reduced_affinity`.
     """
     from mdec.numerics import loops
 
-    total = np.zeros((n_columns, n_columns))
-    for block in blocks:
-        loops.reduced_affinity(block.index, block.weights, total)
-    return total
+    halves = np.zeros((n_columns, n_columns))
+    for index, shares in blocks:
+        loops.add_shared(index, shares, halves)
+    return halves
+
+
+def reduced_affinity(halves: Array, columns: Array) -> Array:
+    r"""Return the affinity of the small side of a graph of rows times columns.
+
+    Parameters
+    ----------
+    halves : ndarray of shape (n_columns, n_columns)
+        From `shared_weights`, with weights :math:`s_i = p_i / \sum_j Z_{ij} c_j`.
+    columns : ndarray of shape (n_columns,)
+        Factors c of the columns.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_columns)
+        :math:`B^T D_X^{-1} B` of :math:`B = diag(p) Z diag(c)`.
+
+    Examples
+    --------
+    >>> halves = shared_weights([(np.array([[0, 1]]), np.array([0.25]))], 2)
+    >>> reduced_affinity(halves, np.array([1.0, 3.0]))
+    array([[0.25, 0.75],
+           [0.75, 2.25]])
+    """
+    affinity = halves + halves.T
+    affinity *= columns[:, None]
+    affinity *= columns
+    return affinity
 
 
 def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_array:
@@ -148,7 +172,7 @@ def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_arr
     Returns
     -------
     csr_array of shape (n_columns, n_columns)
-        `reduced_affinity` with a diagonal of zeros.
+        :math:`B^T D_X^{-1} B` with a diagonal of zeros.
 
     Notes
     -----
@@ -214,6 +238,32 @@ def reduced_vectors(
         vectors = sparse_leading_vectors(affinity, degrees, component, n_vectors, rng)
     scaled = np.where(degrees > 0.0, scale, 0.0)[:, None] * vectors
     return scaled / np.abs(scaled).max()
+
+
+def unit_over_rows(vectors: Array, affinity: Array) -> Array:
+    r"""Scale what rows are multiplied by to eigenvectors of unit length over the rows.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_columns, n_vectors)
+        From `reduced_vectors`, of unit length over the columns.
+    affinity : ndarray of shape (n_columns, n_columns)
+        :math:`W_Y` that they come from.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_vectors)
+        Each divided by the length of :math:`D_X^{-1/2} B x`, whose square is
+        :math:`x^T W_Y x`; zero where that has no digits.
+
+    Notes
+    -----
+    An eigenvector of :math:`D_X^{-1/2} B G^{-1} B^T D_X^{-1/2}` follows from one of the
+    small side by a product that shrinks it by the root of its eigenvalue.
+    """
+    squares = np.einsum("ij,ij->j", vectors, affinity @ vectors)
+    found = squares > 1e-12 * squares.max()
+    return vectors * np.where(found, 1.0 / np.sqrt(np.where(found, squares, 1.0)), 0.0)
 
 
 def embedded_rows(rows: BipartiteRows, vectors: Array) -> Array:

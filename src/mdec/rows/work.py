@@ -62,10 +62,35 @@ def ordered_sum(
         parts = [total(each, step) for each in range(first, stop, step)]
         return parts[0] if len(parts) == 1 else worker.call(_added, parts)
 
+    return total(0, _span(n_runs))
+
+
+def most_parts(n_blocks: int) -> int:
+    """Return how many partial sums, with the new one, `ordered_sum` has at once.
+
+    Examples
+    --------
+    >>> most_parts(4), most_parts(16), most_parts(64)
+    (1, 5, 8)
+    """
+    n_runs = -(-n_blocks // RUN)
+
+    def most(n_runs: int, span: int) -> int:
+        if span == 1:
+            return 1
+        step = span // FAN_IN
+        below = [min(step, n_runs - first) for first in range(0, n_runs, step)]
+        added = len(below) + 1 if len(below) > 1 else 1
+        return max(added, *(i + most(size, step) for i, size in enumerate(below)))
+
+    return most(n_runs, _span(n_runs))
+
+
+def _span(n_runs: int) -> int:
     span = 1
     while span < n_runs:
         span *= FAN_IN
-    return total(0, span)
+    return span
 
 
 def _added(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -15,11 +15,11 @@ from mdec.numerics.loops.dense import (
 from mdec.numerics.loops.elkan import elkan, greedy_start
 from mdec.numerics.loops.kmeans import kmeans_plus_plus, lloyd
 from mdec.numerics.loops.landmarks import (
+    add_shared,
     embed_rows,
     group_sums,
     nearest_column,
     order_by_distance,
-    reduced_affinity,
     shared_ties,
     smallest_columns,
 )
@@ -47,6 +47,7 @@ from mdec.numerics.loops.sparse import (
 from mdec.numerics.loops.triangle import triangle_entries
 
 __all__ = [
+    "add_shared",
     "average_linkage",
     "components",
     "count_overlaps",
@@ -71,7 +72,6 @@ __all__ = [
     "order_by_distance",
     "pair_distances",
     "products_to_distances",
-    "reduced_affinity",
     "scan_tile",
     "shared_ties",
     "smallest_columns",

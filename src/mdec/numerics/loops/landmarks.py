@@ -125,19 +125,24 @@ def group_sums(X: Any, labels: Any, sums: Any, counts: Any) -> None:
 
 
 @compiled()
-def reduced_affinity(index: Any, weights: Any, out: Any) -> None:
-    """Add ``b b^T / sum(b)`` of each sparse row b to `out`, which is symmetric."""
+def add_shared(index: Any, shares: Any, out: Any) -> None:
+    """Add the share of each row to every two columns that the row is tied to.
+
+    To the pairs of one tie and a later one, and half of it to those of a tie and
+    itself; ties below zero count for nothing. The rows of `out` that one place of the
+    ties leads to stay in the cache while all rows are gone through.
+    """
     n_rows, k = index.shape
-    for i in range(n_rows):
-        total = 0.0
-        for t in range(k):
-            total += weights[i, t]
-        if total > 0.0:
-            for s in range(k):
-                share = weights[i, s] / total
-                row = out[index[i, s]]
-                for t in range(k):
-                    row[index[i, t]] += share * weights[i, t]
+    for s in range(k):
+        for i in range(n_rows):
+            own, share = index[i, s], shares[i]
+            if own >= 0:
+                row = out[own]
+                row[own] += 0.5 * share
+                for t in range(s + 1, k):
+                    other = index[i, t]
+                    if other >= 0:
+                        row[other] += share
 
 
 @compiled()
