@@ -216,7 +216,7 @@ def test_what_is_kept_between_calls_changes_no_answer(preparation):
         model._placement.spacing[both], again._placement.spacing[both]
     )
     assert both.any()
-    assert len(pickle.dumps(model)) == len(pickle.dumps(again))
+    assert "spacing" not in vars(pickle.loads(pickle.dumps(model))._placement)
 
 
 def test_a_new_row_of_another_magnitude_leaves_what_is_kept_alone():
