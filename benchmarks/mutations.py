@@ -87,6 +87,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("confidence.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
     ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
     ("prediction.py", ["tests/test_prediction.py"], LANDMARKS),
+    ("numerics/familiar.py", ["tests/estimator/test_new_rows.py"], []),
     (
         "ensemble/plan.py",
         ["tests/test_generation.py"],

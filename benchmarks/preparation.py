@@ -49,7 +49,8 @@ ROOT = Path(__file__).resolve().parents[1]
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
 LOG_RATIOS = {"DS-2", "DS-4", "DS-13", "DS-14", "DS-18"}
 # DS-17 holds ratios, the others intensities.
-NOISY = [f"noisy DS-{n}" for n in (1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16)]
+INTENSITIES = [f"DS-{n}" for n in (1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 15, 16)]
+NOISY = [f"noisy {name}" for name in INTENSITIES]
 COUNTS = [f"counts {number}" for number in range(5)]
 MIXTURES = [
     (1, 0.5),
@@ -319,9 +320,7 @@ GRID = [
 FIXED: dict[str, Variant] = {_name(*each): fixed(*each) for each in GRID}
 IDEAS: dict[str, Variant] = {
     "expression": on_expression(),
-    "diversified": diversified,
     "auto": as_auto,
-    **{f"mixed {', '.join(map(str, each))}": mixed(*each) for each in MIXTURES},
     "expression, K_m from K": clusters_from_k,
     "expression, M = 300": on_expression(ensemble_size=300),
     "expression, consensus of three": consensus_of_three,
@@ -351,7 +350,8 @@ ON_COUNTS: dict[str, Variant] = {
     "same sum, log, 50%": changed(same_totals, fixed(0.0, False, 0.5)),
     "same sum, log, 20%": changed(same_totals, fixed(0.0, False, 0.2)),
 }
-VARIANTS = FIXED | IDEAS | PEERS | ON_NOISY | ON_COUNTS
+MIXED = {f"mixed {', '.join(map(str, each))}": mixed(*each) for each in MIXTURES}
+VARIANTS = FIXED | IDEAS | PEERS | ON_NOISY | ON_COUNTS | MIXED
 
 
 def run(options: argparse.Namespace) -> None:
@@ -528,12 +528,15 @@ def _chosen(table: Table, sets: list[str], careful: bool) -> str:
 
 def tables(records: list[dict[str, Any]]) -> None:
     """Print everything."""
-    final = means(records, ("none", "expression", "diversified"), GENE_SETS)
+    final = means(records, ("none", "expression", "auto"), GENE_SETS)
     print_means(final, GENE_SETS)
     print_sets(final)
     fixed_ones = means(records, FIXED, GENE_SETS)
     print_means(fixed_ones, GENE_SETS)
     print_choice(fixed_ones)
+    print_means(
+        means(records, ("none", "power 0.75", *MIXED), INTENSITIES), INTENSITIES
+    )
     print_means(means(records, ("none", *IDEAS), GENE_SETS), GENE_SETS)
     print_means(means(records, ON_NOISY, NOISY), NOISY)
     print_means(means(records, ON_COUNTS, COUNTS), COUNTS)

@@ -18,7 +18,7 @@ ROOMS = [
     *("engines", "generation", "weights", "coassociation", "confidence", "consensus"),
     *("prediction", "selection", "estimator"),
     *("baselines", "evaluation", "tables", "datasets", "experiments"),
-    *("report", "cli"),
+    *("report", "cli", "__main__"),
 ]
 
 # The one place where PyTorch may be imported.

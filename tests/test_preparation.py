@@ -431,11 +431,12 @@ def test_draws_follow_the_stream_and_suit_the_kind(kind: str) -> None:
     assert 0.88 * middle < np.median(shares) < 1.14 * middle
 
 
-def test_intensities_keep_their_power_in_two_of_three_members() -> None:
+def test_intensities_keep_their_power_in_every_second_member() -> None:
     source = np.random.default_rng(0)
     powers = [draw_preparation("intensities", source).power for _ in range(600)]
-    assert 350 < powers.count(1.0) < 450
-    assert powers.count(1.0) + powers.count(0.5) == 600
+    assert 250 < powers.count(1.0) < 350
+    assert 110 < powers.count(0.75) < 190
+    assert 110 < powers.count(0.35) < 190
 
 
 @pytest.mark.parametrize(

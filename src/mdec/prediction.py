@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -34,7 +34,7 @@ from mdec.generation import training_rows
 from mdec.numerics.familiar import FamiliarRows
 from mdec.numerics.magnitude import has_safe_scale
 from mdec.numerics.nearest import NearestRows, SearchedRows, at_common_scale
-from mdec.preparation.recipes import Preparation, Versions
+from mdec.preparation.recipes import Preparation, Versions, prepared
 from mdec.rows.blocks import Rows
 from mdec.rows.work import gathered_rows
 
@@ -124,12 +124,14 @@ class Placement:
     def as_compared(self, X: Array) -> Array:
         """Return rows in the coordinates in which they are like or unlike others.
 
-        These are all features, prepared as a member does that keeps all of them, and
-        directions for a kernel that looks at directions only.
+        These are all features, prepared as members do but for the samples' means, by
+        which they may well differ; and directions for a kernel that looks at those.
         """
-        made = Versions.of(X, self.plan.preparation, self.learnt or None).made
-        seen = next(iter(made.values()), X)
-        return coordinates(seen, np.arange(seen.shape[1]), self.plan.kernel)
+        everything = np.arange(X.shape[1])
+        for learnt in self.learnt.values():
+            X = prepared(X, replace(learnt, center=False), everything)
+            break  # the first power stands for the others
+        return coordinates(X, everything, self.plan.kernel)
 
     @classmethod
     def of(

@@ -233,6 +233,28 @@ def test_prepared_expression_values(tmp_path, how) -> None:
     check(tmp_path / "p.csv", model.place(new))
 
 
+@pytest.mark.parametrize("how", ["auto", "diversified"])
+def test_an_offset_that_preparing_takes_away_is_flagged(tmp_path, how) -> None:
+    rng = np.random.default_rng(1)
+    spreads = np.exp(rng.normal(-0.3, 0.4, size=300))
+    X = spreads * rng.standard_t(5, size=(60, 300))
+    X[:30, :60] += 2.0
+    names = [f"s{i}" for i in range(60)], [f"gene{j}" for j in range(300)]
+    table = pandas.DataFrame(X[rng.permutation(60)], *names).rename_axis("id")
+    table[:50].to_csv(tmp_path / "train.csv")
+    table[50:].to_csv(tmp_path / "new.csv")
+    (table[50:] + 1e6).to_csv(tmp_path / "far.csv")
+    out, options = tmp_path / "out", ["--k", 2, *SMALL[:2], "-q", "--prepare", how]
+    assert call("fit", tmp_path / "train.csv", "--out", out, *options) == 0
+    told = json.loads((out / "summary.json").read_text())["preparation"]
+    assert "mean is subtracted" in told["prepared"]
+    for name, n_flagged in {"new": range(2), "far": [10]}.items():
+        words = ["predict", out / "model.npz", tmp_path / f"{name}.csv", "-q"]
+        assert call(*words, "--out", tmp_path / "p.csv") == 0
+        flags = [row["unlike_training"] for row in rows_of(tmp_path / "p.csv")]
+        assert flags.count("true") in n_flagged
+
+
 def test_a_model_of_python(frame, expected, tmp_path) -> None:
     model = MDEC(3, ensemble_size=8, random_state=0).fit(frame[:45])
     model.save(tmp_path / "mine.mdec")

@@ -142,7 +142,7 @@ def test_members_draw_from_the_values_as_they_are(how):
     assert ready.values is X
     assert ready.drawn == "diversified"
     np.testing.assert_allclose(ready.seen, X**0.75)
-    assert "x^0.5 in 1 of 3 base clusterings and stays x" in ready.told["prepared"]
+    assert "x^0.35 in 1 of 4 base clusterings and stays x" in ready.told["prepared"]
     drawn = prepare(log_ratios(), "diversified")
     assert "10% to 100%" in drawn.told["prepared"]
 

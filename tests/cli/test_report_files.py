@@ -67,7 +67,11 @@ def test_the_report_gives_the_lines_and_commands_for_the_same_clusters(
     feature = int(signatures[0]["feature"][1:])
     mean = np.log2(1.0 + X[inside, feature]).mean()
     assert float(signatures[0]["mean_inside"]) == pytest.approx(mean, rel=1e-5)
-    assert read(tmp_path / "again" / "signatures.csv") == []
+    # The model beside the ensemble has the values; without it there are none.
+    assert read(tmp_path / "again" / "signatures.csv") == signatures
+    Path("out/model.npz").unlink()
+    assert call(*shlex.split(own), "--out", "bare", "-q") == 0
+    assert read(tmp_path / "bare" / "signatures.csv") == []
 
 
 def test_signatures_are_never_computed_by_a_spreadsheet(tmp_path):

@@ -152,6 +152,22 @@ def test_a_prepared_ensemble_compares_prepared_rows():
     assert model.unlike_training(X[60:] + 1e6).all()
 
 
+def test_a_mean_that_members_do_not_see_is_seen():
+    """Log-ratios are centred sample by sample, which would hide any offset."""
+    rng = np.random.default_rng(1)
+    spreads = np.exp(rng.normal(-0.3, 0.4, size=300))
+    X = spreads * rng.standard_t(5, size=(80, 300))
+    X[:40, :60] += 2.0
+    model = MDEC(2, ensemble_size=5, preparation="diversified", random_state=0)
+    order = rng.permutation(80)
+    model.fit(X[order[:60]])
+    assert model.ensemble_.plan.preparation == "log-ratios"
+    new = X[order[60:]]
+    assert (model.predict(new) == model.predict(new + 1e6)).all()
+    assert model.unlike_training(new).sum() <= 2
+    assert model.unlike_training(new + 1e6).all()
+
+
 def test_features_must_fit(model, digits):
     with pytest.raises(ValueError, match="64 features"):
         model.unlike_training(digits[:, :5])

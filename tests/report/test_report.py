@@ -107,7 +107,9 @@ def test_hostile_names_stay_text(reports):
     assert tags._depth == 0
 
 
-@pytest.mark.parametrize("n_samples", [40, 600, 2000])
+@pytest.mark.parametrize(
+    "n_samples", [40, 600, pytest.param(2000, marks=pytest.mark.slow)]
+)
 def test_page_is_small(reports, n_samples):
     described, page, _ = reports(n_samples)
     assert len(page.encode()) < 2_000_000

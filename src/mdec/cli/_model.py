@@ -45,7 +45,8 @@ class Steps:
         What is done, in words; "" for nothing.
     arrays : dict of ndarray
         What was learnt from the training table: means and spreads of its features,
-        the order of the prepared ones and those kept.
+        the order of the prepared ones and those kept; and the least and greatest mean
+        of its samples that are not odd, where preparing takes their means away.
     preparation : dict or None
         The rest of a `Preparation`.
     """
@@ -91,6 +92,8 @@ class Steps:
             learnt = fitted.preparation_
             arrays |= {"order": learnt.order, "features": fitted.features_}
             rest = {n: getattr(learnt, n) for n in ("power", "total", "center")}
+            if learnt.center:
+                arrays["levels"] = _usual_levels(transformed(table.values, transform))
         done = [] if transform == "none" else [f"--transform {transform}"]
         done += [told] if fitted is not None and told else []
         named = bool(table.reading.get("names_of_columns"))
@@ -115,6 +118,25 @@ class Steps:
         learnt = Preparation(**self.preparation, order=self.arrays["order"])
         return prepared(values, learnt, self.arrays["features"])
 
+    def off_level(self, values: Array) -> NDArray[np.bool_]:
+        """Tell which samples of a new table lose a mean that no training sample has.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_features)
+            The table, before anything is done to it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            True where a prepared sample may look familiar and is not.
+        """
+        if "levels" not in self.arrays:
+            return np.zeros(len(values), dtype=bool)
+        means = transformed(values, self.transform).mean(axis=1, dtype=np.float64)
+        low, high = self.arrays["levels"]
+        return (means < low) | (means > high)
+
     def to_json(self) -> dict[str, Any]:
         """Return all but the arrays."""
         return {
@@ -137,8 +159,20 @@ class Steps:
             raise ValueError("there is no such transform")
         if known is not None and len(known) != steps.n_features:
             raise ValueError("names and features do not fit each other")
+        steps.off_level(np.ones((1, steps.n_features)))
         steps.apply(np.ones((1, steps.n_features)))
         return steps
+
+
+def _usual_levels(values: Array) -> Array:
+    """Return bounds of the samples' means: theirs, and as much again as they span.
+
+    Samples of equal means are given the room of a typical sample's spread.
+    """
+    means = values.mean(axis=1, dtype=np.float64)
+    low, high = means.min(), means.max()
+    room = max(high - low, float(np.median(values.std(axis=1, dtype=np.float64))))
+    return np.array([low - room, high + room])
 
 
 @dataclass(frozen=True, eq=False)

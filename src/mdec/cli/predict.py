@@ -82,6 +82,7 @@ def command(
     )
     notes = _matched(table, steps, shown_name(file))
     found = fitted.set_params(n_jobs=jobs).place(_as_fitted(fitted, steps, table))
+    found = found._replace(unlike=found.unlike | steps.off_level(table.values))
     summary = _summary(found, table, notes)
     summary |= {"model": str(model), "file": shown_name(file), "out": str(out)}
     columns = {

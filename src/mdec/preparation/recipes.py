@@ -52,7 +52,9 @@ class Recipe:
 RECIPES = {
     "counts": Recipe(0.0, drawn_powers=(0.0,), totals=True),
     "log-counts": Recipe(),
-    "intensities": Recipe(0.75, drawn_powers=(1.0, 1.0, 0.5), drawn_shares=(1.0, 1.0)),
+    "intensities": Recipe(
+        0.75, drawn_powers=(1.0, 1.0, 0.75, 0.35), drawn_shares=(1.0, 1.0)
+    ),
     "logged": Recipe(share=0.3, center=True),
     "ratios": Recipe(0.0, drawn_powers=(0.0,)),
     "log-ratios": Recipe(share=0.2, center=True),
