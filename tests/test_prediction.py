@@ -200,8 +200,7 @@ def test_what_is_kept_between_calls_changes_no_answer(preparation):
     X[:20], new[:3] = X[0], X[0]
     settings = {"preparation": preparation, "ensemble_size": 6, "random_state": 0}
     model = MDEC(3, **settings).fit(X)
-    sent = pickle.dumps(model)
-    again = pickle.loads(sent)
+    again = pickle.loads(pickle.dumps(model))
     predict_base_clusters(new[-1:], model._placement)
     known = np.isfinite(model._placement.spacing)
     assert 0.0 < known.mean() < 1.0
@@ -217,7 +216,7 @@ def test_what_is_kept_between_calls_changes_no_answer(preparation):
         model._placement.spacing[both], again._placement.spacing[both]
     )
     assert both.any()
-    assert len(pickle.dumps(model)) == len(sent)
+    assert "spacing" not in vars(pickle.loads(pickle.dumps(model))._placement)
 
 
 def test_a_new_row_of_another_magnitude_leaves_what_is_kept_alone():
