@@ -93,7 +93,8 @@ def _linkage(
     """Merge the rows of a factor by the mean of their products.
 
     A triangle of all means is fastest; where it would take too much memory, means are
-    computed from the factor when they are needed.
+    computed from the factor when they are needed. In a large one all regions that are
+    each other's most similar merge in one pass.
     """
     n_rows = factor.shape[0]
     dtype = _precision(n_rows)
@@ -121,7 +122,13 @@ def _linkage(
     loops.triangle_of_products(
         *arrays, factor.data.astype(dtype), factor.shape[1], triangle
     )
-    return in_order(*loops.average_linkage(triangle, sizes, shift))
+    if dtype == np.float64:
+        return in_order(*loops.average_linkage(triangle, sizes, shift))
+    pairs, similarities, names, sizes = loops.merge_mutual(triangle, sizes)
+    last = loops.average_linkage(triangle, sizes, shift)
+    return in_order(
+        np.concatenate([pairs, names[last[0]]]), np.concatenate([similarities, last[1]])
+    )
 
 
 def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:

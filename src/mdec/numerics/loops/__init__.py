@@ -27,6 +27,7 @@ from mdec.numerics.loops.linkage import (
     average_linkage,
     count_overlaps,
     factored_linkage,
+    merge_mutual,
     triangle_of_matrix,
     triangle_of_products,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "largest_both_ways",
     "lloyd",
     "mean_of_nearest",
+    "merge_mutual",
     "mirror_pairs",
     "nearest_column",
     "nearest_entries",

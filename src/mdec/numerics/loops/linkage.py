@@ -16,6 +16,7 @@ from mdec.numerics.loops.jit import compiled
 from mdec.numerics.loops.triangle import (
     SIDE,
     entry_of,
+    get_head,
     get_row,
     get_tail,
     padded,
@@ -51,7 +52,7 @@ def _by_column(indptr: Any, indices: Any, data: Any, n_columns: int) -> Any:
     for c in range(n_columns):
         start[c + 1] += start[c]
     fill = start[:-1].copy()
-    rows = np.empty(indices.size, dtype=np.int32)
+    rows = np.empty(indices.size, dtype=np.uint32)
     values = np.empty(indices.size, dtype=data.dtype)
     for i in range(indptr.size - 1):
         for e in range(indptr[i], indptr[i + 1]):
@@ -77,8 +78,11 @@ def triangle_of_products(
             c = indices[e]
             passed[c] += 1
             weight = data[e]
-            for entry in range(passed[c], start[c + 1]):
-                row[rows[entry]] += weight * values[entry]
+            # Views from 0 and indices without a sign spare tests for those below it.
+            first, stop = passed[c], start[c + 1]
+            of, value_of = rows[first:stop], values[first:stop]
+            for t in range(of.size):
+                row[of[t]] += weight * value_of[t]
         # Left of the diagonal the tile holds nothing that is read.
         set_tail(out, n_rows, i, row)
 
@@ -285,6 +289,125 @@ def average_linkage(triangle: Any, sizes: Any, shift: Any) -> Any:
         bound[a] = values[-1]
         parent[b] = a
     return pairs, heights
+
+
+@compiled()
+def _nearest_in(row: Any, i: int, n: int, best: Any, near: Any) -> None:
+    """Look at the pairs of region i and later ones, after those of all before it."""
+    own, at = best[i], near[i]
+    # Views from 0 spare the test for indices below it.
+    tail, best_of, near_of = row[i + 1 : n], best[i + 1 : n], near[i + 1 : n]
+    for j in range(tail.size):
+        value = tail[j]
+        if value > own:
+            own, at = value, i + 1 + j
+        if value > best_of[j]:
+            best_of[j], near_of[j] = value, i
+    best[i], near[i] = own, at
+
+
+@compiled()
+def _merge_all(
+    triangle: Any, n: int, first: Any, second: Any, shares: Any, best: Any, near: Any
+) -> None:
+    """Store the triangle anew with pairs of its regions merged, in one pass.
+
+    Region r becomes the mean of two, `first` and `second`, by their `shares`; a single
+    one has a second share of zero. A row of tiles is written once its old rows are
+    read: all that is read later belongs to higher firsts, and lies behind it.
+    """
+    n_left = first.size
+    joined = np.empty(n_left, dtype=np.int32)
+    n_joined = 0
+    for r in range(n_left - 1, -1, -1):
+        if second[r] != first[r]:
+            joined[n_joined] = r
+            n_joined += 1
+    rows = np.zeros((2, padded(n)), dtype=triangle.dtype)
+    block = np.zeros((SIDE, padded(n_left)), dtype=triangle.dtype)
+    for start in range(0, n_left, SIDE):
+        stop = min(start + SIDE, n_left)
+        for r in range(start, stop):
+            a, b = first[r], second[r]
+            get_tail(triangle, n, a, rows[0])
+            if b != a:
+                get_tail(triangle, n, b, rows[1])
+                get_head(triangle, n, b, a, rows[1])
+                share_a, share_b = shares[0, r], shares[1, r]
+                part_a, part_b = rows[0, a:], rows[1, a:]
+                for i in range(part_a.size):
+                    part_a[i] = share_a * part_a[i] + share_b * part_b[i]
+            row, merged = block[r - start], rows[0]
+            new, of = row[r + 1 : n_left], first[r + 1 :]
+            for c in range(new.size):
+                new[c] = merged[of[c]]
+            while n_joined > 0 and joined[n_joined - 1] <= r:
+                n_joined -= 1
+            for t in range(n_joined):
+                c = joined[t]
+                row[c] = shares[0, c] * row[c] + shares[1, c] * merged[second[c]]
+            _nearest_in(row, r, n_left, best, near)
+        for r in range(start, stop):
+            set_tail(triangle, n_left, r, block[r - start])
+
+
+@compiled()
+def merge_mutual(triangle: Any, sizes: Any) -> Any:
+    """Merge all regions that are each other's most similar at once, while these abound.
+
+    Takes a triangle in tiles, which it overwrites, and the weights of its rows. Returns
+    the merged pairs as `average_linkage` does, their similarities, the rows that name
+    the regions that are left, and their weights. The triangle then starts with theirs.
+
+    No merge elsewhere makes two regions more similar to one of a pair than the other
+    is, so the order of such merges does not matter. Each pass reads the whole triangle
+    in the order of its storage; when fewer than a tenth of the regions would merge in
+    it, `average_linkage` is faster.
+    """
+    n = sizes.size
+    size = sizes.astype(np.float64)
+    name = np.arange(n)
+    pairs = np.empty((n, 2), dtype=np.int64)
+    heights = np.empty(n)
+    done = 0
+    best = np.full(n, -np.inf, dtype=triangle.dtype)
+    near = np.zeros(n, dtype=np.int32)
+    row = np.empty(padded(n), dtype=triangle.dtype)
+    for i in range(n):
+        get_tail(triangle, n, i, row)
+        _nearest_in(row, i, n, best, near)
+    while True:
+        n_pairs = 0
+        for i in range(n):
+            if near[i] > i and near[near[i]] == i:
+                n_pairs += 1
+        if 20 * n_pairs < n or n < 3:
+            break
+        first = np.empty(n - n_pairs, dtype=np.int32)
+        second = np.empty(n - n_pairs, dtype=np.int32)
+        shares = np.zeros((2, n - n_pairs), dtype=triangle.dtype)
+        r = 0
+        for i in range(n):
+            j = near[i]
+            if near[j] != i:
+                j = i
+            if j >= i:
+                total = size[i]
+                if j > i:
+                    pairs[done, 0], pairs[done, 1] = name[i], name[j]
+                    heights[done] = triangle[entry_of(n, i, j)]
+                    done += 1
+                    total += size[j]
+                    shares[1, r] = size[j] / total
+                first[r], second[r] = i, j
+                shares[0, r] = size[i] / total
+                size[r], name[r] = total, name[i]
+                r += 1
+        for r in range(n - n_pairs):
+            best[r], near[r] = -np.inf, 0
+        _merge_all(triangle, n, first, second, shares, best, near)
+        n -= n_pairs
+    return pairs[:done].copy(), heights[:done].copy(), name[:n].copy(), size[:n].copy()
 
 
 @compiled()

@@ -44,33 +44,45 @@ def entry_of(n: int, i: int, j: int) -> int:
 @compiled()
 def get_tail(triangle: Any, n: int, i: int, row: Any) -> None:
     """Copy the entries of row i, from its tile on the diagonal to the end."""
-    for column in range(i // SIDE, row.size // SIDE):
-        start = _tile(n, i // SIDE, column) + i % SIDE * SIDE
+    own = i // SIDE
+    start = _tile(n, own, own) + i % SIDE * SIDE
+    for column in range(own, row.size // SIDE):
+        part, tile = row[column * SIDE :], triangle[start:]
         for c in range(SIDE):
-            row[column * SIDE + c] = triangle[start + c]
+            part[c] = tile[c]
+        start += SIDE * SIDE
 
 
 @compiled()
 def set_tail(triangle: Any, n: int, i: int, row: Any) -> None:
     """Write what `get_tail` copies."""
-    for column in range(i // SIDE, row.size // SIDE):
-        start = _tile(n, i // SIDE, column) + i % SIDE * SIDE
+    own = i // SIDE
+    start = _tile(n, own, own) + i % SIDE * SIDE
+    for column in range(own, row.size // SIDE):
+        part, tile = row[column * SIDE :], triangle[start:]
         for c in range(SIDE):
-            triangle[start + c] = row[column * SIDE + c]
+            tile[c] = part[c]
+        start += SIDE * SIDE
 
 
 @compiled()
-def get_row(triangle: Any, n: int, i: int, row: Any) -> None:
-    """Copy the similarities of row i to all others."""
-    get_tail(triangle, n, i, row)
+def get_head(triangle: Any, n: int, i: int, first: int, row: Any) -> None:
+    """Copy the entries of row i from the tile of a first column to the diagonal."""
     own, offset = i // SIDE, i % SIDE
-    for above in range(own):
+    for above in range(first // SIDE, own):
         start = _tile(n, above, own) + offset
         for r in range(SIDE):
             row[above * SIDE + r] = triangle[start + r * SIDE]
     start = _tile(n, own, own) + offset
     for r in range(offset):
         row[own * SIDE + r] = triangle[start + r * SIDE]
+
+
+@compiled()
+def get_row(triangle: Any, n: int, i: int, row: Any) -> None:
+    """Copy the similarities of row i to all others."""
+    get_tail(triangle, n, i, row)
+    get_head(triangle, n, i, 0, row)
 
 
 @compiled()
