@@ -1,14 +1,17 @@
 """Figures of docs/choosing-k.md and docs/confidence.md.
 
 Usage: python benchmarks/people_figures.py PART [DATA [XX ...]]
+       python benchmarks/people_figures.py noise [SETS [KIND ...]]
 
-PART is k, noise, scan, confidence or predict. DATA is a folder of DS-XX_name.npz files
-with X and y; noise and scan need none. The numbers XX choose some of the sets. Each
-part prints a Markdown table.
+PART is k, noise, rules, scan, confidence or predict. DATA is a folder of
+DS-XX_name.npz files with X and y; noise and scan need none. The numbers XX choose some
+of the sets. Each part prints a Markdown table; noise also keeps its answers in
+results/noise.jsonl.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -18,16 +21,27 @@ import numpy as np
 
 from mdec import generate_ensemble
 from mdec._support.parallel import single_threaded_blas
-from mdec.confidence import confidence, item_consensus
+from mdec.coassociation import locally_weighted_coassociation
+from mdec.confidence import (
+    confidence,
+    item_consensus,
+    mean_profiles,
+    summed_profiles,
+)
 from mdec.consensus import CONSENSUS, hierarchical
 from mdec.evaluation import nmi_max
-from mdec.prediction import assign_to_clusters, predict_base_clusters
+from mdec.prediction import nearest_profiles, predict_base_clusters
+from mdec.preparation import ExpressionPreparation
+from mdec.selection.criteria import eigengaps
+from mdec.selection.null import NULL_LEVEL, null_reference
 from mdec.selection.rule import select_n_clusters
 from mdec.weights import ensemble_driven_cluster_index
 
 GENE_SETS = ("01", "02", "03", "05", "06", "08", "10", "11", "13", "14", "16", "17")
+ALL_GENE_SETS = tuple(f"{number:02d}" for number in range(1, 19))
 IMAGE_SETS = ("20", "22", "23", "24", "26", "30")
-NOISE_SHAPES = ((60, 500), (100, 50), (150, 2))
+NOISE_SHAPE = 40, 40
+NOISE_RECORD = Path(__file__).parent / "results" / "noise.jsonl"
 
 
 def datasets(
@@ -73,18 +87,103 @@ def choosing_k(folder: str, *only: str) -> None:
     row("classes or a neighbour", "", "", hits[0], "", *hits[1:])
 
 
-def noise() -> None:
-    """Print how often Gaussian noise is called one cluster."""
-    row("N", "D", "one cluster, of 20", "smallest p")
-    for shape in NOISE_SHAPES:
-        answers = []
-        for seed in range(20):
-            X = np.random.default_rng(seed).standard_normal(shape)
-            ensemble = generate_ensemble(X, ensemble_size=100, random_state=seed)
-            answers.append(select_n_clusters(ensemble, X=X))
-        ones = sum(answer.n_clusters == 1 for answer in answers)
-        least = min(answer.null.p_value for answer in answers)
-        row(*shape, ones, f"{least:.3f}")
+def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
+    """Draw one cluster of some shape."""
+    X = rng.standard_normal(NOISE_SHAPE)
+    if kind == "correlated":  # five strong factors
+        factors = rng.standard_normal((len(X), 5))
+        X += 2.0 * factors @ rng.standard_normal((5, X.shape[1]))
+    elif kind == "heavy-tailed":
+        X = rng.standard_t(3, NOISE_SHAPE)
+    elif kind == "uniform":
+        X = rng.random(NOISE_SHAPE)
+    elif kind == "elongated":  # along the diagonal of the cube
+        X += 3.0 * rng.standard_normal((len(X), 1))
+    return X
+
+
+NOISES = ("Gaussian", "correlated", "heavy-tailed", "uniform", "elongated")
+
+
+def noise(n_sets: str = "200", *only: str) -> None:
+    """Record and print how often one cluster is called more than one."""
+    seeds = range(int(n_sets))
+    NOISE_RECORD.touch()
+    done = [json.loads(line) for line in NOISE_RECORD.read_text().splitlines()]
+    with NOISE_RECORD.open("a") as record:
+        for kind in only or NOISES:
+            have = {row["seed"] for row in done if row["kind"] == kind}
+            for seed in sorted(set(seeds) - have):
+                X = noise_of(kind, np.random.default_rng(seed))
+                ensemble = generate_ensemble(X, ensemble_size=20, random_state=seed)
+                null = null_reference(X, ensemble, range(2, 8), "entropy", seed)
+                p_value, n_draws = float(null.p_value), len(null.draws)
+                line = {"kind": kind, "seed": seed, "p": p_value, "draws": n_draws}
+                done.append(line)
+                record.write(json.dumps(line) + "\n")
+                record.flush()
+    names = ("called more", "share", "standard error", "draws on average")
+    row("one cluster", "sets", *names)
+    for kind in NOISES:
+        lines = [line for line in done if line["kind"] == kind]
+        called = sum(line["p"] <= NULL_LEVEL for line in lines)
+        share = called / max(len(lines), 1)
+        error = np.sqrt(share * (1.0 - share) / max(len(lines), 1))
+        draws = np.mean([line["draws"] for line in lines]) if lines else 0.0
+        cells = f"{100 * share:.1f} %", f"{100 * error:.1f}", f"{draws:.1f}"
+        row(kind, len(lines), called, *cells)
+
+
+def scored(table: dict[str, np.ndarray], values: np.ndarray) -> dict[str, np.ndarray]:
+    """Return what each rule makes of the criteria and eigenvalues; the largest wins."""
+    numbers = table["n_clusters"]
+    names = ("eigengap", "silhouette", "agreement")
+    gap, silhouette, agreement = (np.maximum(table[name], 0.0) for name in names)
+    score = gap * silhouette * agreement
+    return {
+        "eigengap x silhouette x agreement (the rule)": score,
+        "without agreement": gap * silhouette,
+        "without silhouette": gap * agreement,
+        "without eigengap": silhouette * agreement,
+        "eigengap relative to the eigenvalue": score / values,
+        "times the root of K": score * np.sqrt(numbers),
+        "times K": score * numbers,
+        "last K with half of the largest": (score >= 0.5 * score.max()) * numbers,
+    }
+
+
+def errors(X: np.ndarray, n_classes: int) -> dict[str, float]:
+    """Return how many doublings each rule is away from the number of classes."""
+    ensemble = generate_ensemble(X, ensemble_size=100, random_state=0)
+    table = select_n_clusters(ensemble).table
+    numbers = table["n_clusters"]
+    gaps = eigengaps(locally_weighted_coassociation(ensemble), range(1, len(X) + 1))
+    values = np.cumsum(gaps[::-1])[::-1][numbers - 1]
+    return {
+        name: abs(float(np.log2(numbers[score.argmax()] / n_classes)))
+        for name, score in scored(table, values).items()
+    }
+
+
+def rules(folder: str, *only: str) -> None:
+    """Print how far other rules are from the classes, without a test for one cluster.
+
+    The last row chooses the rule for each set by all other sets.
+    """
+    sets = list(datasets(folder, ALL_GENE_SETS, only))
+    row("mean doublings from the classes", "raw values", "prepared")
+    tables, gains = [], []
+    for change in (np.asarray, ExpressionPreparation().fit_transform):
+        found = [errors(np.asarray(change(X)), np.unique(y).size) for _, X, y in sets]
+        table = np.array([list(each.values()) for each in found])
+        others = [np.delete(table, i, axis=0).mean(axis=0) for i in range(len(table))]
+        gain = table[np.arange(len(table)), np.argmin(others, axis=1)] - table[:, 0]
+        error = gain.std(ddof=1) / np.sqrt(len(gain))
+        tables.append(table.mean(axis=0))
+        gains.append(f"{gain.mean():+.2f} (standard error {error:.2f})")
+    for name, raw, prepared in zip(found[0], *tables, strict=True):
+        row(name, f"{raw:.2f}", f"{prepared:.2f}")
+    row(f"chosen by the {len(sets) - 1} others, less the rule", *gains)
 
 
 def scan() -> None:
@@ -148,9 +247,12 @@ def held_back(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, list[float]]
         with single_threaded_blas():
             joint = combine(together, n_clusters, random_state=seed)
             labels = combine(fitted, n_clusters, random_state=seed)
-            placed = assign_to_clusters(
-                base, fitted, labels, weights, by_degree=name != "hierarchical"
+            profiles = summed_profiles(fitted, [labels], weights, n_clusters)
+            by_degree = name != "hierarchical"
+            means = mean_profiles(
+                fitted, [labels], weights, profiles, by_degree=by_degree
             )
+            placed = nearest_profiles(base, fitted.offsets, means, weights)
         rest = nmi_max(y[~held], labels) - nmi_max(y[~held], joint[~held])
         scores[name] = [nmi_max(y[held], joint[held]), nmi_max(y[held], placed), rest]
     return scores
@@ -177,6 +279,7 @@ if __name__ == "__main__":
     parts = {
         "k": choosing_k,
         "noise": noise,
+        "rules": rules,
         "scan": scan,
         "confidence": calibration,
         "predict": predict,

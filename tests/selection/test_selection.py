@@ -85,25 +85,49 @@ def test_null_draws_keep_mean_and_covariance_and_mix_groups():
     assert within.sum() > 10
 
 
-def test_p_values_of_the_null_are_not_too_small():
+def test_data_of_one_cluster_rank_like_a_draw():
     rng = np.random.default_rng(0)
-    p_values = [
-        compare_with_null(sample[0], sample[1:]).p_value
-        for sample in rng.gamma(9.0, 0.02, size=(300, 21, 2, 6))
-    ]
-    assert np.mean(np.array(p_values) <= 0.05) < 0.1
+    samples = rng.gamma(9.0, 0.02, size=(1000, 20, 6))
+    p_values = np.array([compare_with_null(x[0], x[1:]).p_value for x in samples])
+    # Each of the 20 ranks is as likely as any other.
+    counts = np.bincount(np.round(20 * p_values).astype(int), minlength=21)
+    assert counts[1:].min() > 25
+    assert counts[1:].max() < 80
+    assert counts[0] <= 3
+
+
+def test_the_greatest_excess_counts():
+    draws = np.array([[0.1, 0.2], [0.3, 0.1], [0.2, 0.3]])
+    # No other row exceeds the rest as much as the first does in the second column.
+    clear = compare_with_null(np.array([0.2, 0.6]), draws)
+    assert clear.p_value == 1 / 4
+    like_a_draw = compare_with_null(np.array([0.2, 0.2]), draws)
+    assert like_a_draw.p_value == 1.0
+    np.testing.assert_array_equal(clear.draws, draws)
+
+
+def test_data_far_beyond_few_draws_are_certain():
+    draws = np.random.default_rng(0).normal(0.1, 0.01, size=(10, 5))
+    far = compare_with_null(np.full(5, 0.5), draws)
+    assert far.p_value < null.CERTAIN
+    assert compare_with_null(np.full(5, 0.13), draws).p_value == 1 / 11
 
 
 @pytest.mark.parametrize(
-    ("level", "n_draws"),
-    [(5.0, 10), (-1.0, 10), (0.5, 20), (1.0, 40), (1.3, 80)],
+    ("ranks_above", "n_draws"),
+    [(2, 10), (12, 20), (25, 40), (60, 99), (200, 99)],
     ids=str,
 )
-def test_clear_cases_take_fewer_draws(monkeypatch, level, n_draws):
+def test_draws_stop_when_two_are_as_clear(monkeypatch, ranks_above, n_draws):
+    # The data are clearer than all draws but two, made after so many others.
+    levels = np.random.default_rng(1).uniform(0.1, 0.2, size=(99, 1))
+    levels[ranks_above - 1 : ranks_above + 1] = 0.3
+    levels = levels[: n_draws + 1]
+    data = np.array([0.21])
+    observed = iter([data, *levels[:10], data, *levels])
     rng = np.random.default_rng(0)
     ensemble = generate_ensemble(rng.normal(size=(20, 4)), ensemble_size=3)
-    made = iter([np.exp([[level], [level]]), *np.exp(rng.normal(size=(80, 2, 1)))])
-    monkeypatch.setattr(null, "_clearness", lambda *_: next(made))
+    monkeypatch.setattr(null, "_clearness", lambda *_: next(observed))
     monkeypatch.setattr(null, "_like", lambda *_: None)
     told = []
     reference = null.null_reference(
@@ -117,6 +141,24 @@ def test_clear_cases_take_fewer_draws(monkeypatch, level, n_draws):
     assert len(reference.draws) == n_draws
     assert told[-1] == (n_draws, n_draws)
     assert told[0] == (1, 10)
+    # Two of 99 exceed in any order, so the level is 0.02.
+    assert (reference.p_value <= null.NULL_LEVEL) == (ranks_above == 200)
+
+
+def test_clear_groups_show_at_a_glance(monkeypatch):
+    sizes = []
+
+    def like(ensemble, X, rng, n_members, n_jobs):
+        sizes.append((len(X), n_members))
+        return generate(ensemble, X, rng, n_members, n_jobs)
+
+    generate = null._like
+    monkeypatch.setattr(null, "_like", like)
+    X, _ = make_blobs(220, n_features=60, centers=6, cluster_std=3.0, random_state=0)
+    ensemble = generate_ensemble(X, ensemble_size=30, random_state=0)
+    reference = null.null_reference(X, ensemble, range(2, 9), "entropy", 0)
+    assert reference.p_value <= null.CERTAIN
+    assert sizes == 11 * [(200, 20)]
 
 
 def test_blobs_are_counted():
@@ -205,9 +247,9 @@ def test_scanning_k_is_fast():
     X = np.random.default_rng(0).normal(size=(500, 20))
     ensemble = generate_ensemble(X, ensemble_size=100, random_state=0)
     select_n_clusters(ensemble[:4], k_range=[2, 3])
-    start = time.perf_counter()
+    start = time.process_time()
     select_n_clusters(ensemble, k_range=range(2, 13))
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
 
 
 def test_large_ensembles_are_measured_on_a_sample():

@@ -17,16 +17,30 @@ from mdec._support.random import member_stream
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
-from mdec.selection.criteria import coassociation_silhouette, cuts, eigengaps
+from mdec.selection.criteria import coassociation_silhouette, cuts
 from mdec.weights import WEIGHTINGS
 
 Array = NDArray[np.floating]
 
-NULL_SAMPLES = 300
-NULL_MEMBERS = 100
+# Chance that noise of one Gaussian cluster is called more than one.
+NULL_LEVEL = 0.02
 
-# After so many draws the rest is left out if the p-value lies outside of the range.
-LOOKS = ((10, 1e-4, 0.5), (20, 1e-3, 0.2), (40, 5e-3, 0.1), (80, 0.0, 1.0))
+# Below this a normal tail makes groups certain, however few the draws.
+CERTAIN = 1e-4
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Most samples and members that are compared, and when draws are looked at."""
+
+    n_samples: int
+    n_members: int
+    looks: tuple[int, ...]
+
+
+# Clear groups show at a glance; the rest is looked at more closely.
+GLANCE = Stage(200, 20, (10,))
+CLOSE = Stage(300, 50, (10, 20, 40, 99))
 
 _TINY = 1e-12
 
@@ -87,63 +101,95 @@ def null_reference(
 ) -> NullReference:
     """Compare the silhouettes with those of the data with their samples rotated.
 
-    The ensemble was made by `generate_ensemble` from X; above 300 samples a random 300
-    are compared. ``progress(done, n_draws)`` counts the draws up to the next look.
+    The ensemble was made by `generate_ensemble` from X. ``progress(done, n_draws)``
+    counts the draws up to the next look.
 
     Notes
     -----
-    Clear cases need few draws and close ones many: the p-value is looked at after 10,
-    20 and 40 draws, and only one between 0.0001 and 0.5, 0.001 and 0.2, 0.005 and 0.1
-    calls for more, 80 at most.
+    Clear cases need little and close ones much. First 10 draws of at most 200 samples
+    and 20 members are made, which is enough if the data are far beyond all of them.
+    Otherwise up to 300 samples and 50 members are compared, and looked at when there
+    are 10, 20 and 40 draws; 99 are made unless two are already as clear as the data,
+    or the data are far beyond all of them.
     """
-    n_samples = min(len(X), NULL_SAMPLES)
+
+    def compared(stage: Stage) -> NullReference:
+        return _compared(X, ensemble, ks, weighting, seed, stage, n_jobs, progress)
+
+    glance = compared(GLANCE)
+    return glance if glance.p_value <= CERTAIN else compared(CLOSE)
+
+
+def _compared(
+    X: Array,
+    ensemble: Ensemble,
+    ks: Sequence[int],
+    weighting: str,
+    seed: int,
+    stage: Stage,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> NullReference:
+    """Compare the data with draws until the answer is certain or the last is made."""
+    n_samples = min(len(X), stage.n_samples)
     ks = [k for k in ks if k < n_samples]
     rng = member_stream(seed, 1, "selection")
 
     def measured(data: Array, rng: np.random.Generator) -> Array:
-        made = _like(ensemble, data, rng, n_jobs)
+        made = _like(ensemble, data, rng, stage.n_members, n_jobs)
         return _clearness(made, ks, weighting)
 
     if n_samples == len(X):
-        observed = _clearness(ensemble[:NULL_MEMBERS], ks, weighting)
+        observed = _clearness(ensemble[: stage.n_members], ks, weighting)
     else:
         X = X[np.sort(rng.choice(len(X), n_samples, replace=False))]
         observed = measured(X, rng)
     draws: list[Array] = []
-    for look, low, high in LOOKS:
+    for look in stage.looks:
         for draw in range(len(draws), look):
             rng = member_stream(seed, 2 + draw, "selection")
             draws.append(measured(rotated_samples(X, rng), rng))
             if progress is not None:
                 progress(draw + 1, look)
         compared = compare_with_null(observed, np.array(draws))
-        if not low <= compared.p_value <= high:
+        if is_certain(compared, CLOSE.looks[-1]):
             break
     return compared
+
+
+def is_certain(compared: NullReference, n_draws: int) -> bool:
+    """Tell whether draws up to the last cannot change the answer, or hardly can."""
+    n_as_clear = round(compared.p_value * (len(compared.draws) + 1)) - 1
+    enough = n_as_clear + 1 > NULL_LEVEL * (n_draws + 1)
+    return compared.p_value <= CERTAIN or enough
 
 
 def compare_with_null(observed: Array, draws: Array) -> NullReference:
     r"""Test whether the groups are clearer than in the null draws.
 
-    Silhouettes and eigengaps for each number of clusters: `observed`, (2, n_numbers),
-    and those of each draw, (n_draws, 2, n_numbers).
+    Silhouettes for each number of clusters: `observed`, (n_numbers,), and those of each
+    draw, (n_draws, n_numbers).
 
     Notes
     -----
-    One test looks at the best product of silhouette and eigengap over K. The other
-    looks at the greatest excess :math:`\max_K (s_K - \bar s_K) / \sigma_K` of the
-    silhouettes over those of the draws, where each draw is taken against the others.
-    Each p-value is that of one more value of a normal sample, by Student's t, and both
-    tests together have theirs by Bonferroni.
+    What is compared is the greatest excess :math:`\max_K (s_K - \bar s_K) / \sigma_K`
+    of the silhouettes over those of all others, data and draws alike. If the data have
+    one cluster they rank among the draws like one of them, so the p-value is
+    :math:`(b + 1) / (R + 1)`, where b of the R draws exceed as much. That is exact, but
+    never below 1 / (R + 1): data far beyond all draws have the p-value of one more
+    value of a normal sample instead, by Student's t, if it is at most 0.0001.
     """
-    silhouettes = draws[:, 0]
-    best = np.log(np.maximum(draws.prod(axis=1).max(axis=1), _TINY))
-    own_best = np.log(max(float(observed.prod(axis=0).max()), _TINY))
-    others = [np.delete(silhouettes, r, axis=0) for r in range(len(draws))]
-    excess = np.array(list(map(_greatest_excess, silhouettes, others)))
-    own_excess = _greatest_excess(observed[0], silhouettes)
-    p_value = 2.0 * min(_tail(own_best, best), _tail(own_excess, excess))
-    return NullReference(observed[0], silhouettes, min(p_value, 1.0))
+    excess = _excesses(np.vstack([observed, draws]))
+    n_as_clear = int((excess[1:] >= excess[0]).sum())
+    tail = _tail(excess[0], _excesses(draws))
+    p_value = tail if tail <= CERTAIN else (n_as_clear + 1) / (len(draws) + 1)
+    return NullReference(observed, draws, p_value)
+
+
+def _excesses(silhouettes: Array) -> Array:
+    """Return the greatest excess of each row over all other rows."""
+    others = [np.delete(silhouettes, r, axis=0) for r in range(len(silhouettes))]
+    return np.array(list(map(_greatest_excess, silhouettes, others)))
 
 
 def _greatest_excess(values: Array, others: Array) -> float:
@@ -159,7 +205,11 @@ def _tail(value: float, sample: Array) -> float:
 
 
 def _like(
-    ensemble: Ensemble, X: Array, rng: np.random.Generator, n_jobs: int | None
+    ensemble: Ensemble,
+    X: Array,
+    rng: np.random.Generator,
+    n_members: int,
+    n_jobs: int | None,
 ) -> Any:
     """Make an ensemble of other data with the parameters of a given one."""
     plan = ensemble.plan
@@ -168,7 +218,7 @@ def _like(
         high = max(low, min(high, math.ceil(math.sqrt(len(X)))))
     return generate_ensemble(
         X,
-        ensemble_size=min(len(ensemble), NULL_MEMBERS),
+        ensemble_size=min(len(ensemble), n_members),
         sampling_ratio=plan.sampling_ratio,
         kernel=plan.kernel,
         mu_range=plan.mu_range,
@@ -181,11 +231,9 @@ def _like(
 
 
 def _clearness(ensemble: Ensemble, ks: Sequence[int], weighting: str) -> Array:
-    """Return silhouette and eigengap for each number of clusters."""
+    """Return the silhouette for each number of clusters."""
     with single_threaded_blas():
         weights = WEIGHTINGS[weighting](ensemble)
         similarity = locally_weighted_coassociation(ensemble, weights)
         parts = cuts(ensemble, weights, ks)
-        silhouettes = [coassociation_silhouette(similarity, each) for each in parts]
-        gaps = eigengaps(similarity, ks)
-        return np.maximum(np.stack([np.array(silhouettes), gaps]), 0.0)
+        return np.array([coassociation_silhouette(similarity, each) for each in parts])

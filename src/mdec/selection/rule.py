@@ -24,7 +24,7 @@ from mdec.selection.criteria import (
     eigengaps,
     proportion_ambiguous,
 )
-from mdec.selection.null import NullReference, null_reference
+from mdec.selection.null import NULL_LEVEL, NullReference, null_reference
 from mdec.weights import WEIGHTINGS
 
 Array = NDArray[np.floating]
@@ -34,9 +34,6 @@ Labels = NDArray[np.integer]
 MAX_SAMPLES = 1000
 MAX_CLUSTERS = 20
 N_SPLITS = 10
-
-# Nominal chance that noise is called more than one cluster.
-NULL_LEVEL = 0.02
 
 
 @dataclass(frozen=True)
