@@ -13,8 +13,10 @@ demo: $(VENV)/demo
 test: $(VENV)/test
 	$(BIN)/python -m pytest -n 2
 
-test-slow: $(VENV)/test
+# AnnData and scanpy hold pandas back, so their tests have an environment of their own.
+test-slow: $(VENV)/test $(VENV)-scanpy/test
 	$(BIN)/python -m pytest -m slow
+	$(VENV)-scanpy/bin/python -m pytest -m "slow or not slow" tests/tables/test_containers.py
 
 # Needs chromium and chromedriver.
 test-browser: $(VENV)/test
@@ -53,7 +55,7 @@ paper: $(VENV)/demo
 
 # The figures of docs/choosing-k.md and docs/confidence.md.
 figures: $(VENV)/core
-	for part in k confidence predict; do \
+	for part in k confidence predict unlike; do \
 		$(BIN)/python benchmarks/people_figures.py $$part $(DATA) || exit; done
 	for part in noise scan; do \
 		$(BIN)/python benchmarks/people_figures.py $$part || exit; done
@@ -75,9 +77,14 @@ $(VENV)/test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[test]" $(TORCH)
 	@touch $@
 
+$(VENV)-scanpy/test: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-scanpy
+	$(VENV)-scanpy/bin/python -m pip install --quiet --editable ".[cli,report,data,anndata]" pytest scanpy
+	@touch $@
+
 $(VENV)/lint: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[lint]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(VENV)-scanpy build dist

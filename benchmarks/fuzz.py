@@ -44,7 +44,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mdec import Ensemble, generate_ensemble
+from mdec import MDEC, Ensemble, generate_ensemble
 from mdec._support.sealed import read_sealed, write_sealed
 from mdec.engines.store import Store
 from mdec.experiments.records import decode_labels, encode_labels, read_records
@@ -117,6 +117,7 @@ def other_readers(folder: Path) -> dict[str, Reader]:
         X, ensemble_size=3, random_state=0, checkpoint=kept, n_neighbors_range=(3, 5)
     )
     ensemble.save(folder / "e.npz")
+    MDEC(2, ensemble_size=3, random_state=0).fit(X).save(folder / "m.npz")
     arrays = {"a": np.arange(6.0), "b": np.ones((2, 3), dtype=np.int32)}
     write_sealed(folder / "s.npz", {"x": [1, "two"]}, arrays)
     labels = "id,a,b\n" + "".join(f"s{i},{i % 2},{i % 3}\n" for i in range(6))
@@ -124,6 +125,10 @@ def other_readers(folder: Path) -> dict[str, Reader]:
         "Ensemble.load": Reader(
             [("e.npz", (folder / "e.npz").read_bytes()), *_old_ensemble()],
             partial(Ensemble.load, max_bytes=MAX_BYTES),
+        ),
+        "MDEC.load": Reader(
+            [("m.npz", (folder / "m.npz").read_bytes())],
+            partial(MDEC.load, max_bytes=MAX_BYTES),
         ),
         "read_sealed": Reader(
             [("s.npz", (folder / "s.npz").read_bytes())],

@@ -114,7 +114,7 @@ def ceilings() -> tuple[float, float]:
 def roofline(X: np.ndarray, peak: float, bandwidth: float) -> dict[str, float]:
     """Return the share of the card's ceiling that the neighbour search reaches."""
     n_samples, n_features = X.shape
-    half = torch.from_numpy(X[:, : n_features // 2]).cuda()
+    half = torch.from_numpy(X[None, :, : n_features // 2]).cuda()
     tile = max(1, 2 * 10**9 // (12 * n_samples))
 
     def search() -> None:
@@ -122,7 +122,7 @@ def roofline(X: np.ndarray, peak: float, bandwidth: float) -> dict[str, float]:
 
     search()
     took = seconds(search)
-    flops = 2.0 * n_samples**2 * half.shape[1]
+    flops = 2.0 * n_samples**2 * half.shape[2]
     # Distances are written once and read once; the data hardly counts.
     moved = 2.0 * 4.0 * n_samples**2
     return {
@@ -228,8 +228,8 @@ def graph_on_device(X: np.ndarray, ensemble: Any, index: int, device: str) -> An
         np.random.default_rng(0),
     )
     data = tensors.Data.on(check_array(X, dtype=FLOATS), place)
-    listed = members._neighbors(data, plan.kernel, task, 10**9)
-    return members.joined_graph([listed], len(X))
+    listed = members._neighbors(data, plan.kernel, [task], 10**9)
+    return members.joined_graph(listed, len(X))
 
 
 def compare(arguments: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 Usage: python benchmarks/people_figures.py PART [DATA [XX ...]]
        python benchmarks/people_figures.py noise [SETS [KIND ...]]
 
-PART is k, noise, rules, scan, confidence or predict. DATA is a folder of
+PART is k, noise, rules, scan, confidence, predict or unlike. DATA is a folder of
 DS-XX_name.npz files with X and y; noise and scan need none. The numbers XX choose some
 of the sets. Each part prints a Markdown table; noise also keeps its answers in
 results/noise.jsonl.
@@ -19,22 +19,21 @@ from pathlib import Path
 
 import numpy as np
 
-from mdec import generate_ensemble
+from mdec import MDEC, generate_ensemble
 from mdec._support.parallel import single_threaded_blas
+from mdec.cli._model import Steps
 from mdec.coassociation import locally_weighted_coassociation
-from mdec.confidence import (
-    confidence,
-    item_consensus,
-    mean_profiles,
-    summed_profiles,
-)
+from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS, hierarchical
+from mdec.estimator.settled import assembled
 from mdec.evaluation import nmi_max
+from mdec.numerics.familiar import FamiliarRows
 from mdec.prediction import nearest_profiles, predict_base_clusters
 from mdec.preparation import ExpressionPreparation
 from mdec.selection.criteria import eigengaps
 from mdec.selection.null import NULL_LEVEL, null_reference
 from mdec.selection.rule import select_n_clusters
+from mdec.tables import Table
 from mdec.weights import ensemble_driven_cluster_index
 
 GENE_SETS = ("01", "02", "03", "05", "06", "08", "10", "11", "13", "14", "16", "17")
@@ -240,19 +239,18 @@ def held_back(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, list[float]]
     held[np.random.default_rng(seed).permutation(len(X))[: len(X) // 5]] = True
     together = generate_ensemble(X, ensemble_size=100, random_state=seed)
     fitted = generate_ensemble(X[~held], ensemble_size=100, random_state=seed)
-    base = predict_base_clusters(X[~held], X[held], fitted)
     weights = ensemble_driven_cluster_index(fitted)
-    scores = {}
+    base, scores = None, {}
     for name, combine in CONSENSUS.items():
         with single_threaded_blas():
             joint = combine(together, n_clusters, random_state=seed)
             labels = combine(fitted, n_clusters, random_state=seed)
-            profiles = summed_profiles(fitted, [labels], weights, n_clusters)
-            by_degree = name != "hierarchical"
-            means = mean_profiles(
-                fitted, [labels], weights, profiles, by_degree=by_degree
-            )
-            placed = nearest_profiles(base, fitted.offsets, means, weights)
+        model = MDEC(n_clusters, consensus=name)
+        known = assembled(model, X[~held], fitted, labels, weights)._placement
+        if base is None:  # the same for every consensus
+            base = predict_base_clusters(X[held], known)
+        with single_threaded_blas():
+            placed = nearest_profiles(base, known.offsets, known.means, weights)
         rest = nmi_max(y[~held], labels) - nmi_max(y[~held], joint[~held])
         scores[name] = [nmi_max(y[held], joint[held]), nmi_max(y[held], placed), rest]
     return scores
@@ -274,6 +272,46 @@ def predict(folder: str, *only: str) -> None:
             row(name, consensus, n_splits, *cells)
 
 
+def flagged(X: np.ndarray, seed: int) -> list[float]:
+    """Return the shares of held-out rows that are flagged, as they are and changed."""
+    rng = np.random.default_rng(seed)
+    held = np.zeros(len(X), dtype=bool)
+    held[rng.permutation(len(X))[: len(X) // 5]] = True
+    new, old = X[held].astype(np.float64), X[~held].astype(np.float64)
+    features = [str(j) for j in range(X.shape[1])]
+    fitted = ExpressionPreparation().fit(old)
+    steps = Steps.of(Table(old, [], features), "none", fitted, None)
+    known = FamiliarRows.of(steps.apply(old))
+    shift = X.std(dtype=np.float64)
+    changed = {
+        "held out": new,
+        "plus one": new + shift,
+        "plus ten": new + 10.0 * shift,
+        "doubled": 2.0 * new,
+        "columns permuted": new[:, rng.permutation(X.shape[1])],
+        "far": new + 1e6 * shift,
+    }
+    flags = (
+        known.unlike(steps.apply(rows)) | steps.off_level(rows)
+        for rows in changed.values()
+    )
+    return [float(each.mean()) for each in flags]
+
+
+def unlike(folder: str, *only: str) -> None:
+    """Print how often rows are called unlike training, held out and changed."""
+    names = ("held out", "+ 1 sd", "+ 10 sd", "doubled", "columns permuted", "+ 1e6 sd")
+    row("dataset", "rows", *names)
+    means = []
+    for name, X, _ in datasets(folder, GENE_SETS + IMAGE_SETS, only):
+        n_splits = 20 if len(X) < 1000 else 5
+        with single_threaded_blas():
+            shares = 100 * np.array([flagged(X, seed) for seed in range(n_splits)])
+        means.append(shares.mean(axis=0))
+        row(name, len(X), *(f"{value:.1f}" for value in means[-1]))
+    row("mean", "", *(f"{value:.1f}" for value in np.mean(means, axis=0)))
+
+
 if __name__ == "__main__":
     part, *arguments = sys.argv[1:] or ["help"]
     parts = {
@@ -283,6 +321,7 @@ if __name__ == "__main__":
         "scan": scan,
         "confidence": calibration,
         "predict": predict,
+        "unlike": unlike,
     }
     if part not in parts:
         sys.exit(__doc__)

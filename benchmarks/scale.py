@@ -256,7 +256,7 @@ def images(name: str, folder: str, seed: int) -> dict[str, Any]:
 
 def fewer(count: int, folder: str) -> dict[str, Any]:
     """USPS with another greatest number of landmarks."""
-    from mdec import plan
+    from mdec.ensemble import plan
 
     plan.MAX_LANDMARKS = count
     X, y = read_images("DS-30", folder)

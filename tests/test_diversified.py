@@ -36,6 +36,14 @@ def test_each_member_draws_its_own(data) -> None:
     assert ensemble.plan.preparation == "intensities"
     draws = [member.preparation for member in ensemble.members]
     assert len({draw.power for draw in draws}) > 1
+    assert {draw.share for draw in draws} == {1.0}
+
+
+def test_logged_values_draw_a_share_of_their_features(data) -> None:
+    ensemble = generate_ensemble(np.log2(data[0]), **SETTINGS)
+    assert ensemble.plan.preparation == "logged"
+    draws = [member.preparation for member in ensemble.members]
+    assert {draw.power for draw in draws} == {1.0}
     assert len({draw.share for draw in draws}) == 12
     assert all(0.1 <= draw.share <= 1.0 for draw in draws)
 

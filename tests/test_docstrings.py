@@ -15,11 +15,11 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Functions that are an equation of the paper, and one of its numbers.
 EQUATIONS = {
-    "plan.draw_kernel_params": (4, 5),
+    "ensemble.plan.draw_kernel_params": (4, 5),
     "base.kernels.mean_neighbor_distance": (2,),
     "base.kernels.scaling_term": (3,),
     "base.kernels.scaled_exponential_similarity": (1,),
-    "plan.Plan.member": (4, 7),
+    "ensemble.plan.Plan.member": (4, 7),
     "base.members.member_similarity": (),
     "base.members.base_clustering": (11, 13),
     "generation.generate_ensemble": (14,),

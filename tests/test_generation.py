@@ -20,12 +20,13 @@ from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import base_clustering, member_similarity
 from mdec.engines import here
-from mdec.plan import (
+from mdec.ensemble.plan import (
     Member,
     Plan,
     base_n_clusters_bounds,
     draw_subspace,
 )
+from mdec.preparation.recipes import Versions
 from mdec.rows import opened
 from mdec.rows.work import Here
 
@@ -174,6 +175,26 @@ def test_a_member_can_be_recomputed_alone(X: np.ndarray) -> None:
     W = member_similarity(X, member, plan).toarray()
     np.testing.assert_array_equal(W, W.T)
     assert (W > 0.0).sum(axis=1).min() >= member.n_neighbors
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e7])
+def test_what_all_members_share_changes_none(X: np.ndarray, apart: float) -> None:
+    X = np.asfortranarray(X + apart * (np.arange(len(X)) % 2)[:, None])
+    plan = Plan.checked(*X.shape, entropy=3)
+    shared = members.centred_once(X, plan.kernel)
+    assert isinstance(shared, Versions)
+    for number in range(5):
+        member = plan.member(number)
+        expected = member_similarity(X, member, plan)
+        found = member_similarity(shared, member, plan)
+        for each in ("indptr", "indices", "data"):
+            np.testing.assert_array_equal(getattr(found, each), getattr(expected, each))
+
+
+def test_members_look_at_scales_and_directions_themselves(X: np.ndarray) -> None:
+    assert members.centred_once(X, "cosine") is X
+    wide = X * np.where(np.arange(X.shape[1]) % 2, 1e-140, 1e140)
+    assert members.centred_once(wide, "scaled_gaussian") is wide
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ SOURCE = Path(mdec.__file__).parent
 
 # The story from the ground up: each a folder or a file of the package.
 ROOMS = [
-    *("_support", "numerics", "rows", "preparation", "plan", "ensemble", "base"),
+    *("_support", "numerics", "rows", "preparation", "ensemble", "base"),
     *("engines", "generation", "weights", "coassociation", "confidence", "consensus"),
     *("prediction", "selection", "estimator"),
     *("baselines", "evaluation", "tables", "datasets", "experiments"),
-    *("report", "cli"),
+    *("report", "cli", "__main__"),
 ]
 
 # The one place where PyTorch may be imported.

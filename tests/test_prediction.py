@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
@@ -189,3 +191,40 @@ def test_copies_among_the_training_rows_do_not_break_the_vote():
     X[10:50], X[90:130] = X[10], X[90]
     model = MDEC(2, ensemble_size=10, random_state=0).fit(X)
     assert (model.predict(X) == model.labels_).all()
+
+
+@pytest.mark.parametrize("preparation", [None, "diversified"])
+def test_what_is_kept_between_calls_changes_no_answer(preparation):
+    rng = np.random.default_rng(4)
+    X, new = rng.gamma(2.0, size=(150, 20)), rng.gamma(2.0, size=(40, 20))
+    X[:20], new[:3] = X[0], X[0]
+    settings = {"preparation": preparation, "ensemble_size": 6, "random_state": 0}
+    model = MDEC(3, **settings).fit(X)
+    sent = pickle.dumps(model)
+    again = pickle.loads(sent)
+    predict_base_clusters(new[-1:], model._placement)
+    known = np.isfinite(model._placement.spacing)
+    assert 0.0 < known.mean() < 1.0
+    one_by_one = [predict_base_clusters(row[None], model._placement) for row in new]
+    together = predict_base_clusters(new, again._placement)
+    np.testing.assert_array_equal(np.concatenate(one_by_one), together)
+    np.testing.assert_array_equal(
+        predict_base_clusters(new, again._placement), together
+    )
+    # What was learnt for other rows is the same, bit for bit, and not sent along.
+    both = known & np.isfinite(again._placement.spacing)
+    np.testing.assert_array_equal(
+        model._placement.spacing[both], again._placement.spacing[both]
+    )
+    assert both.any()
+    assert len(pickle.dumps(model)) == len(sent)
+
+
+def test_a_new_row_of_another_magnitude_leaves_what_is_kept_alone():
+    rng = np.random.default_rng(9)
+    X, new = rng.normal(size=(90, 5)), rng.normal(size=(4, 5))
+    model = MDEC(3, ensemble_size=5, random_state=0).fit(X)
+    expected = model.predict(new)
+    spacing = model._placement.spacing.copy()
+    assert (model.predict(np.vstack([new, 1e150 * new]))[:4] == expected).all()
+    np.testing.assert_array_equal(model._placement.spacing, spacing)

@@ -26,7 +26,6 @@ from mdec.datasets import load_dataset
 from mdec.preparation import (
     KINDS,
     RECIPES,
-    SHARES,
     ExpressionPreparation,
     MostVariable,
     SampleScaler,
@@ -425,9 +424,19 @@ def test_draws_follow_the_stream_and_suit_the_kind(kind: str) -> None:
     assert drawn(1) != drawn(2)
     assert {draw.power for draw in drawn(1)} == set(RECIPES[kind].drawn_powers)
     shares = np.array([draw.share for draw in drawn(1)])
-    assert SHARES[0] <= shares.min() < 0.12
-    assert 0.9 < shares.max() <= SHARES[1]
-    assert 0.28 < np.median(shares) < 0.36
+    low, high = RECIPES[kind].drawn_shares
+    assert low <= shares.min() <= 1.2 * low
+    assert 0.9 * high < shares.max() <= high
+    middle = np.sqrt(low * high)
+    assert 0.88 * middle < np.median(shares) < 1.14 * middle
+
+
+def test_intensities_keep_their_power_in_every_second_member() -> None:
+    source = np.random.default_rng(0)
+    powers = [draw_preparation("intensities", source).power for _ in range(600)]
+    assert 250 < powers.count(1.0) < 350
+    assert 110 < powers.count(0.75) < 190
+    assert 110 < powers.count(0.35) < 190
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,10 @@ def test_the_cluster_files_parse() -> None:
 
 
 def test_the_stated_rules_are_the_code() -> None:
-    from mdec import generation, plan
+    from mdec import generation
     from mdec.base import landmarks
     from mdec.consensus import _bipartite, _regions
+    from mdec.ensemble import plan
     from mdec.numerics import landmark_search
     from mdec.rows import blocks
 

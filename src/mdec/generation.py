@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from mdec.engines import Engine, engine_for
 from mdec.engines.card import resolve_device
 from mdec.engines.store import Made, Store
 from mdec.ensemble import Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.kinds import kind_of_values
 from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, digest_of_rows, opened, refuse_useless
@@ -150,10 +152,24 @@ def generate_ensemble(
     engine = engine_for(rows, plan, n_jobs)
     tell = told(progress, ensemble_size, verbose)
     results: list[Made] = []
-    for made in made_members(engine, plan, ensemble_size, store):
-        results.append(made)
-        tell(len(results), ensemble_size)
+    with _compiling_told(verbose):
+        for made in made_members(engine, plan, ensemble_size, store):
+            results.append(made)
+            tell(len(results), ensemble_size)
     return _gathered(engine, results)
+
+
+def _compiling_told(verbose: int) -> AbstractContextManager[None]:
+    """Write one line to stderr, if asked to, when the loops have to be compiled."""
+    if not verbose:
+        return nullcontext()
+    from mdec.numerics.loops.jit import compiling_told
+
+    return compiling_told(lambda line: _write(f"mdec: {line}\n"))
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
 
 
 def made_members(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,12 +21,20 @@ from mdec.base.kernels import (
     as_kernel_takes_them,
     scaling_term,
 )
-from mdec.base.landmarks import fitted_landmarks, pool_rows, tied_block
-from mdec.confidence import Profiles, mean_profiles
+from mdec.base.landmarks import (
+    coordinates,
+    fitted_landmarks,
+    pool_rows,
+    tied_block,
+)
+from mdec.coassociation import factor_rows
+from mdec.confidence import Profiles, confidence, mean_profiles
+from mdec.ensemble.plan import Member, Plan
 from mdec.generation import training_rows
-from mdec.numerics.nearest import NearestRows, at_common_scale
-from mdec.plan import Member, Plan
-from mdec.preparation.recipes import Preparation, Versions
+from mdec.numerics.familiar import FamiliarRows
+from mdec.numerics.magnitude import has_safe_scale
+from mdec.numerics.nearest import NearestRows, SearchedRows, at_common_scale
+from mdec.preparation.recipes import Preparation, Versions, prepared
 from mdec.rows.blocks import Rows
 from mdec.rows.work import gathered_rows
 
@@ -61,6 +69,8 @@ class Placement:
         Mean of the co-association's factor over each consensus cluster.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    plain_means : ndarray of shape (n_clusters, n_base_clusters)
+        The means as confidences take them: of no consensus divided by degrees.
     """
 
     rows: Array
@@ -71,6 +81,57 @@ class Placement:
     plan: Plan
     means: Array
     weights: Array
+    plain_means: Array
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields; what is derived from them is made again when needed."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def versions(self) -> Versions:
+        """The training rows as members see them."""
+        if not self.learnt:
+            return Versions(self.rows)
+        return Versions.of(self.rows, self.plan.preparation, self.learnt)
+
+    @cached_property
+    def searched(self) -> dict[float | None, SearchedRows]:
+        """The versions of the training rows, by power, made ready for all subspaces.
+
+        None are there if a subspace must be brought to a scale of its own, or its rows
+        to length one.
+        """
+        made: dict[float | None, Array] = {None: _in_double(self.rows)}
+        if self.learnt:
+            made = {power: _in_double(X) for power, X in self.versions.made.items()}
+        if self.plan.kernel in ANGULAR or not all(map(has_safe_scale, made.values())):
+            return {}
+        return {power: SearchedRows(X) for power, X in made.items()}
+
+    @cached_property
+    def spacing(self) -> Array:
+        """Mean distance of training rows to their neighbours, by members.
+
+        Not a number until a new row has it among its neighbours in that member.
+        """
+        return np.full(self.labels.shape, np.nan)
+
+    @cached_property
+    def familiar(self) -> FamiliarRows:
+        """The training rows, to tell whether new ones are like them."""
+        return FamiliarRows.of(self.as_compared(self.rows))
+
+    def as_compared(self, X: Array) -> Array:
+        """Return rows in the coordinates in which they are like or unlike others.
+
+        These are all features, prepared as members do but for the samples' means, by
+        which they may well differ; and directions for a kernel that looks at those.
+        """
+        everything = np.arange(X.shape[1])
+        for learnt in self.learnt.values():
+            X = prepared(X, replace(learnt, center=False), everything)
+            break  # the first power stands for the others
+        return coordinates(X, everything, self.plan.kernel)
 
     @classmethod
     def of(
@@ -113,13 +174,14 @@ class Placement:
             )
         else:
             labels = ensemble.labels
-        means = mean_profiles(
-            ensemble, clusters, weights, profiles, by_degree=by_degree
+        means, plain_means = (
+            mean_profiles(ensemble, clusters, weights, profiles, by_degree=each)
+            for each in (by_degree, False)
         )
         known = training_rows(rows, plan)
         learnt = Versions.of(known, plan.preparation).learnt
         drawn = ensemble.offsets, ensemble.members, plan
-        return cls(known, learnt, labels, *drawn, means, weights)
+        return cls(known, learnt, labels, *drawn, means, weights, plain_means)
 
 
 def placed(
@@ -148,6 +210,30 @@ def placed(
         )
 
 
+def held_new_rows(
+    base: NDArray[np.int32], clusters: NDArray[np.int32], placement: Placement
+) -> Array:
+    """Return how firmly the ensemble holds new rows in their clusters.
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each new row in each member.
+    clusters : ndarray of shape (n_new,)
+        The rows' consensus clusters.
+    placement : Placement
+        What they were placed by.
+
+    Returns
+    -------
+    ndarray of shape (n_new,)
+        `mdec.confidence.confidence` of the mean co-associations with the clusters.
+    """
+    factor = factor_rows(base, placement.offsets, placement.weights)
+    association = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
+    return confidence(association, clusters)
+
+
 def predict_base_clusters(
     X_new: Array, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
@@ -174,21 +260,35 @@ def predict_base_clusters(
     landmarks, which are derived again from the member's seed, the similarity goes
     through the nearest landmarks to the rows that the member drew.
     """
-    landmarks = placement.plan.base == "landmark"
-    ask = partial(
-        _ask_landmarks if landmarks else _ask_member,
-        members=placement.members,
-        plan=placement.plan,
-    )
-    shared: tuple[Any, ...] = placement.rows, placement.labels, X_new
+    members, plan = placement.members, placement.plan
+    indices = range(len(members))
+    if plan.base == "landmark":
+        columns = map_ordered(
+            partial(_ask_landmarks, members=members, plan=plan),
+            indices,
+            shared=(placement.rows, placement.labels, X_new),
+            n_jobs=n_jobs,
+        )
+        return np.stack(list(columns), axis=1)
+    asked = Versions(X_new)
     if placement.learnt:
-        kind, learnt = placement.plan.preparation, placement.learnt
-        old = Versions.of(placement.rows, kind, learnt)
-        shared = old, placement.labels, Versions.of(X_new, kind, learnt)
-    columns = map_ordered(
-        ask, range(len(placement.members)), shared=shared, n_jobs=n_jobs
-    )
-    return np.stack(list(columns), axis=1)
+        asked = Versions.of(X_new, plan.preparation, placement.learnt)
+    searched = placement.searched
+    if not all(has_safe_scale(_in_double(X)) for X in [X_new, *asked.made.values()]):
+        searched = {}
+    shared = placement.versions, searched, placement.spacing, placement.labels, asked
+    ask = partial(_ask_member, members=members, plan=plan)
+    base = np.empty((len(X_new), len(members)), dtype=np.int32)
+    answers = map_ordered(ask, indices, shared=shared, n_jobs=n_jobs)
+    for index, (column, spacing) in enumerate(answers):
+        base[:, index] = column
+        if spacing is not None:
+            placement.spacing[:, index] = spacing
+    return base
+
+
+def _in_double(X: Array) -> Array:
+    return X.astype(np.float64, copy=False)
 
 
 def nearest_profiles(
@@ -259,74 +359,91 @@ def _ask_landmarks(
 
 def _ask_member(
     index: int,
-    X: Array | Versions,
+    known: Versions,
+    searched: dict[float | None, SearchedRows],
+    spacing: Array,
     labels: NDArray[np.int32],
-    X_new: Array | Versions,
+    asked: Versions,
     members: Sequence[Member],
     plan: Plan,
-) -> NDArray[np.int32]:
+) -> tuple[NDArray[np.int32], Array | None]:
+    """Return one member's base clusters, and what is known of its spacing now."""
     member = members[index]
-    known = X if isinstance(X, Versions) else Versions(X)
-    asked = X_new if isinstance(X_new, Versions) else Versions(X_new)
-    old, among = known.seen(member.preparation)
-    new, _ = asked.seen(member.preparation)
+    draw = member.preparation
+    old, among = known.seen(draw)
+    new, _ = asked.seen(draw)
     features = plan.features(member, among)
-    old, new = old[:, features], new[:, features]
-    if plan.kernel in ANGULAR:
-        both = angular_coordinates(np.concatenate([old, new]), plan.kernel)
-        old, new = both[: len(old)], both[len(old) :]
-    neighbors, similarity = _nearest_similarities(old, new, member, plan.kernel)
-    samples = np.repeat(np.arange(len(new)), neighbors.shape[1])
-    chosen = labels[neighbors, index].ravel()
-    votes = sparse.coo_array(
-        (similarity.ravel(), (samples, chosen)),
-        shape=(len(new), int(labels[:, index].max()) + 1),
-    )
-    return votes.toarray().argmax(axis=1).astype(np.int32)
+    new = _in_double(new[:, features])
+    if searched:
+        # Their column, not the table: it is filled where it was unknown.
+        means = spacing[:, index].copy()
+        search = NearestRows(searched[None if draw is None else draw.power], features)
+    else:
+        means = np.full(len(old), np.nan)
+        old = old[:, features]
+        if plan.kernel in ANGULAR:
+            both = angular_coordinates(np.concatenate([old, new]), plan.kernel)
+            old, new = both[: len(old)], both[len(old) :]
+        old, new = at_common_scale(old, new)
+        search = NearestRows(old)
+    neighbors, similarity = _nearest_similarities(search, new, member, plan, means)
+    n_clusters = int(labels[:, index].max()) + 1
+    places = labels[neighbors, index] + n_clusters * np.arange(len(new))[:, None]
+    votes = np.bincount(places.ravel(), similarity.ravel(), n_clusters * len(new))
+    column = votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
+    return column, means if searched else None
 
 
 def _nearest_similarities(
-    old: Array, new: Array, member: Member, kernel: str
+    search: NearestRows, new: Array, member: Member, plan: Plan, means: Array
 ) -> tuple[NDArray[np.int64], Array]:
-    """Return the k nearest old rows of each new row, and their similarities."""
-    k = member.n_neighbors
-    old, new = at_common_scale(old, new)
-    search = NearestRows(old)
+    """Return the k nearest old rows of each new row, and their similarities.
+
+    `means` holds the mean neighbour distances of old rows; those that are asked for and
+    not known yet are written to it.
+    """
+    k, kernel = member.n_neighbors, plan.kernel
     neighbors, squared = search.nearest(new, k)
     if kernel in ANGULAR:
         return neighbors, angular_similarity(squared)
     distance = as_kernel_takes_them(squared, kernel)
-    # The floor comes from fixed old rows: a new row must not depend on its company.
-    probes = np.linspace(0, len(old) - 1, min(len(old), N_PROBES)).astype(np.int64)
-    asked = np.union1d(neighbors, probes)
-    means = _neighbor_means(search, asked, k, kernel)
-    typical = means[np.searchsorted(asked, probes)]
-    positive = typical[typical > 0.0]
-    floor = 1.0
-    if positive.size:
-        floor = min(RELATIVE_FLOOR * float(np.median(positive)), positive.min())
-    own = distance.mean(axis=1, keepdims=True)
-    theirs = means[np.searchsorted(asked, neighbors)]
-    scale = scaling_term(
-        distance,
-        np.where(own > 0.0, own, floor),
-        np.where(theirs > 0.0, theirs, floor),
-    )
+    _fill_means(means, search, neighbors, k, kernel)
+    own, theirs = distance.mean(axis=1, keepdims=True), means[neighbors]
+    if not (own.all() and theirs.all()):
+        # The floor comes from fixed old rows: a new row must not depend on its company.
+        n_probes = min(len(search), N_PROBES)
+        probes = np.linspace(0, len(search) - 1, n_probes).astype(np.int64)
+        _fill_means(means, search, probes, k, kernel)
+        positive = means[probes][means[probes] > 0.0]
+        floor = 1.0
+        if positive.size:
+            floor = min(RELATIVE_FLOOR * float(np.median(positive)), positive.min())
+        own, theirs = (
+            np.where(own > 0.0, own, floor),
+            np.where(theirs > 0.0, theirs, floor),
+        )
+    scale = scaling_term(distance, own, theirs)
     similarity = SIMILARITY[kernel](distance, scale, member.mu)
     return neighbors, _or_nearest(similarity, distance)
 
 
-def _neighbor_means(
-    search: NearestRows, rows: NDArray[np.int64], n_neighbors: int, kernel: str
-) -> Array:
-    """Return the mean distance of old rows to their k nearest other old rows."""
-    index, squared = search.nearest(search.old[rows], n_neighbors + 1)
-    itself = index == rows[:, None]
+def _fill_means(
+    means: Array,
+    search: NearestRows,
+    rows: NDArray[np.int64],
+    n_neighbors: int,
+    kernel: str,
+) -> None:
+    """Write the mean distance of old rows to their k nearest other old rows."""
+    wanted = np.zeros(len(means), dtype=bool)
+    wanted[rows] = True
+    chosen = np.flatnonzero(wanted & np.isnan(means))
+    index, squared = search.nearest(search.rows(chosen), n_neighbors + 1)
+    itself = index == chosen[:, None]
     # Among many copies a row may be missing from its own list; then the last goes.
     itself[~itself.any(axis=1), -1] = True
-    others = squared[~itself].reshape(len(rows), n_neighbors)
-    means: Array = as_kernel_takes_them(others, kernel).mean(axis=1)
-    return means
+    others = squared[~itself].reshape(len(chosen), n_neighbors)
+    means[chosen] = as_kernel_takes_them(others, kernel).mean(axis=1)
 
 
 def _or_nearest(similarity: Array, distance: Array) -> Array:

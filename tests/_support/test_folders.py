@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -102,6 +103,39 @@ def test_an_error_at_any_step_leaves_old_or_new(
     assert outcomes[-1] == (False, "new")
     assert outcomes.count((True, "old")) > 10
     write_results(folder, "old")
+    check_rest(folder)
+
+
+def test_a_file_without_a_successor_goes_with_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever step fails, it is there beside the old results only."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    for n in range(1, 200):
+        write_results(folder, "old")
+        (folder / "model.npz").write_text("old")
+        calls = iter(range(1, 1000))
+
+        def fail(_: str, n: int = n, calls: Iterator[int] = calls) -> None:
+            if next(calls) == n:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(sys.modules[__name__], "_refuse", fail)
+        with (
+            suppress(OSError),
+            claimed(folder),
+            replaced_together(folder, gone=["model.npz", "never.txt"]) as new,
+        ):
+            for name in NAMES:
+                write_atomically(new / name, b"new")
+        monkeypatch.setattr(sys.modules[__name__], "_refuse", None)
+        assert results(folder) in (["old"] * 3, ["new"] * 3), n
+        assert (folder / "model.npz").exists() == (results(folder)[0] == "old"), n
+        if next(calls) <= n:
+            break
+    assert results(folder) == ["new"] * 3
+    with claimed(folder):
+        pass
     check_rest(folder)
 
 

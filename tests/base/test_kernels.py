@@ -19,7 +19,7 @@ from mdec.base.kernels import (
     scaled_gaussian_similarity,
     scaling_term,
 )
-from mdec.plan import draw_kernel_params
+from mdec.ensemble.plan import draw_kernel_params
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
 

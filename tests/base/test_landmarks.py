@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, generate_ensemble, generation, plan
+from mdec import MDEC, Ensemble, generate_ensemble, generation
 from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import (
     Landmarks,
@@ -20,6 +20,8 @@ from mdec.base.landmarks import (
 )
 from mdec.confidence import mean_profiles, summed_profiles
 from mdec.consensus import _bipartite, _regions, bipartite, hierarchical, spectral
+from mdec.ensemble import plan
+from mdec.ensemble.plan import Member, Plan, base_n_clusters_bounds, landmark_count
 from mdec.numerics import landmark_search
 from mdec.numerics.landmark_search import indexed, nearest_landmarks, refined_landmarks
 from mdec.numerics.transfer import (
@@ -33,7 +35,6 @@ from mdec.numerics.transfer import (
     shared_weights,
     transfer_cut,
 )
-from mdec.plan import Member, Plan, base_n_clusters_bounds, landmark_count
 from mdec.prediction import nearest_profiles, predict_base_clusters
 from mdec.rows import blocks
 from mdec.rows.work import Here

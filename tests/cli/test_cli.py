@@ -47,12 +47,13 @@ def read_labels(folder):
         return list(csv.DictReader(file))
 
 
-def test_fit_writes_four_files(table, tmp_path, capsys):
+def test_fit_writes_its_files(table, tmp_path, capsys):
     path, X = table
     out = tmp_path / "out"
     code = call("fit", path, "--k", 3, "--out", out, "--label-column", "group", *SMALL)
     assert code == 0
-    names = {"ensemble.npz", "labels.csv", "report.html", "summary.json"}
+    names = {"ensemble.npz", "labels.csv", "model.npz", "report.html", "summary.json"}
+    names |= {"signatures.csv"}
     assert {each.name for each in out.iterdir()} == names
     model = MDEC(3, ensemble_size=20, random_state=0).fit(X)
     rows = read_labels(out)

@@ -72,10 +72,15 @@ def written(folder, values):
 
 
 @pytest.mark.parametrize(
-    ("make", "kind"),
-    [(intensities, "intensities"), (counts, "counts"), (log_ratios, "log-ratios")],
+    ("make", "kind", "how"),
+    [
+        (intensities, "intensities", "expression"),
+        (counts, "counts", "auto"),
+        (counts, "counts", "expression"),
+        (log_ratios, "log-ratios", "auto"),
+        (log_ratios, "log-ratios", "expression"),
+    ],
 )
-@pytest.mark.parametrize("how", ["auto", "expression"])
 def test_expression_is_prepared_as_the_transformer_does(make, kind, how):
     X = make()
     ready = prepare(X, how)
@@ -130,14 +135,32 @@ def test_one_change_is_enough():
             prepare(X, how, "standardise")
 
 
-def test_members_draw_from_the_values_as_they_are():
+@pytest.mark.parametrize("how", ["auto", "diversified"])
+def test_members_draw_from_the_values_as_they_are(how):
     X = intensities()
-    ready = prepare(X, "diversified")
+    ready = prepare(X, how)
     assert ready.values is X
     assert ready.drawn == "diversified"
     np.testing.assert_allclose(ready.seen, X**0.75)
-    assert "x^0.75 or x^0.5" in ready.told["prepared"]
-    assert "10% to 100%" in ready.told["prepared"]
+    assert "x^0.35 in 1 of 4 base clusterings and stays x" in ready.told["prepared"]
+    drawn = prepare(log_ratios(), "diversified")
+    assert "10% to 100%" in drawn.told["prepared"]
+
+
+def test_where_members_cannot_draw_auto_takes_the_one_recipe():
+    X = intensities()
+    ready = prepare_values(as_table(X), X, "auto", "none", drawable=False)
+    np.testing.assert_array_equal(
+        ready.values, ExpressionPreparation().fit_transform(X)
+    )
+    assert ready.drawn is None
+
+
+def test_landmarks_of_intensities_are_made_of_one_recipe(tmp_path, capsys):
+    path = written(tmp_path, np.tile(intensities(), (3, 1)))
+    options = ["--base", "landmark", "--dry-run", "--json"]
+    assert call("fit", path, "--out", tmp_path / "out", *options) == 0
+    assert "x^0.75" in json.loads(capsys.readouterr().out)["plan"]["prepared"]
 
 
 def test_the_file_knows_better():
@@ -263,7 +286,7 @@ def test_what_cannot_be_is_one_sentence(tmp_path, capsys, options):
 
 
 def test_a_checkpoint_belongs_to_its_preparation(tmp_path, capsys):
-    X = intensities()
+    X = log_ratios()
     path, out = written(tmp_path, X), tmp_path / "out"
     ready = ExpressionPreparation().fit_transform(X)
     generate_ensemble(

@@ -190,9 +190,11 @@ def linked(A: np.ndarray, sizes: np.ndarray, *, mutual: bool) -> tuple[Any, Any,
     names = np.arange(len(A))
     if mutual:
         pairs, heights, names, sizes = loops.merge_mutual(triangle, sizes)
-    last, rest = loops.average_linkage(triangle, sizes, A.dtype.type(0.0))
-    pairs = np.concatenate([pairs, names[last]])
-    return *dendrogram.in_order(pairs, np.concatenate([heights, rest])), len(names)
+    if len(names) > 1:
+        last, rest = loops.average_linkage(triangle, sizes, A.dtype.type(0.0))
+        pairs = np.concatenate([pairs, names[last]])
+        heights = np.concatenate([heights, rest])
+    return *dendrogram.in_order(pairs, heights), len(names)
 
 
 @pytest.mark.parametrize("n_rows", [2, 3, 9, 64, 301])

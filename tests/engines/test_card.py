@@ -19,10 +19,10 @@ from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
 from mdec.base.members import member_similarity
 from mdec.consensus import hierarchical
 from mdec.consensus.dendrogram import merges
+from mdec.ensemble.plan import Plan
 from mdec.numerics import loops
 from mdec.numerics.affinity import normalized_affinity
 from mdec.numerics.eigen import block_width, leading_eigenvectors
-from mdec.plan import Plan
 from mdec.rows import opened
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -60,15 +60,14 @@ def graph_of(
 ) -> sparse.csr_array:
     rows = angular_coordinates(X, kernel) if kernel in ANGULAR else X
     listed = graphs.listed_neighbors(
-        torch.from_numpy(rows).to(place),
+        torch.from_numpy(rows[None]).to(place),
         kernel,
-        k,
-        mu,
+        graphs.Drawn([k], [mu]),
         dtype=torch.float64 if len(X) <= 1000 else torch.float32,
         tile=tile,
         limit=10**6,
     )
-    return as_scipy(graphs.joined_graph([listed], len(X)))
+    return as_scipy(graphs.joined_graph(listed, len(X)))
 
 
 def as_scipy(graph: graphs.BatchGraph) -> sparse.csr_array:
@@ -117,13 +116,39 @@ def test_graphs_are_those_of_the_cpu(
         np.testing.assert_allclose(there.data, here.data, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", [each for each in KERNELS if each != "spearman"])
+def test_members_do_not_disturb_each_other(kernel: str, place: torch.device) -> None:
+    """Among them one of copies, and one that float32 does not do justice to."""
+    subspaces = [blobs(300, 12, seed) for seed in range(4)]
+    subspaces[1] = np.ones_like(subspaces[1]) if kernel not in ANGULAR else subspaces[1]
+    subspaces[2] = 1e-3 * subspaces[2] + 1e4 * (np.arange(300) % 2)[:, None]
+    if kernel in ANGULAR:
+        subspaces = [angular_coordinates(each, kernel) for each in subspaces]
+    drawn = graphs.Drawn([5, 9, 20, 3], [0.2, 0.3, 0.7, 0.8])
+    how = {"dtype": torch.float32, "tile": 64, "limit": 10**5}
+    together = graphs.listed_neighbors(
+        torch.from_numpy(np.stack(subspaces)).to(place), kernel, drawn, **how
+    )
+    for member, rows in enumerate(subspaces):
+        (alone,) = graphs.listed_neighbors(
+            torch.from_numpy(rows[None]).to(place), kernel, drawn.some([member]), **how
+        )
+        if member == 1 and kernel not in ANGULAR:
+            assert "copies" in str(alone)
+            assert str(together[member]) == str(alone)
+            continue
+        near, similarity = (each.cpu().numpy() for each in together[member])
+        assert near.shape == (300, drawn.n_neighbors[member])
+        np.testing.assert_array_equal(near, alone[0].cpu().numpy())
+        np.testing.assert_allclose(similarity, alone[1].cpu().numpy(), rtol=1e-12)
+
+
 def test_neighbours_by_rank_are_as_similar_as_any(place: torch.device) -> None:
     rows = angular_coordinates(blobs(70, 9, 1), "spearman")
-    _, similarity = graphs.listed_neighbors(
-        torch.from_numpy(rows).to(place),
+    ((_, similarity),) = graphs.listed_neighbors(
+        torch.from_numpy(rows[None]).to(place),
         "spearman",
-        6,
-        0.5,
+        graphs.Drawn([6], [0.5]),
         dtype=torch.float64,
         tile=100,
         limit=10**6,

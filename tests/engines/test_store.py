@@ -15,7 +15,7 @@ import pytest
 
 from mdec import MDEC, Ensemble, generate_ensemble
 from mdec.engines.store import Store
-from mdec.plan import Plan
+from mdec.ensemble.plan import Plan
 from mdec.rows import blocks
 from mdec.rows.work import Here
 

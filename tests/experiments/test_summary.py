@@ -226,6 +226,27 @@ def _store() -> Store:
     return store
 
 
+def test_one_repetition_has_no_spread() -> None:
+    store = _store()
+    store.runs = {k: run for k, run in store.runs.items() if run["repetition"] == 0}
+    table = score_table(store, "accuracy")
+    assert table.counts[0].tolist() == [1, 1, 1, 0]
+    assert table.std[0, :3].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_columns_are_in_the_order_of_the_study() -> None:
+    """Not in that of the records, and what the study does not name comes last."""
+    store = _store()
+    store.study["methods"] = ["a"]
+    store.study["parameters"] = {"generator": {"size": [8, 4]}, "method": {}}
+    first = next(run for run in store.runs.values() if run["method"] == "a")
+    store.runs.clear()
+    for size in (2, 4, 8):
+        store.add({**first, "generator_parameters": {"size": size}})
+    found = score_table(store, "accuracy").methods
+    assert [each.rpartition("=")[2] for each in found] == ["8", "4", "2"]
+
+
 @pytest.mark.parametrize("lost", [0, 1, 2])
 @pytest.mark.parametrize("status", ["failed", "OM", "timeout", "missing"])
 def test_a_lost_repetition_takes_the_mean_away(lost: int, status: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mdec.numerics import nearest
-from mdec.numerics.nearest import NearestRows, at_common_scale
+from mdec.numerics.nearest import NearestRows, SearchedRows, at_common_scale
 
 
 def naive(old: np.ndarray, new: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -70,3 +70,64 @@ def test_one_outlier_does_not_blur_the_rest() -> None:
     np.testing.assert_array_equal(
         NearestRows(old).nearest(new, 7)[0], naive(old, new, 7)[0]
     )
+
+
+@pytest.mark.parametrize("n_new", [1, 40])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_subspaces_of_rows_that_are_made_ready_once(n_new: int, offset: float) -> None:
+    rng = np.random.default_rng(4)
+    # Whole numbers over 2**10 stay exact at the offset.
+    old = offset + np.round(2**10 * rng.normal(size=(300, 30))) / 2**10
+    new = offset + np.round(2**10 * rng.normal(size=(n_new, 30))) / 2**10
+    known = SearchedRows(old)
+    for n_features in (1, 5, 20):
+        features = rng.choice(30, n_features, replace=False)
+        search = NearestRows(known, features)
+        index, squared = search.nearest(new[:, features], 6)
+        expected, distances = naive(old[:, features], new[:, features], 6)
+        np.testing.assert_array_equal(index, expected)
+        np.testing.assert_allclose(squared, distances, rtol=1e-12)
+        np.testing.assert_array_equal(search.rows(index[0]), old[index[0]][:, features])
+
+
+def test_more_features_than_products_add_up_at_once() -> None:
+    rng = np.random.default_rng(6)
+    old, new = rng.normal(size=(80, 2500)), rng.normal(size=(9, 2500))
+    np.testing.assert_array_equal(
+        NearestRows(old).nearest(new, 5)[0], naive(old, new, 5)[0]
+    )
+
+
+@pytest.mark.parametrize("far", [1e15, 1e60, 1e120])
+def test_a_new_row_far_beyond_float32(far: float) -> None:
+    rng = np.random.default_rng(7)
+    old, new = rng.normal(size=(90, 4)), rng.normal(size=(5, 4))
+    old[:40] *= 1e12
+    new[2] = [far, 0.0, 0.0, 0.0]
+    np.testing.assert_array_equal(
+        NearestRows(old).nearest(new, 6)[0], naive(old, new, 6)[0]
+    )
+
+
+def test_what_rounding_leaves_in_doubt_is_asked_in_double(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Groups so tight that float32 about their common middle tells nobody apart.
+    rng = np.random.default_rng(8)
+    groups = 1e6 * rng.normal(size=(2, 6))
+    old = groups[np.arange(200) % 2] + rng.normal(size=(200, 6))
+    new = groups[np.arange(20) % 2] + rng.normal(size=(20, 6))
+    asked = []
+    double = NearestRows._by_double_products
+
+    def counted(self: NearestRows, rows: np.ndarray, k: int) -> tuple:
+        asked.append(len(rows))
+        return double(self, rows, k)
+
+    monkeypatch.setattr(NearestRows, "_by_double_products", counted)
+    expected = naive(old, new, 7)[0]
+    np.testing.assert_array_equal(NearestRows(old).nearest(new, 7)[0], expected)
+    assert asked == [20]
+    plain = rng.normal(size=(200, 6))
+    NearestRows(plain).nearest(plain[:20] + 0.5, 7)
+    assert asked == [20]

@@ -422,3 +422,38 @@ def test_annotations_beside_genes_in_rows_are_named(tmp_path):
     table = read_table(path, transpose=True, drop=["about", "MYC"])
     np.testing.assert_array_equal(table.values, VALUES[:, [0, 1, 3]])
     assert table.sample_names == SAMPLES
+
+
+def test_columns_that_are_no_features_are_kept(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"s{i},{i * 0.7},{i * i * 0.3},site {i % 2},{i % 3}" for i in range(9)]
+    path.write_text("\n".join(["id,a,b,site,dose", *rows]))
+    table = read_table(path, drop=["site", "dose"])
+    assert table.feature_names == ["a", "b"]
+    assert list(table.columns) == ["site", "dose"]
+    assert table.columns["site"] == [f"site {i % 2}" for i in range(9)]
+    assert table.columns["dose"] == [str(i % 3) for i in range(9)]
+    wide = tmp_path / "wide.csv"
+    head = ",".join(f"g{j}" for j in range(50))
+    rows = [",".join(str(i + 0.1 * j * j) for j in range(50)) for i in range(5)]
+    wide.write_text("\n".join([head, *rows]))
+    kept = read_table(wide, features=["g0", "g1"]).columns
+    assert list(kept) == [f"g{j}" for j in range(2, 14)]
+
+
+def test_columns_of_obs_are_kept(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5ad", "w") as file:
+        file["X"] = np.arange(12.0).reshape(4, 3) ** 1.5
+        for name, size in (("obs", 4), ("var", 3)):
+            group = file.create_group(name)
+            group.attrs["_index"] = "_index"
+            group["_index"] = [f"{name} {i}".encode() for i in range(size)]
+        file["obs/age"] = [30.5, 40.0, np.nan, 50.0]
+        file["obs/short"] = [1, 2]
+        file["obs/cell/codes"] = np.array([0, 1, -1, 0], dtype=np.int8)
+        file["obs/cell/categories"] = [b"B", b"T"]
+    columns = read_table(tmp_path / "a.h5ad").columns
+    assert columns == {"age": ["30.5", "40", "", "50"], "cell": ["B", "T", "", "B"]}
+    chosen = read_table(tmp_path / "a.h5ad", label_column="cell")
+    assert list(chosen.columns) == ["age"]

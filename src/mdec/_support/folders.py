@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -23,6 +23,8 @@ _BUILDING = ".mdec-building"
 # Whole from the moment it has this name; it counts as long as it exists.
 _NEW = ".mdec-new"
 _OLD = ".mdec-old"
+# Beside new files: the names of old ones that go without a successor.
+_GONE = ".mdec-gone"
 
 
 @contextmanager
@@ -108,7 +110,7 @@ def _lives(holder: str) -> bool:
 
 
 @contextmanager
-def replaced_together(folder: Path) -> Iterator[Path]:
+def replaced_together(folder: Path, gone: Sequence[str] = ()) -> Iterator[Path]:
     """Yield a folder for new files, which take their places together at the end.
 
     Parameters
@@ -116,11 +118,16 @@ def replaced_together(folder: Path) -> Iterator[Path]:
     folder : Path
         The folder of results, `claimed` by this run. Files of the same names are
         replaced, everything else in it is left alone. After an error it is as before.
+    gone : sequence of str
+        Names of files that go in the same step if no new one takes their place.
     """
     building = folder / _BUILDING
     try:
         building.mkdir(parents=True)
         yield building
+        left = [name for name in gone if not (building / name).exists()]
+        if left:
+            (building / _GONE).write_text("\n".join(left))
         for each in sorted(building.iterdir()):
             if (folder / each.name).is_dir():
                 raise ValueError(
@@ -168,8 +175,9 @@ def _names(folder: Path) -> list[str]:
 def _put_in_place(folder: Path) -> None:
     new, old = folder / _NEW, folder / _OLD
     old.mkdir(exist_ok=True)
-    names = _names(new)
-    for name in names:
+    gone = (new / _GONE).read_text().splitlines() if (new / _GONE).exists() else []
+    names = [name for name in _names(new) if name != _GONE]
+    for name in [*names, *gone]:
         if os.path.lexists(folder / name):
             (folder / name).replace(old / name)
     for name in names:
@@ -188,6 +196,7 @@ def _put_back(folder: Path) -> None:
 def _forget_old(folder: Path) -> None:
     # In this order: old files without new ones are put back by the next run.
     shutil.rmtree(folder / _OLD)
+    (folder / _NEW / _GONE).unlink(missing_ok=True)
     (folder / _NEW).rmdir()
 
 

@@ -6,6 +6,7 @@ The formulas take arrays of NumPy or PyTorch.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
             "every sample has copies at all its nearest neighbours; drop duplicate "
             "rows or raise sampling_ratio so that samples differ."
         )
+    if len(positive) == len(means):
+        return means
     xp = namespace(means)
     # Of an even number PyTorch takes the lower of the two in the middle.
     median = 0.5 * (xp.median(positive) - xp.median(-positive))
@@ -114,7 +117,7 @@ def scaled_gaussian_similarity(distance: Any, scale: Any, mu: float) -> Any:
     return namespace(distance).exp(exponent) / (math.sqrt(2.0 * math.pi) * width)
 
 
-SIMILARITY = {
+SIMILARITY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "scaled_gaussian": scaled_gaussian_similarity,
     "scaled_exponential": scaled_exponential_similarity,
 }

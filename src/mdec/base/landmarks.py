@@ -27,6 +27,7 @@ from mdec.base.kernels import (
     mean_neighbor_distance,
     scaling_term,
 )
+from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans_centers
 from mdec.numerics.landmark_search import (
@@ -44,7 +45,6 @@ from mdec.numerics.transfer import (
     reduced_graph,
     reduced_vectors,
 )
-from mdec.plan import Member, Plan
 from mdec.rows.blocks import Rows, block_height
 from mdec.rows.work import Worker, gathered_rows, ordered_sum, rows_of
 

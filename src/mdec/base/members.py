@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec.base.graphs import DENSE_SAMPLES, similarity_graph
+from mdec.base.graphs import DENSE_SAMPLES, graph_from_distances, similarity_graph
+from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory
 from mdec.base.spectral import spectral_partition
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
+from mdec.numerics.magnitude import has_safe_scale
+from mdec.numerics.neighbors import distances_about_mean
 from mdec.preparation.recipes import Versions
 
 Array = NDArray[np.floating]
@@ -39,8 +42,33 @@ def member_similarity(
     """
     versions = X if isinstance(X, Versions) else Versions(X)
     rows, among = versions.seen(member.preparation)
-    subspace = rows.T[plan.features(member, among)].T
-    return similarity_graph(subspace, plan.kernel, member.n_neighbors, member.mu)
+    features = plan.features(member, among)
+    how = plan.kernel, member.n_neighbors, member.mu
+    if versions.about_mean is not None:
+        centred = versions.about_mean.T[features].T
+        distances = distances_about_mean(centred, lambda: rows.T[features].T)
+        return graph_from_distances(distances, *how)
+    return similarity_graph(rows.T[features].T, *how)
+
+
+def centred_once(X: Array, kernel: str) -> Array | Versions:
+    """Return few samples with what their members would all do again.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        At most `DENSE_SAMPLES` rows in float64.
+    kernel : str
+        Similarity kernel; the angular ones do not use the mean.
+
+    Returns
+    -------
+    ndarray or Versions
+        X itself where members must look at their own scale or direction.
+    """
+    if kernel in ANGULAR or not has_safe_scale(X):
+        return X
+    return Versions(X, about_mean=X - X.mean(axis=0))
 
 
 def base_clustering(

@@ -49,8 +49,11 @@ def progress_bars(*, quiet: bool) -> Iterator[dict[str, Hook | None]]:
 
         return advance
 
+    from mdec.numerics.loops.jit import compiling_told
+
     try:
-        yield {"members": hook("base clusterings"), "null": hook("null reference")}
+        with compiling_told(lambda line: bars.console.print(f"mdec: {line}")):
+            yield {"members": hook("base clusterings"), "null": hook("null reference")}
     finally:
         if bars.tasks:
             bars.stop()
@@ -59,7 +62,7 @@ def progress_bars(*, quiet: bool) -> Iterator[dict[str, Hook | None]]:
 def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
     """Print the result: nothing, JSON or a table for people."""
     if as_json:
-        Console(soft_wrap=True, highlight=False).out(json.dumps(summary, indent=1))
+        _show_json(summary)
         return
     if quiet:
         return
@@ -79,8 +82,30 @@ def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None
         f"{summary['n_ambiguous']} of {summary['n_samples']} samples are ambiguous; "
         f"mean confidence {summary['mean_confidence']:.2f}"
     )
-    for path in summary["files"].values():
-        console.print(Text(f"  {path}"), soft_wrap=True)
+    kept = summary.get("model", {})
+    if kept.get("left_out"):
+        console.print(Text(f"No model was written: {kept['left_out']}."))
+    for name, path in summary["files"].items():
+        size = f" ({shown_size(kept['bytes'])})" if name == "model.npz" else ""
+        console.print(Text(f"  {path}{size}"), soft_wrap=True)
+
+
+def shown_size(n_bytes: int) -> str:
+    """Return a size in the unit that people read.
+
+    Examples
+    --------
+    >>> shown_size(512), shown_size(34_000), shown_size(2_500_000)
+    ('512 bytes', '34 kB', '2.5 MB')
+    """
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    kilo = n_bytes / 1000
+    return f"{kilo:.0f} kB" if kilo < 1000 else f"{kilo / 1000:.1f} MB"
+
+
+def _show_json(content: dict[str, Any]) -> None:
+    Console(soft_wrap=True, highlight=False).out(json.dumps(content, indent=1))
 
 
 def show_reading(
@@ -137,3 +162,75 @@ def cluster_table(summary: dict[str, Any]) -> Table:
             str(row["ambiguous"]),
         )
     return table
+
+
+def show_prediction(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Print where new samples were placed: nothing, JSON or a table for people."""
+    console = Console(highlight=False)
+    if as_json:
+        _show_json(summary)
+        return
+    if quiet:
+        return
+    for note in summary["notes"]:
+        console.print(Text(f"Note: {note}."))
+    table = Table("cluster", title="New samples", title_justify="left", box=None)
+    for name in ("samples", "confidence", "unlike training"):
+        table.add_column(name, justify="right")
+    for row in summary["clusters"]:
+        numbers = row["cluster"], row["size"]
+        sure = f"{row['confidence']:.2f}"
+        table.add_row(*map(str, numbers), sure, str(row["unlike_training"]))
+    console.print(table)
+    n_samples, n_unlike = summary["n_samples"], summary["n_unlike_training"]
+    console.print(
+        f"{summary['n_ambiguous']} of {n_samples} samples are ambiguous; mean "
+        f"confidence {summary['mean_confidence']:.2f}"
+    )
+    if n_unlike:
+        console.print(
+            f"{n_unlike} of {n_samples} samples are unlike anything in training; their "
+            "clusters mean little."
+        )
+    console.print(Text(f"  {summary['out']}"), soft_wrap=True)
+
+
+def show_comparison(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Print two clusterings side by side: nothing, JSON or a table for people."""
+    console = Console(highlight=False)
+    if as_json:
+        _show_json(summary)
+        return
+    if quiet:
+        return
+    for which in ("a", "b"):
+        names = summary[f"only_in_{which}"]
+        if names:
+            shown = ", ".join(repr(name[:40]) for name in names[:3])
+            more = ", ..." if len(names) > 3 else ""
+            words = f"{len(names)} samples are only in {which.upper()} and left out"
+            console.print(Text(f"{words}: {shown}{more}."))
+    table = Table("A / B", title="Samples in both", title_justify="left", box=None)
+    for name in summary["clusters_b"]:
+        table.add_column(Text(name[:20]), justify="right")
+    for name, counts in zip(summary["clusters_a"], summary["counts"], strict=True):
+        cells = [str(count) if count else "." for count in counts]
+        table.add_row(Text(name[:20]), *cells)
+    console.print(table)
+    console.print(
+        f"{summary['n_samples']} samples: ARI {summary['ari']:.3f}, NMI "
+        f"{summary['nmi_max']:.3f} (divided by the larger entropy)"
+    )
+    for path in summary["files"]:
+        console.print(Text(f"  {path}"), soft_wrap=True)
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a help text: commands to try, one on each line.
+
+    Examples
+    --------
+    >>> examples("mdec demo")
+    'Examples:\\n\\nmdec demo'
+    """
+    return "\n\n".join(["Examples:", *lines])

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from mdec.preparation import (
     RECIPES,
-    SHARES,
     ExpressionPreparation,
     Recipe,
     kind_of_values,
@@ -22,6 +21,9 @@ Array = NDArray[np.floating]
 
 PREPARE = ("auto", "none", "expression", "diversified")
 OFF = "--prepare none"
+
+# Kinds of which members do better, each by its own draw, than all by one recipe.
+DRAWN = ("intensities",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,8 @@ class Prepared:
     told : dict
         What the values are (kind), what was done (prepared), why (reason), and what
         turns it off (flag), in words; None where there is nothing to say.
+    fitted : ExpressionPreparation or None
+        What was done, to be done to new samples as well.
     """
 
     values: Array
@@ -48,9 +52,12 @@ class Prepared:
     feature_names: Sequence[str]
     drawn: str | None
     told: dict[str, Any]
+    fitted: ExpressionPreparation | None = None
 
 
-def prepare_values(table: Table, values: Array, how: str, transform: str) -> Prepared:
+def prepare_values(
+    table: Table, values: Array, how: str, transform: str, *, drawable: bool = True
+) -> Prepared:
     """Decide what the values are and prepare them as asked.
 
     Parameters
@@ -64,6 +71,8 @@ def prepare_values(table: Table, values: Array, how: str, transform: str) -> Pre
         refuses others, "diversified" leaves it to the members.
     transform : str
         What was asked for; values are not prepared on top of it.
+    drawable : bool
+        Whether members can be made that draw their own preparation.
 
     Returns
     -------
@@ -80,7 +89,7 @@ def prepare_values(table: Table, values: Array, how: str, transform: str) -> Pre
             "twice; give one of them."
         )
     if how == "diversified":
-        return _diversified(table, values)
+        return _diversified(table, values, *kind_of_values(values))
     kind, reason = kind_of_values(values)
     if table.kind is not None:
         kind, reason = table.kind, f"The file itself says that these are {table.kind}."
@@ -90,6 +99,8 @@ def prepare_values(table: Table, values: Array, how: str, transform: str) -> Pre
             f"use {OFF} or --prepare diversified, or name their kind in Python with "
             "mdec.preparation.ExpressionPreparation(kind=...)."
         )
+    if how == "auto" and kind in DRAWN and drawable:
+        return _diversified(table, values, kind, reason)
     steps = recipe_steps(RECIPES[kind])
     if not steps:
         more = "" if kind == "other" else " They need no more."
@@ -97,18 +108,19 @@ def prepare_values(table: Table, values: Array, how: str, transform: str) -> Pre
     preparation = ExpressionPreparation(kind).fit(values)
     seen = preparation.transform(values)
     names = preparation.get_feature_names_out(table.feature_names).tolist()
-    return Prepared(seen, seen, names, None, _told(kind, steps, reason))
+    told = _told(kind, steps, reason)
+    return Prepared(seen, seen, names, None, told, preparation)
 
 
-def _diversified(table: Table, values: Array) -> Prepared:
-    kind, reason = kind_of_values(values)
+def _diversified(table: Table, values: Array, kind: str, reason: str) -> Prepared:
     recipe = RECIPES[kind]
     steps = recipe_steps(replace(recipe, share=1.0), recipe.drawn_powers)
-    low, high = SHARES
-    steps.append(
-        "each base clustering takes the most variable features, a share of its own "
-        f"from {low:.0%} to {high:.0%}"
-    )
+    low, high = recipe.drawn_shares
+    if low < 1.0:
+        steps.append(
+            "each base clustering takes the most variable features, a share of its own "
+            f"from {low:.0%} to {high:.0%}"
+        )
     seen = ExpressionPreparation(kind, share=1.0).fit_transform(values)
     told = _told(kind, steps, reason)
     return Prepared(values, seen, table.feature_names, "diversified", told)
@@ -149,15 +161,33 @@ def recipe_steps(recipe: Recipe, powers: tuple[float, ...] = ()) -> list[str]:
     powers = powers or (recipe.power,)
     steps = {
         "each sample is scaled to the same sum": recipe.totals,
-        f"each value x becomes {' or '.join(map(_power, powers))}": powers != (1.0,),
+        _power_step(powers): set(powers) != {1.0},
         "each sample's mean is subtracted": recipe.center,
         f"the {recipe.share:.0%} most variable features are kept": recipe.share < 1.0,
     }
     return [words for words, taken in steps.items() if taken]
 
 
-def _power(power: float) -> str:
-    return f"x^{power:g}" if power else "log2(1 + x)"
+def _power_step(powers: tuple[float, ...]) -> str:
+    """Say what happens to a value, and how often if members draw it.
+
+    Examples
+    --------
+    >>> _power_step((0.75,))
+    'each value x becomes x^0.75'
+    >>> _power_step((1.0, 1.0, 0.5))
+    'each value x becomes x^0.5 in 1 of 3 base clusterings and stays x in the others'
+    """
+    shown = {each: f"x^{each:g}" if each else "log2(1 + x)" for each in powers}
+    if len(shown) == 1:
+        return f"each value x becomes {shown[powers[0]]}"
+    odds = [
+        f"{shown[each]} in {powers.count(each)} of {len(powers)} base clusterings"
+        for each in dict.fromkeys(powers)
+        if each != 1.0
+    ]
+    rest = " and stays x in the others" if 1.0 in powers else ""
+    return f"each value x becomes {', '.join(odds)}{rest}"
 
 
 def told_lines(told: dict[str, Any]) -> list[str]:

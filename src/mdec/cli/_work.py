@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,17 @@ from numpy.typing import NDArray
 
 from mdec._support.files import write_atomically
 from mdec._support.folders import replaced_together
+from mdec._support.optional import import_optional
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
+from mdec.cli._model import MODEL, Kept
+from mdec.cli._recipe import Recipe, consensus_recipe
 from mdec.confidence import confidence, item_consensus, second_choice
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.clustering import Description, describe_clustering, render_report
 from mdec.selection.rule import KSelection, select_n_clusters
+from mdec.tables.containers import write_back
 from mdec.tables.text import shown_as_text
 from mdec.weights import WEIGHTINGS
 
@@ -46,6 +51,11 @@ class Request:
     values, feature_names, known
         The data as members see them, the names of its columns and known classes,
         where there are any.
+    columns : mapping of str to sequence of str or None
+        Other columns of the table, to colour the samples by.
+    python : callable or None
+        Gives lines of Python for the number of clusters; None for those that cluster
+        the ensemble of the results.
     preparation : dict or None
         What was found and done before, as `prepare_values` tells it.
     raw : ndarray or None
@@ -56,6 +66,10 @@ class Request:
         Seed of what is random after the ensemble.
     n_jobs : int or None
         Work done at the same time.
+    kept : Kept or None
+        What the model is written from; None writes none.
+    h5ad : tuple of Path or None
+        AnnData file that was read, and the one to write with the clusters in it.
     timings : dict of float
         Seconds by step.
     """
@@ -69,11 +83,15 @@ class Request:
     values: NDArray[np.floating] | None = None
     feature_names: Sequence[str] | None = None
     known: NDArray[Any] | None = None
+    columns: Mapping[str, Sequence[str]] | None = None
+    python: Recipe | None = None
     preparation: dict[str, Any] | None = None
     raw: NDArray[np.floating] | None = None
     reading: dict[str, Any] | None = None
     seed: int = 0
     n_jobs: int | None = None
+    kept: Kept | None = None
+    h5ad: tuple[Path, Path] | None = None
     timings: dict[str, float] = field(default_factory=dict)
 
 
@@ -141,7 +159,7 @@ def select(
 def finish(
     ensemble: Ensemble, request: Request, out: Path, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Cluster an ensemble, write the four files and return the summary.
+    """Cluster an ensemble, write the files and return the summary.
 
     Parameters
     ----------
@@ -150,8 +168,8 @@ def finish(
     request : Request
         What was asked for.
     out : Path
-        Folder of labels.csv, report.html, ensemble.npz and summary.json, which are
-        replaced together; `claimed` by the command.
+        Folder of labels.csv, signatures.csv, report.html, ensemble.npz, model.npz and
+        summary.json, which are replaced together; `claimed` by the command.
     progress : callable, default=None
         Told of the draws of the null reference.
 
@@ -180,24 +198,107 @@ def finish(
         values=request.values,
         feature_names=request.feature_names,
         known=request.known,
+        columns=request.columns,
         preparation=request.preparation,
         raw=request.raw,
         settings=request.settings,
+        python=_python(request, out)(n_clusters),
+        again=_again(request, out),
         title=request.title,
     )
     page = render_report(described)
     request.timings["report"] = time.perf_counter() - start
     summary = _summary(described, request, out)
-    with replaced_together(out) as folder:
+    if request.h5ad is not None:
+        _write_h5ad(*request.h5ad, ensemble, labels, weights, summary)
+    # A model of an earlier run would speak of other clusters.
+    with replaced_together(out, gone=[MODEL]) as folder:
         write_atomically(
             folder / "labels.csv", _labels_csv(ensemble, labels, weights, request)
         )
-        ensemble.save(folder / "ensemble.npz")
+        write_atomically(folder / "signatures.csv", _signatures_csv(described))
+        named = replace(ensemble, names=_names(ensemble, request))
+        named.save(folder / "ensemble.npz")
+        if request.kept is not None:
+            left_out = request.kept.too_large()
+            summary["model"] = {"left_out": left_out}
+            if left_out is None:
+                made = ensemble, labels, weights
+                size = request.kept.write(
+                    folder / MODEL, *made, **_decided(request, n_clusters)
+                )
+                summary["model"] = {"bytes": size}
+                summary["files"][MODEL] = str(out / MODEL)
         write_atomically(folder / "report.html", page.encode())
         write_atomically(
             folder / "summary.json", json.dumps(summary, indent=1).encode()
         )
     return summary
+
+
+def _python(request: Request, out: Path) -> Recipe:
+    if request.python is not None:
+        return request.python
+    path, seed = str(out / "ensemble.npz"), request.seed
+    return consensus_recipe(path, request.consensus, request.weighting, seed)
+
+
+def _again(request: Request, out: Path) -> str:
+    words = ["mdec", "consensus", str(out / "ensemble.npz")]
+    if request.weighting != "entropy":
+        words += ["--weighting", request.weighting]
+    return shlex.join(
+        [*words, *(["--seed", str(request.seed)] if request.seed else [])]
+    )
+
+
+def _write_h5ad(
+    source: Path,
+    target: Path,
+    ensemble: Ensemble,
+    labels: NDArray[np.int32],
+    weights: NDArray[np.floating],
+    summary: dict[str, Any],
+) -> None:
+    adata = anndata_package().read_h5ad(source)
+    told = {"params": summary["parameters"], "reason": summary["reason"]}
+    write_back(adata, ensemble, labels, weights, told)
+    # HDF5 writes to a name and not to an open file.
+    beside = target.with_name(f".mdec-{target.name}")
+    try:
+        adata.write_h5ad(beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    summary["files"][target.name] = str(target)
+
+
+def anndata_package() -> Any:
+    """Return anndata, or raise one sentence that says how to install it."""
+    return import_optional(
+        "anndata", needed_for="--write-h5ad", install="mdec[anndata]"
+    )
+
+
+def _decided(request: Request, n_clusters: int) -> dict[str, Any]:
+    return {
+        "n_clusters": n_clusters,
+        "consensus": request.consensus,
+        "weighting": request.weighting,
+        "n_jobs": request.n_jobs,
+        "random_state": request.seed,
+    }
+
+
+def _names(ensemble: Ensemble, request: Request) -> dict[str, tuple[str, ...]]:
+    """Return the names that the ensemble's file keeps for later runs."""
+    names = {"samples": tuple(request.sample_names)}
+    if request.known is not None:
+        names["classes"] = tuple(str(each) for each in request.known)
+    features = request.feature_names
+    if features and len(features) == ensemble.parameters.get("n_features"):
+        names["features"] = tuple(features)
+    return names
 
 
 def _labels_csv(
@@ -209,20 +310,43 @@ def _labels_csv(
     association = item_consensus(ensemble, labels, weights)
     sure = confidence(association, labels)
     second = second_choice(association, labels)
-    columns: list[Sequence[Any]] = [
-        [shown_as_text(name) for name in request.sample_names],
-        labels.tolist(),
-        [f"{value:.4f}" for value in sure],
-        ["" if other < 0 else other for other in second.tolist()],
-    ]
-    names = ["sample", "cluster", "confidence", "second_choice"]
+    columns: dict[str, Sequence[Any]] = {
+        "sample": [shown_as_text(name) for name in request.sample_names],
+        "cluster": labels.tolist(),
+        "confidence": [f"{value:.4f}" for value in sure],
+        "second_choice": ["" if other < 0 else other for other in second.tolist()],
+    }
     if request.known is not None:
-        names.append("known_class")
-        columns.append([shown_as_text(name) for name in request.known.tolist()])
+        columns["known_class"] = [shown_as_text(n) for n in request.known.tolist()]
+    return table_csv(columns)
+
+
+def _signatures_csv(described: Description) -> bytes:
+    """Return the features that set the clusters apart; none without values."""
+    rows = described["signatures"]
+    return table_csv(
+        {
+            "cluster": [row["cluster"] for row in rows],
+            "feature": [shown_as_text(row["name"]) for row in rows],
+            "effect": [f"{row['effect']:.4f}" for row in rows],
+            "mean_inside": [f"{row['inside']:.6g}" for row in rows],
+            "mean_outside": [f"{row['outside']:.6g}" for row in rows],
+        }
+    )
+
+
+def table_csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Return columns as a text table.
+
+    Examples
+    --------
+    >>> table_csv({"sample": ["a", "b"], "cluster": [0, 1]})
+    b'sample,cluster\\na,0\\nb,1\\n'
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(zip(*columns, strict=True))
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue().encode()
 
 
@@ -251,6 +375,12 @@ def _summary(described: Description, request: Request, out: Path) -> dict[str, A
         "versions": described["versions"],
         "files": {
             name: str(out / name)
-            for name in ("labels.csv", "report.html", "ensemble.npz", "summary.json")
+            for name in (
+                "labels.csv",
+                "signatures.csv",
+                "report.html",
+                "ensemble.npz",
+                "summary.json",
+            )
         },
     }

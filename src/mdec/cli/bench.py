@@ -10,6 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from mdec.cli._output import examples
 from mdec.experiments.records import read_records
 from mdec.experiments.run import Progress, run_study
 from mdec.experiments.study import narrow, read_study, study_names
@@ -20,14 +21,19 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@app.command("list", epilog=examples("mdec bench list"))
 def list_command() -> None:
     """List the studies that come with the package."""
     for name in study_names():
         typer.echo(f"{name:16} {read_study(name).title}")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "mdec bench run paper-tables --jobs 2",
+        "mdec bench run my-study.toml --dataset DS-05",
+    )
+)
 def run(
     study: Annotated[str, typer.Argument(help="A .toml file, or a study's name.")],
     records: Annotated[
@@ -81,7 +87,7 @@ def run(
     )
 
 
-@app.command()
+@app.command(epilog=examples("mdec bench report paper-tables.jsonl"))
 def report(
     records: Annotated[Path, typer.Argument(help="File that `bench run` wrote.")],
     output: Annotated[

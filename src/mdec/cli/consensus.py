@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from mdec._support.folders import claimed
-from mdec.cli._output import progress_bars, show_summary
+from mdec.cli._model import MODEL, Kept, read_kept
+from mdec.cli._output import examples, progress_bars, show_summary
 from mdec.cli._work import Request, finish, parse_k
 from mdec.cli.fit import (
     DEFAULT_GB,
@@ -29,10 +33,17 @@ from mdec.cli.fit import (
 )
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
+from mdec.generation import rows_as_seen
+from mdec.rows import opened
 from mdec.tables.binary import check_archive
 from mdec.tables.door import Door, shown_name
 from mdec.tables.reading import read_base_clusterings
 from mdec.weights import WEIGHTINGS
+
+EPILOG = examples(
+    "mdec consensus clusterings.csv --k auto --out combined",
+    "mdec consensus mdec-result/ensemble.npz --k 4 --out four",
+)
 
 
 def command(
@@ -63,10 +74,13 @@ def command(
             f"{', '.join(WEIGHTINGS)}."
         )
     max_bytes = int(max_gb * 2**30)
+    came = Came()
     if file.suffix.lower() == ".npz" and file.is_file():
         check_archive(file, Door(file.name, max_bytes))
         ensemble = Ensemble.load(file)
-        names = [str(i + 1) for i in range(ensemble.n_samples)]
+        came = _run_of(file, ensemble, max_bytes)
+        numbers = [str(i + 1) for i in range(ensemble.n_samples)]
+        names = list(ensemble.names.get("samples", numbers))
         members = [f"clustering {m + 1}" for m in range(len(ensemble))]
     else:
         labels, names, members = read_base_clusterings(
@@ -85,6 +99,7 @@ def command(
         "samples": names[:5],
         "members": members[:5],
         "missing": int((ensemble.labels < 0).sum()),
+        "notes": came.notes,
     }
     if not (quiet or as_json):
         typer.echo(
@@ -92,6 +107,8 @@ def command(
             f"base clusterings ({members[0][:40]!r}, ...); {reading['missing']} labels "
             "are missing."
         )
+        for note in came.notes:
+            typer.echo(f"{note}.")
     parse_k(k, ensemble.n_samples)
     settings = {
         "file": shown_name(file),
@@ -109,9 +126,64 @@ def command(
         names,
         f"Consensus of {shown_name(file)}",
         settings,
+        values=came.values,
+        feature_names=came.features,
+        known=came.classes,
         reading=reading,
         seed=seed,
+        kept=came.kept,
     )
     with claimed(out), progress_bars(quiet=quiet or as_json) as hooks:
         summary = finish(ensemble, request, out, hooks["null"])
     show_summary(summary, quiet=quiet, as_json=as_json)
+
+
+@dataclass(frozen=True, eq=False)
+class Came:
+    """What is known of the run that an ensemble comes from.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_features) or None
+        The data as members saw them.
+    features : tuple of str or None
+        Names of their columns.
+    classes : ndarray of str of shape (n_samples,) or None
+        Known classes.
+    kept : Kept or None
+        What a new model is written from.
+    notes : list of str
+        Where all this comes from, in sentences without their points.
+    """
+
+    values: NDArray[np.floating] | None = None
+    features: tuple[str, ...] | None = None
+    classes: NDArray[np.str_] | None = None
+    kept: Kept | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def _run_of(file: Path, ensemble: Ensemble, max_bytes: int) -> Came:
+    """Take names from the ensemble's file, and values from the model beside it."""
+    names, notes = ensemble.names, []
+    classes = np.array(names["classes"]) if "classes" in names else None
+    if "samples" in names:
+        what = "Names of samples" if classes is None else "Names and known classes"
+        notes.append(f"{what} come from {file.name!r}")
+    beside = file.with_name(MODEL)
+    if not ensemble.members or not beside.is_file():
+        return Came(classes=classes, notes=notes)
+    model, steps = read_kept(beside, max_bytes)
+    rows, same = (
+        model.training_rows_,
+        np.array_equal(model.ensemble_.labels, ensemble.labels),
+    )
+    if not same or len(rows) != ensemble.n_samples:
+        return Came(classes=classes, notes=notes)
+    notes.append(f"Values and features come from {MODEL!r} beside it")
+    parameters = model.get_params()
+    seen = rows_as_seen(opened(rows), ensemble.plan)
+    features = names.get("features") or tuple(
+        f"feature {j + 1}" for j in range(seen.shape[1])
+    )
+    return Came(seen, features, classes, Kept(rows, steps, parameters), notes)

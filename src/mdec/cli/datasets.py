@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from mdec.cli._output import examples
 from mdec.datasets import (
     BASE_URL,
     data_dir,
@@ -25,7 +26,7 @@ Folder = Annotated[
 ]
 
 
-@app.command("list")
+@app.command("list", epilog=examples("mdec datasets list"))
 def list_command(
     kind: Annotated[
         str | None,
@@ -52,7 +53,7 @@ def _on_disk(name: str, folder: Path | None) -> bool:
     return True
 
 
-@app.command()
+@app.command(epilog=examples("mdec datasets info DS-05"))
 def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
     """Show what is known about a dataset."""
     found = dataset_info(name)
@@ -71,7 +72,7 @@ def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
         typer.echo(f"file: {file.url()} ({file.size} bytes, sha256 {file.sha256})")
 
 
-@app.command()
+@app.command(epilog=examples("mdec datasets fetch DS-05 DS-20"))
 def fetch(
     names: Annotated[
         list[str] | None, typer.Argument(help="Ids or names; none for all.")
@@ -88,7 +89,7 @@ def fetch(
         typer.echo(f"{dataset_info(name).id}: {len(paths)} file(s) in place")
 
 
-@app.command()
+@app.command(epilog=examples("mdec datasets path DS-05"))
 def path(
     name: Annotated[
         str | None, typer.Argument(help="Id or name; none for the folder of all.")

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import typer
 from sklearn.datasets import load_digits
 
 from mdec._support.folders import claimed
-from mdec.cli._output import show_summary
+from mdec.cli._model import MODEL, Kept, Steps
+from mdec.cli._output import examples, show_summary
 from mdec.cli._work import Request
 from mdec.cli.fit import Jobs, Out, Quiet, run
-from mdec.confidence import summed_profiles
-from mdec.ensemble import Ensemble
+from mdec.estimator import MDEC
 from mdec.evaluation import nmi_max
-from mdec.prediction import Placement, placed
-from mdec.rows import opened
-from mdec.weights import ensemble_driven_cluster_index
+
+EPILOG = examples("mdec demo", "mdec demo --out digits --jobs 2")
 
 N_FITTED = 600
 N_NEW = 200
@@ -29,7 +29,7 @@ def command(
     """Cluster handwritten digits, place new ones, and write the report."""
     digits = load_digits()
     X, new = digits.data[:N_FITTED], digits.data[N_FITTED : N_FITTED + N_NEW]
-    settings = {"ensemble_size": 100}
+    settings: dict[str, Any] = {"ensemble_size": 100}
     request = Request(
         "auto",
         "hierarchical",
@@ -42,19 +42,12 @@ def command(
         feature_names=[f"pixel {i // 8}, {i % 8}" for i in range(X.shape[1])],
         known=np.array([str(digit) for digit in digits.target[:N_FITTED]]),
         n_jobs=jobs,
+        kept=Kept(X, Steps(X.shape[1], None), settings),
     )
     with claimed(out):
         summary = run(X, request, settings, out, resume=True, quiet=quiet)
     show_summary(summary, quiet=quiet, as_json=False)
-    ensemble = Ensemble.load(out / "ensemble.npz")
-    weights = ensemble_driven_cluster_index(ensemble)
-    labels = np.loadtxt(
-        out / "labels.csv", delimiter=",", skiprows=1, usecols=1, dtype=np.int32
-    )
-    over = ensemble, ensemble.split(labels), weights
-    profiles = summed_profiles(*over, int(labels.max()) + 1)
-    placement = Placement.of(opened(X), *over, profiles, by_degree=False)
-    predicted = placed(new, placement, n_jobs=jobs)
+    predicted = MDEC.load(out / MODEL).predict(new)
     score = nmi_max(digits.target[N_FITTED : N_FITTED + N_NEW], predicted)
     if not quiet:
         typer.echo(

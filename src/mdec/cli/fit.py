@@ -15,16 +15,26 @@ from numpy.typing import NDArray
 
 from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
-from mdec.cli._output import progress_bars, show_reading, show_summary
+from mdec.cli._model import Kept, Steps
+from mdec.cli._output import examples, progress_bars, show_reading, show_summary
 from mdec.cli._prepare import PREPARE, prepare_values, told_lines
-from mdec.cli._work import Request, finish, parse_k, parse_pair
+from mdec.cli._recipe import fit_recipe
+from mdec.cli._work import Request, anndata_package, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.generation import generate_ensemble
+from mdec.generation import generate_ensemble, resolved_base
+from mdec.rows import opened
 from mdec.tables.door import MAX_BYTES, shown_name
 from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
 from mdec.tables.roles import Doubtful
 from mdec.weights import WEIGHTINGS
+
+EPILOG = examples(
+    "mdec fit patients.csv --dry-run",
+    "mdec fit expression.csv --transpose --out genes",
+    "mdec fit patients.csv --label-column class --k 2:12 --jobs -1",
+    "mdec fit cells.h5ad --variable obsm/X_pca --write-h5ad clustered.h5ad",
+)
 
 CHECKPOINT = "checkpoint"
 EXIT_STOPPED = 130
@@ -55,6 +65,20 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out, a name or pattern; may be repeated."),
 ]
+Transpose = Annotated[
+    bool, typer.Option("--transpose", help="The file has features in rows.")
+]
+Variable = Annotated[
+    str | None,
+    typer.Option(
+        help="Array of an npz or mat file, sheet of an xlsx, layers/NAME or obsm/NAME "
+        "of an h5ad."
+    ),
+]
+Impute = Annotated[
+    str | None,
+    typer.Option(help=f"Fill in missing values: {' or '.join(IMPUTATIONS)}."),
+]
 MaxGb = Annotated[float, typer.Option(help="Refuse files that unpack to more.")]
 DEFAULT_GB = MAX_BYTES / 2**30
 
@@ -69,9 +93,7 @@ def command(
     ],
     k: Number = "auto",
     out: Out = Path("mdec-result"),
-    transpose: Annotated[
-        bool, typer.Option("--transpose", help="The file has features in rows.")
-    ] = False,
+    transpose: Transpose = False,
     label_column: Annotated[
         str | None, typer.Option(help="Column of known classes, to score against.")
     ] = None,
@@ -83,17 +105,8 @@ def command(
     ] = None,
     header: Header = None,
     index: Index = None,
-    variable: Annotated[
-        str | None,
-        typer.Option(
-            help="Array of an npz or mat file, sheet of an xlsx, layers/NAME or "
-            "obsm/NAME of an h5ad."
-        ),
-    ] = None,
-    impute: Annotated[
-        str | None,
-        typer.Option(help=f"Fill in missing values: {' or '.join(IMPUTATIONS)}."),
-    ] = None,
+    variable: Variable = None,
+    impute: Impute = None,
     transform: Annotated[str, typer.Option(help=f"{', '.join(TRANSFORMS)}.")] = "none",
     prepare: Annotated[
         str,
@@ -127,6 +140,13 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped.")
     ] = False,
+    model: Annotated[
+        bool, typer.Option(help="Whether to write model.npz, for mdec predict.")
+    ] = True,
+    write_h5ad: Annotated[
+        Path | None,
+        typer.Option(help="Copy of an .h5ad file, with the clusters in obs and obsm."),
+    ] = None,
     max_gb: MaxGb = DEFAULT_GB,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what was read, and stop.")
@@ -137,20 +157,22 @@ def command(
     """Cluster a table of samples by features and write labels and a report."""
     start = time.perf_counter()
     name = shown_name(file)
+    if write_h5ad is not None:
+        _check_h5ad(file, write_h5ad)
+    reading: dict[str, Any] = {
+        "transpose": transpose,
+        "label_column": label_column,
+        "id_column": id_column,
+        "drop": tuple(drop or ()),
+        "features": tuple(features or ()),
+        "header": header,
+        "index": index,
+        "variable": variable,
+        "impute": impute,
+        "max_bytes": int(max_gb * 2**30),
+    }
     try:
-        table = read_table(
-            file,
-            transpose=transpose,
-            label_column=label_column,
-            id_column=id_column,
-            drop=drop or (),
-            features=features or (),
-            header=header,
-            index=index,
-            variable=variable,
-            impute=impute,
-            max_bytes=int(max_gb * 2**30),
-        )
+        table = read_table(file, **reading)
     except Doubtful as doubt:
         if dry_run and doubt.reading is not None:
             show_reading(doubt.reading, as_json=as_json)
@@ -168,7 +190,8 @@ def command(
         raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all cores.")
     parse_k(k, len(table.values))
     values = transformed(table.values, transform)
-    ready = prepare_values(table, values, prepare, transform)
+    drawable = resolved_base(base, device, opened(values)) == ("graph", "cpu")
+    ready = prepare_values(table, values, prepare, transform, drawable=drawable)
     if ready.drawn is not None:
         settings["preparation"] = ready.drawn
     described = {
@@ -191,6 +214,7 @@ def command(
         plan |= {**ready.told, "seed": seed, "out": str(out)}
         show_reading(table.reading, plan, as_json=as_json)
         return
+    steps = Steps.of(table, transform, ready.fitted, ready.told["prepared"])
     request = Request(
         k,
         consensus,
@@ -203,9 +227,20 @@ def command(
         preparation=ready.told,
         raw=values if ready.told["prepared"] else None,
         known=table.labels,
+        columns=table.columns,
+        python=fit_recipe(
+            str(file),
+            reading,
+            transform,
+            ready.told["kind"] if ready.told["prepared"] and not ready.drawn else None,
+            {"consensus": consensus, "weighting": weighting, **settings}
+            | {"random_state": seed},
+        ),
         reading=table.reading,
         seed=seed,
         n_jobs=jobs,
+        h5ad=None if write_h5ad is None else (file, write_h5ad),
+        kept=Kept(ready.values, steps, settings) if model else None,
         timings={"reading": time.perf_counter() - start},
     )
     if not (quiet or as_json):
@@ -290,6 +325,18 @@ def _ranges(mu: str, n_neighbors: str, base_n_clusters: str | None) -> dict[str,
         "n_neighbors_range": parse_pair(n_neighbors, "--n-neighbors-range", int),
         "base_n_clusters_range": base,
     }
+
+
+def _check_h5ad(file: Path, target: Path) -> None:
+    """Raise before a long run what would fail at its end."""
+    if file.suffix.lower() != ".h5ad" or target.suffix.lower() != ".h5ad":
+        raise ValueError(
+            "--write-h5ad writes a copy of an .h5ad file; give one to read and a name "
+            "that ends in .h5ad."
+        )
+    if not target.parent.is_dir():
+        raise ValueError(f"--write-h5ad: {str(target.parent)!r} is no folder.")
+    anndata_package()
 
 
 def _check_choices(

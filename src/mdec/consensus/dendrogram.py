@@ -18,6 +18,10 @@ Array = NDArray[np.floating]
 # Above this many distinct samples the triangle of similarities is kept in float32.
 DOUBLE_PRECISION_SAMPLES = 4000
 
+# Up to this many a square of all pairs is as fast as a triangle, and a shorter loop,
+# for which people wait less on their first run.
+SQUARE_SAMPLES = 1000
+
 # 7 GB are the triangle of 59,000 samples.
 MAX_TRIANGLE_BYTES = 7e9
 
@@ -75,10 +79,12 @@ def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
     """Estimate the bytes of the factor, and of the triangle if there is one."""
     n_labels = ensemble.labels.size
     triangle = _triangle_bytes(n_distinct)
-    return 60 * n_labels + (triangle if triangle <= triangle_budget() else 0) + 2**20
+    return 76 * n_labels + (triangle if triangle <= triangle_budget() else 0) + 2**20
 
 
 def _triangle_bytes(n_rows: int) -> int:
+    if n_rows <= SQUARE_SAMPLES:
+        return 8 * n_rows * n_rows
     return _precision(n_rows).itemsize * n_rows * (n_rows + 1) // 2
 
 
@@ -112,6 +118,11 @@ def _linkage(
     from mdec.numerics import loops
 
     arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
+    if n_rows <= SQUARE_SAMPLES:
+        found = loops.linkage_of_products(
+            *arrays, factor.data, factor.shape[1], sizes, float(shift)
+        )
+        return in_order(*found)
     n_entries = loops.triangle_entries(n_rows)
     if n_entries * dtype.itemsize > triangle_budget():
         found = loops.factored_linkage(
@@ -125,10 +136,11 @@ def _linkage(
     if dtype == np.float64:
         return in_order(*loops.average_linkage(triangle, sizes, shift))
     pairs, similarities, names, sizes = loops.merge_mutual(triangle, sizes)
-    last = loops.average_linkage(triangle, sizes, shift)
-    return in_order(
-        np.concatenate([pairs, names[last[0]]]), np.concatenate([similarities, last[1]])
-    )
+    if names.size > 1:
+        last, rest = loops.average_linkage(triangle, sizes, shift)
+        pairs = np.concatenate([pairs, names[last]])
+        similarities = np.concatenate([similarities, rest])
+    return in_order(pairs, similarities)
 
 
 def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:

@@ -13,7 +13,7 @@ from mdec.engines.card import CardEngine
 from mdec.engines.cluster import ClusterEngine, DistributedEnsemble
 from mdec.engines.here import ThreadEngine
 from mdec.ensemble import Ensemble, Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import Rows
 from mdec.rows.work import Worker
 

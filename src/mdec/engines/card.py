@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.engines.here import LocalEngine
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import Rows
 
 Labels = NDArray[np.int32]
 
 DEVICES = ("cpu", "cuda", "auto", "torch")
-MAX_BATCH = 128
+
+# Members are padded to the widest of their batch, which large data do not pardon; small
+# ones are done sooner in few launches.
+MAX_BATCH, BATCH_ROWS = 128, 300_000
 
 
 def resolve_device(device: str) -> str:
@@ -68,7 +71,8 @@ class CardEngine(LocalEngine):
         n_bytes = tensors.budget(self.data.there.device)
         while waiting:
             each = tensors.member_bytes(self.plan.n_samples, waiting[0].n_clusters)
-            n_members = int(min(max(1, n_bytes // each), MAX_BATCH))
+            most = min(MAX_BATCH, max(16, BATCH_ROWS // self.plan.n_samples))
+            n_members = int(min(max(1, n_bytes // each), most))
             batch, waiting = waiting[:n_members], waiting[n_members:]
             found = tensors.with_less_memory(
                 partial(self._labels, batch, each),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mdec._support.memory import require_memory
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.ensemble import Ensemble, Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import Rows
 from mdec.rows.dask import as_dask_array
 from mdec.rows.work import Worker

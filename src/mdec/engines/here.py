@@ -14,9 +14,14 @@ from mdec._support.memory import require_memory
 from mdec._support.parallel import map_as_completed
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.landmarks import landmark_clustering, landmark_pool
-from mdec.base.members import MEMBER_ERRORS, base_clustering, member_memory
+from mdec.base.members import (
+    MEMBER_ERRORS,
+    base_clustering,
+    centred_once,
+    member_memory,
+)
 from mdec.ensemble import Ensemble, Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, opened
 from mdec.rows.sources import RowSource
@@ -74,7 +79,8 @@ def _as_members_read(rows: Rows, plan: Plan) -> Array | RowSource | Versions:
         return Versions.of(rows.array, plan.preparation)
     if plan.base == "graph" and plan.n_samples <= DENSE_SAMPLES:
         # Members then copy whole columns and need not convert them.
-        return np.asfortranarray(rows.source, dtype=np.float64)
+        columns = np.asfortranarray(rows.source, dtype=np.float64)
+        return centred_once(columns, plan.kernel)
     return rows.source
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mdec._support.files import write_atomically
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
 from mdec.ensemble import Failure
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.rows.work import Here, Worker
 
 Labels = NDArray[np.int32]

@@ -171,7 +171,10 @@ def component_roots(
     >>> component, roots
     (array([0, 1, 0]), array([0.6, 1. , 0.8]))
     """
-    _, numbered = np.unique(component, return_inverse=True)
+    component = np.asarray(component)
+    numbered = np.zeros(component.size, dtype=np.intp)
+    if np.any(component != component[0]):
+        _, numbered = np.unique(component, return_inverse=True)
     # An isolated vertex is a component of its own.
     roots = np.sqrt(np.where(degrees > 0.0, degrees, 1.0))
     roots /= np.sqrt(np.bincount(numbered, roots**2))[numbered]

@@ -53,15 +53,32 @@ def at_safe_scale(X: Array) -> Array:
         # Their differences are made in float32, and squared in float64.
         extreme = max(X.max(), -X.min()) > 2.0**100
         return X.astype(np.float64) if extreme else X
-    from mdec.numerics import loops
-
-    least, greatest = loops.exponents(np.ravel(X, order="K").view(np.uint64))
-    if greatest <= _SAFE and least >= -_SAFE:
+    if has_safe_scale(X):
         return X
+    least, greatest = _exponents(X)
     power = min(-(least + greatest) // 2, _TOP - greatest)
     if least + power < np.finfo(np.float64).minexp:
         raise ValueError(TOO_WIDE)
     return np.ldexp(X, power)
+
+
+def has_safe_scale(X: Array) -> bool:
+    """Tell whether `at_safe_scale` leaves float64 numbers, and any of them, alone.
+
+    Examples
+    --------
+    >>> has_safe_scale(np.array([1.0, 0.0])), has_safe_scale(np.array([1.0, 1e-200]))
+    (True, False)
+    """
+    least, greatest = _exponents(X)
+    return greatest <= _SAFE and least >= -_SAFE
+
+
+def _exponents(X: Array) -> tuple[int, int]:
+    from mdec.numerics import loops
+
+    least, greatest = loops.exponents(np.ravel(X, order="K").view(np.uint64))
+    return least, greatest
 
 
 def to_power(largest: float, exponent: int) -> float:

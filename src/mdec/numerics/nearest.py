@@ -1,18 +1,26 @@
-"""The exact nearest of some rows to others."""
+"""The exact nearest of some rows to others, in one subspace or in many."""
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.numerics.magnitude import at_safe_scale
-from mdec.numerics.neighbors import about_the_middle, rounding_share
+from mdec.numerics.magnitude import at_safe_scale, to_power
+from mdec.numerics.neighbors import SUMMED, TOP, about_the_middle, rounding_share
 
 Array = NDArray[np.floating]
 
 # Candidates beyond the wanted ones; distances that are made together.
 SPARE = 8
 TILE_ENTRIES = 2**21
+
+# If only one in so many rows is wanted, the subspace of the others is not copied.
+_FEW = 4
+
+# Squared norms up to this leave room for sums of them in float32.
+_LARGEST_NORM = 2.0**100
 
 
 def at_common_scale(old: Array, new: Array) -> tuple[Array, Array]:
@@ -28,17 +36,38 @@ def at_common_scale(old: Array, new: Array) -> tuple[Array, Array]:
     return both[: len(old)], both[len(old) :]
 
 
-class NearestRows:
-    r"""Finds the nearest of given rows, whatever their scale and offset.
-
-    Products of centred rows choose candidates; their distances are computed from
-    differences. A row whose candidates rounding leaves in doubt is compared with all,
-    so the answer for a row depends on no other.
+class SearchedRows:
+    """Rows to search among in many subspaces, made ready once for all of them.
 
     Parameters
     ----------
-    old : ndarray of shape (n_old, n_features)
+    rows : ndarray of shape (n_rows, n_features)
+        Of a scale whose squares fit float64.
+    """
+
+    def __init__(self, rows: Array) -> None:
+        self.rows = np.ascontiguousarray(rows, dtype=np.float64)
+        self.center, centred, norms, _ = about_the_middle(self.rows)
+        self.factor = to_power(float(np.sqrt(norms.max())), TOP)
+        centred *= self.factor
+        # A feature is a row of this, so that a subspace is copied in long pieces.
+        self.columns = np.ascontiguousarray(centred.T, dtype=np.float32)
+
+
+class NearestRows:
+    r"""Finds the nearest of given rows, whatever their scale and offset.
+
+    Products of centred rows in float32 choose candidates; their distances are computed
+    from differences in float64. A row whose candidates rounding leaves in doubt gets
+    others from products in float64, and if these do as well, it is compared with all.
+    So the answer for a row depends on no other.
+
+    Parameters
+    ----------
+    old : ndarray of shape (n_old, n_features) or SearchedRows
         The rows to search among, float64.
+    features : ndarray, optional
+        The subspace of their features to search in; None for all.
 
     Examples
     --------
@@ -47,11 +76,40 @@ class NearestRows:
     array([[2, 1]])
     """
 
-    def __init__(self, old: Array) -> None:
-        self.old = np.ascontiguousarray(old)
-        self.center, self.centred, self.norms, _ = about_the_middle(self.old)
-        eps = float(np.finfo(np.float64).eps)
-        self.share = rounding_share(old.shape[1], 0.5 * eps)
+    def __init__(
+        self, old: Array | SearchedRows, features: NDArray[np.integer] | None = None
+    ) -> None:
+        self.known = old if isinstance(old, SearchedRows) else SearchedRows(old)
+        self.features = features
+
+    def __len__(self) -> int:
+        return len(self.known.rows)
+
+    @cached_property
+    def old(self) -> Array:
+        """The rows to search among, in the subspace."""
+        if self.features is None:
+            return self.known.rows
+        return self.known.rows.take(self.features, axis=1)
+
+    @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        """The centred rows in columns, and their squared norms."""
+        columns = self.known.columns
+        if self.features is not None:
+            columns = columns[self.features]
+        return columns, np.einsum("ij,ij->j", columns, columns)
+
+    @cached_property
+    def _centred(self) -> tuple[Array, Array, Array]:
+        """The center, centred rows and their squared norms, in float64."""
+        return about_the_middle(self.old)[:3]
+
+    def rows(self, chosen: NDArray[np.integer]) -> Array:
+        """Return some of the old rows, in the subspace."""
+        if self.features is None or _FEW * len(chosen) > len(self):
+            return self.old[chosen]
+        return self.known.rows[chosen].take(self.features, axis=1)
 
     def nearest(self, new: Array, k: int) -> tuple[NDArray[np.int64], Array]:
         """Return the k nearest old rows of each new row.
@@ -59,7 +117,7 @@ class NearestRows:
         Parameters
         ----------
         new : ndarray of shape (n_new, n_features)
-            Float64.
+            Float64, in the subspace.
         k : int
             Neighbours to find, at most all old rows.
 
@@ -72,44 +130,96 @@ class NearestRows:
         """
         index = np.empty((len(new), k), dtype=np.int64)
         squared = np.empty((len(new), k))
-        height = max(1, TILE_ENTRIES // len(self.old))
+        height = max(1, TILE_ENTRIES // len(self))
         for start in range(0, len(new), height):
             part = slice(start, start + height)
             index[part], squared[part] = self._searched(new[part], k)
         return index, squared
 
     def _searched(self, new: Array, k: int) -> tuple[NDArray[np.int64], Array]:
-        n_candidates = min(k + SPARE, len(self.old))
-        if n_candidates == len(self.old):
-            return self._of_candidates(new, np.arange(len(self.old)), k)
-        moved = new - self.center
-        norms = np.einsum("ij,ij->i", moved, moved)[:, None]
-        rounded = norms + self.norms - 2.0 * (moved @ self.centred.T)
-        order = np.argpartition(rounded, n_candidates - 1, axis=1)
-        candidates = np.sort(order[:, :n_candidates], axis=1)
-        index, squared = self._of_candidates(new, candidates, k)
-        # A pair that is no candidate is at least as far as the last one, but for what
-        # rounding may do to it and to that one.
-        rows = np.arange(len(new))[:, None]
-        farthest = rounded[rows, candidates].max(axis=1)
-        blur = self.share * (3.0 * norms[:, 0] + 2.0 * np.abs(farthest))
-        open_rows = np.flatnonzero(~(squared[:, -1] < farthest - 2.0 * blur))
-        for row in open_rows:
-            one = slice(row, row + 1)
-            everything = np.arange(len(self.old))
-            index[one], squared[one] = self._of_candidates(new[one], everything, k)
+        if k + SPARE >= len(self):
+            return self._of_all(new, k)
+        index, squared, least = self._by_single_products(new, k)
+        doubtful = np.flatnonzero(~(squared[:, -1] < least))
+        if doubtful.size:
+            found = self._by_double_products(new[doubtful], k)
+            index[doubtful], squared[doubtful], least = found
+            doubtful = doubtful[~(squared[doubtful, -1] < least)]
+            index[doubtful], squared[doubtful] = self._of_all(new[doubtful], k)
         return index, squared
 
-    def _of_candidates(
-        self, new: Array, candidates: NDArray[np.int64], k: int
-    ) -> tuple[NDArray[np.int64], Array]:
-        """Return the nearest of some candidates, in ascending order for each row."""
-        shape = len(new), candidates.shape[-1]
-        candidates = np.broadcast_to(candidates, shape)
-        squared = np.empty(shape)
-        for row, chosen in enumerate(candidates):
-            apart = self.old[chosen] - new[row]
-            squared[row] = np.einsum("ij,ij->i", apart, apart)
-        first = np.argsort(squared, axis=1, kind="stable")[:, :k]
-        rows = np.arange(len(new))[:, None]
-        return candidates[rows, first], squared[rows, first]
+    def _by_single_products(
+        self, new: Array, k: int
+    ) -> tuple[NDArray[np.int64], Array, Array]:
+        """Return the nearest of candidates, and what all others are at least."""
+        columns, old_norms = self._columns
+        factor, n_features = self.known.factor, len(columns)
+        center = self.known.center
+        moved = new - (center if self.features is None else center[self.features])
+        moved *= factor
+        norms = np.einsum("ij,ij->i", moved, moved)
+        far = ~(norms < _LARGEST_NORM)
+        moved[far], norms[far] = 0.0, 0.0
+        rounded = _product(moved.astype(np.float32), columns)
+        rounded *= -2.0
+        rounded += old_norms
+        index, squared, farthest = self._nearest_candidates(new, rounded, k)
+        limits = np.finfo(np.float32)
+        unit = 0.5 * float(limits.eps)
+        # The norms of old rows are sums in float32 as well.
+        share = rounding_share(n_features, unit) + n_features * unit
+        slack = 3.0 * share * norms + n_features * float(limits.tiny)
+        least = (norms + farthest - slack) / (1.0 + 2.0 * share)
+        least[far] = -np.inf
+        return index, squared, least / (factor * factor)
+
+    def _by_double_products(
+        self, new: Array, k: int
+    ) -> tuple[NDArray[np.int64], Array, Array]:
+        """Return the same as `_by_single_products`, from products in float64."""
+        center, centred, old_norms = self._centred
+        moved = new - center
+        norms = np.einsum("ij,ij->i", moved, moved)
+        rounded = norms[:, None] + old_norms - 2.0 * (moved @ centred.T)
+        index, squared, farthest = self._nearest_candidates(new, rounded, k)
+        share = rounding_share(new.shape[1], 0.5 * float(np.finfo(np.float64).eps))
+        blur = share * (3.0 * norms + 2.0 * np.abs(farthest))
+        return index, squared, farthest - 2.0 * blur
+
+    def _nearest_candidates(
+        self, new: Array, rounded: Array, k: int
+    ) -> tuple[NDArray[np.int64], Array, Array]:
+        """Return the nearest of the candidates, and the largest rounded of these."""
+        from mdec.numerics import loops
+
+        index = np.empty((len(new), k + SPARE), dtype=np.int32)
+        squared = np.empty(index.shape)
+        loops.smallest_columns(rounded, k + SPARE, index)
+        farthest = np.take_along_axis(rounded, index, axis=1).max(axis=1)
+        used = np.zeros(len(self), dtype=bool)
+        used[index] = True
+        chosen = np.flatnonzero(used)
+        place = (np.cumsum(used) - 1).astype(np.int32)[index]
+        new = np.ascontiguousarray(new)
+        loops.order_by_distance(new, self.rows(chosen), place, squared)
+        return chosen[place[:, :k]], squared[:, :k], farthest.astype(np.float64)
+
+    def _of_all(self, new: Array, k: int) -> tuple[NDArray[np.int64], Array]:
+        """Return the nearest of all old rows, from all differences."""
+        index = np.empty((len(new), k), dtype=np.int64)
+        squared = np.empty((len(new), k))
+        for row, own in enumerate(new):
+            apart = self.old - own
+            distances = np.einsum("ij,ij->i", apart, apart)
+            index[row] = np.argsort(distances, kind="stable")[:k]
+            squared[row] = distances[index[row]]
+        return index, squared
+
+
+def _product(rows: Array, columns: Array) -> Array:
+    """Return the matrix product, adding up only so many terms at a time."""
+    total: Array = rows[:, :SUMMED] @ columns[:SUMMED]
+    for start in range(SUMMED, len(columns), SUMMED):
+        part = slice(start, start + SUMMED)
+        total += rows[:, part] @ columns[part]
+    return total

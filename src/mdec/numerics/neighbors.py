@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ TILE = 512
 
 
 # Products add up at most so many terms before they are put together.
-_SUMMED = 1024
+SUMMED = 1024
 
 # The largest centred magnitude, as a power of two: its squares fit float32.
 TOP = 40
@@ -45,13 +45,30 @@ def squared_distances(X: Array) -> Array:
     array([[ 0., 25.],
            [25.,  0.]])
     """
+    # Centred, because a distance loses the digits by which the norms exceed it.
+    return distances_about_mean(X - X.mean(axis=0), lambda: X)
+
+
+def distances_about_mean(centred: Array, original: Callable[[], Array]) -> Array:
+    """Return all squared Euclidean distances of rows whose mean is known.
+
+    Parameters
+    ----------
+    centred : ndarray of shape (n_samples, n_features)
+        Rows about their mean.
+    original : callable
+        Gives the rows before, which are asked for only where digits were lost.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+        As `squared_distances` gives them.
+    """
     from mdec.numerics import loops
 
-    # Centred, because a distance loses the digits by which the norms exceed it.
-    centred = X - X.mean(axis=0)
     distances = centred @ centred.T
     if loops.products_to_distances(distances) and not loops.fill_lost(
-        distances, np.ascontiguousarray(X)
+        distances, np.ascontiguousarray(original())
     ):
         raise ValueError(TOO_WIDE)
     return distances
@@ -62,14 +79,14 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
 
     Parameters
     ----------
-    centred : array of shape (n_samples, n_features)
+    centred : array of shape (..., n_samples, n_features)
         Rows about their mean, of NumPy or PyTorch.
-    norms : array of shape (n_samples,)
+    norms : array of shape (..., n_samples)
         Their squared norms.
 
     Returns
     -------
-    left, right : array of shape (n_samples, n_features + 2)
+    left, right : array of shape (..., n_samples, n_features + 2)
         Rows :math:`(-2 x_i, \|x_i\|^2, 1)` and :math:`(x_j, 1, \|x_j\|^2)`.
 
     Examples
@@ -81,9 +98,9 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
            [25.,  0.]])
     """
     xp = namespace(centred)
-    column, ones = norms[:, None], xp.ones_like(norms)[:, None]
-    left = xp.hstack([-2.0 * centred, column, ones])
-    right = xp.hstack([centred, ones, column])
+    column, ones = norms[..., None], xp.ones_like(norms)[..., None]
+    left = xp.concatenate([-2.0 * centred, column, ones], -1)
+    right = xp.concatenate([centred, ones, column], -1)
     return left, right
 
 
@@ -146,7 +163,7 @@ def rounding_share(n_features: int, unit: float) -> float:
     the sum of their magnitudes, which here is at most twice the norms. Rounding the
     coordinates and norms before adds less than 8 u.
     """
-    n_terms = min(n_features + 2, _SUMMED) + -(-n_features // _SUMMED)
+    n_terms = min(n_features + 2, SUMMED) + -(-n_features // SUMMED)
     return (2.0 * n_terms + 8.0) * unit / (1.0 - n_terms * unit)
 
 
@@ -216,11 +233,11 @@ class BlockedDistances:
         They are in units of their own.
         """
         left, right = self.left[rows], self.right[columns]
-        if left.shape[1] <= _SUMMED + 2:
+        if left.shape[1] <= SUMMED + 2:
             return left @ right.T
-        total = left[:, :_SUMMED] @ right[:, :_SUMMED].T
-        for start in range(_SUMMED, left.shape[1], _SUMMED):
-            part = slice(start, start + _SUMMED)
+        total = left[:, :SUMMED] @ right[:, :SUMMED].T
+        for start in range(SUMMED, left.shape[1], SUMMED):
+            part = slice(start, start + SUMMED)
             total += left[:, part] @ right[:, part].T
         return total
 

@@ -3,7 +3,6 @@
 from mdec.preparation.kinds import KINDS, kind_of_layer, kind_of_values
 from mdec.preparation.recipes import (
     RECIPES,
-    SHARES,
     Draw,
     Preparation,
     Recipe,
@@ -32,7 +31,6 @@ from mdec.preparation.transformers import (
 __all__ = [
     "KINDS",
     "RECIPES",
-    "SHARES",
     "Draw",
     "ExpressionPreparation",
     "MostVariable",

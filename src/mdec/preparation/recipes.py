@@ -31,7 +31,10 @@ class Recipe:
     share : float
         Share of the most variable features that is kept.
     drawn_powers : tuple of float
-        Powers that the members of a diversified ensemble draw from.
+        Powers that the members of a diversified ensemble draw from; one that stands
+        twice is drawn twice as often.
+    drawn_shares : tuple of float
+        Least and largest share of the most variable features that they draw.
     totals : bool
         Samples are scaled to the same sum first.
     center : bool
@@ -41,6 +44,7 @@ class Recipe:
     power: float = 1.0
     share: float = 1.0
     drawn_powers: tuple[float, ...] = (1.0,)
+    drawn_shares: tuple[float, float] = (0.1, 1.0)
     totals: bool = False
     center: bool = False
 
@@ -48,15 +52,14 @@ class Recipe:
 RECIPES = {
     "counts": Recipe(0.0, drawn_powers=(0.0,), totals=True),
     "log-counts": Recipe(),
-    "intensities": Recipe(0.75, drawn_powers=(0.75, 0.5)),
+    "intensities": Recipe(
+        0.75, drawn_powers=(1.0, 1.0, 0.75, 0.35), drawn_shares=(1.0, 1.0)
+    ),
     "logged": Recipe(share=0.3, center=True),
     "ratios": Recipe(0.0, drawn_powers=(0.0,)),
     "log-ratios": Recipe(share=0.2, center=True),
     "other": Recipe(),
 }
-
-# Shares of the most variable features that members of a diversified ensemble draw.
-SHARES = (0.1, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +173,15 @@ class Versions:
         What was learnt from training samples, by power; empty without preparation.
     made : dict of ndarray
         The data prepared, by power.
+    about_mean : ndarray of shape (n_samples, n_features) or None
+        The data as they are, each feature about its mean, where the squares of all
+        fit into float64: members need not see to either again.
     """
 
     plain: Array
     learnt: dict[float, Preparation] = field(default_factory=dict)
     made: dict[float, Array] = field(default_factory=dict)
+    about_mean: Array | None = None
 
     @classmethod
     def of(
@@ -226,7 +233,7 @@ def draw_preparation(kind: str, rng: np.random.Generator) -> Draw:
     Returns
     -------
     Draw
-        A power that suits the kind, and a share from 10 to 100 %, each doubling of it
+        A power that suits the kind, and a share of the features, each doubling of it
         as likely as another.
 
     Examples
@@ -236,5 +243,5 @@ def draw_preparation(kind: str, rng: np.random.Generator) -> Draw:
     """
     powers = RECIPES[kind].drawn_powers
     power = powers[rng.integers(len(powers))]
-    low, high = SHARES
+    low, high = RECIPES[kind].drawn_shares
     return Draw(power, low * (high / low) ** rng.random())

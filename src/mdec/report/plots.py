@@ -13,16 +13,19 @@ import numpy as np
 
 from mdec._support.optional import import_optional
 from mdec._support.random import member_stream
+from mdec.coassociation import coassociation_factor
 from mdec.report.clustering.compute import (
-    MAP_SAMPLES,
+    HEATMAP_SAMPLES,
+    TRACKED_SAMPLES,
     consensus_heatmap,
     consensus_matrix,
     drawn_in_clusters,
-    plane,
-    tracking,
+    sample_order,
 )
 from mdec.report.clustering.described import Array, Labels
+from mdec.report.clustering.layout import TSNE_SAMPLES, plane
 from mdec.report.clustering.svg import COLOURS, colour
+from mdec.report.clustering.views import matched_numbers
 from mdec.selection.rule import KSelection
 
 __all__ = [
@@ -69,10 +72,13 @@ class ConsensusMatrixDisplay(_Display):
     def from_estimator(cls, model: Any) -> Self:
         """Take the consensus of a fitted `MDEC`, of 400 samples at most."""
         rng = member_stream(0, 0, "selection")
-        found = consensus_heatmap(
-            model.ensemble_, model.labels_, model.cluster_weights_, rng
-        )
-        return cls(found["matrix"], found["clusters"])
+        rows = drawn_in_clusters(model.labels_, HEATMAP_SAMPLES, rng)
+        factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
+        labels = model.labels_[rows]
+        found = consensus_heatmap(consensus_matrix(factor[rows]), labels, rng)
+        order = sample_order(labels, found)
+        shown = found["rows"][order]
+        return cls(found["matrix"][np.ix_(order, order)], labels[shown])
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
         """Draw; settings go to ``imshow``."""
@@ -178,8 +184,17 @@ class TrackingDisplay(_Display):
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
         """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
-        found = tracking(model.k_selection_, model.labels_)
-        return cls(found["colours"], found["n_clusters"])
+        found = model.k_selection_
+        ks, own = found.table["n_clusters"], model.labels_[found.samples]
+        # The row of the model's own number follows the model's own clusters.
+        start = int(np.abs(ks - model.n_clusters_).argmin())
+        parts = [*found.partitions[:start], own, *found.partitions[start:]]
+        numbers = matched_numbers(parts, start)
+        colours = np.stack([numbers[i][part] for i, part in enumerate(parts)])
+        colours = np.delete(colours, start, axis=0)
+        order = np.lexsort([*colours[::-1], own])
+        step = max(1, -(-order.size // TRACKED_SAMPLES))
+        return cls(colours[:, order[::step]], ks)
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
         """Draw; settings go to ``imshow``."""
@@ -214,9 +229,9 @@ class SampleMapDisplay(_Display):
     def from_estimator(cls, model: Any) -> Self:
         """Lay out the samples of a fitted `MDEC`, 1200 at most."""
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.labels_, MAP_SAMPLES, rng)
-        matrix = consensus_matrix(model.ensemble_, model.cluster_weights_, rows)
-        return cls(plane(matrix), model.labels_[rows])
+        rows = drawn_in_clusters(model.labels_, TSNE_SAMPLES, rng)
+        factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
+        return cls(plane(consensus_matrix(factor[rows])), model.labels_[rows])
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
         """Draw; settings go to ``scatter``."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mdec.confidence import item_consensus, second_choice
+from mdec.confidence import confidence, item_consensus, second_choice
+from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
 
 
@@ -76,33 +78,63 @@ def cluster_anndata(
     Returns
     -------
     anndata.AnnData or None
-        The copy, if asked for. ``obs[key_added]`` is a category of cluster names,
-        ``obs[key_added + "_confidence"]`` and ``obs[key_added + "_second_choice"]``
-        stand beside it, and ``uns[key_added]`` holds the parameters and, with
-        ``n_clusters="auto"``, the criteria and the reason.
+        The copy, if asked for. What is added is told in `write_back`; with
+        ``n_clusters="auto"`` the criteria and the reason are in ``uns`` too.
     """
-    import pandas
-
     if use_rep is not None and layer is not None:
         raise ValueError("give use_rep or layer, not both.")
     target = adata.copy() if copy else adata
     X = target.obsm[use_rep] if use_rep is not None else _matrix(target, layer)
     model = MDEC(n_clusters, **parameters).fit(X)
-    columns = _columns(model)
-    names = pandas.Categorical(columns["cluster"].astype(str))
-    target.obs[key_added] = names
-    target.obs[f"{key_added}_confidence"] = columns["confidence"]
-    target.obs[f"{key_added}_second_choice"] = columns["second_choice"]
-    uns: dict[str, Any] = {
-        "n_clusters": model.n_clusters_,
-        "params": {k: v for k, v in model.get_params().items() if v is not None},
-    }
-    uns["params"] = {name: str(value) for name, value in uns["params"].items()}
+    told: dict[str, Any] = {"params": model.get_params()}
     if n_clusters == "auto":
-        uns["reason"] = model.k_selection_.reason
-        uns["criteria"] = dict(model.k_selection_.table)
-    target.uns[key_added] = uns
+        told["reason"] = model.k_selection_.reason
+        told["criteria"] = dict(model.k_selection_.table)
+    clustered = model.ensemble_, model.labels_, model.cluster_weights_
+    write_back(target, *clustered, told, key_added=key_added)
     return target if copy else None
+
+
+def write_back(
+    adata: Any,
+    ensemble: Ensemble,
+    labels: NDArray[np.int32],
+    weights: NDArray[np.floating],
+    told: dict[str, Any],
+    *,
+    key_added: str = "mdec",
+) -> None:
+    """Put a clustering of its observations into an AnnData object.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        The object. ``obs[key]`` becomes a category of cluster names,
+        ``obs[key + "_confidence"]`` and ``obs[key + "_second_choice"]`` stand beside
+        it, and ``obsm[key + "_item_consensus"]`` has the mean co-association with
+        every cluster.
+    ensemble : Ensemble
+        The base clusterings.
+    labels : ndarray of shape (n_obs,)
+        The clusters.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    told : dict
+        What ``uns[key]`` says, beside the number of clusters; parameters become text.
+    key_added : str, default="mdec"
+        The key.
+    """
+    import pandas
+
+    association = item_consensus(ensemble, labels, weights)
+    n_clusters = association.shape[1]
+    names = [str(k) for k in range(n_clusters)]
+    adata.obs[key_added] = pandas.Categorical.from_codes(labels, names)
+    adata.obs[f"{key_added}_confidence"] = confidence(association, labels)
+    adata.obs[f"{key_added}_second_choice"] = second_choice(association, labels)
+    adata.obsm[f"{key_added}_item_consensus"] = association
+    params = {k: str(v) for k, v in told["params"].items() if v is not None}
+    adata.uns[key_added] = {**told, "n_clusters": n_clusters, "params": params}
 
 
 def _columns(model: MDEC) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.tables.door import DAMAGED, Door, Refused, damaged, not_there
-from mdec.tables.raw import RawTable
+from mdec.tables.raw import MAX_BESIDE, RawTable, as_text
 
 _PLACES = ("layers", "obsm")
 # What an element of variable length takes in memory, beside its content.
@@ -149,9 +149,27 @@ def _read(inside: _Inside, variable: str, label_column: str | None) -> RawTable:
         features,
         samples=samples,
         labels=labels,
+        beside=_beside(inside, label_column, len(samples)),
         settled=True,
         layer=_layer(inside, place),
     )
+
+
+def _beside(
+    inside: _Inside, label_column: str | None, n_samples: int
+) -> dict[str, list[str]]:
+    """Return the first plain columns of obs beside the names and the classes."""
+    taken = {label_column, _index(inside, "obs")}
+    found: dict[str, list[str]] = {}
+    for name in inside.names("obs"):
+        if name in taken or name.startswith("_") or len(found) == MAX_BESIDE:
+            continue
+        column = inside.get(f"obs/{name}")
+        if hasattr(column, "shape") or "codes" in column:
+            cells = [as_text(value) for value in _column(inside, "obs", name)]
+            if len(cells) == n_samples:
+                found[name] = cells
+    return found
 
 
 def _layer(inside: _Inside, place: str) -> tuple[str | None, tuple[str, ...]] | None:

@@ -14,6 +14,9 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 # A class may well be called "none".
 MISSING_CLASS = MISSING - {"none", "null"}
 
+# Columns that are no features are kept to be shown, at most this many.
+MAX_BESIDE = 12
+
 
 @dataclass
 class RawTable:
@@ -34,6 +37,8 @@ class RawTable:
         Names of the rows that stand outside the columns.
     labels : sequence or None
         Known classes that stand outside the columns; None and NaN where missing.
+    beside : dict of str to list of str
+        Columns that stand beside the table and are neither names nor known classes.
     settled : bool
         Whether the format itself says that every column of numbers is a feature.
     layer : tuple or None
@@ -47,6 +52,7 @@ class RawTable:
     texts: dict[int, list[str]] = field(default_factory=dict)
     samples: Sequence[str] | None = None
     labels: Sequence[Any] | NDArray[Any] | None = None
+    beside: dict[str, list[str]] = field(default_factory=dict)
     settled: bool = False
     layer: tuple[str | None, tuple[str, ...]] | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from mdec.tables.door import (
 from mdec.tables.frames import read_parquet, read_xlsx, sheet_columns
 from mdec.tables.hdf5 import read_h5ad
 from mdec.tables.market import read_mtx
-from mdec.tables.raw import RawTable, as_text, is_number, turned
+from mdec.tables.raw import MAX_BESIDE, RawTable, as_text, is_number, turned
 from mdec.tables.roles import (
     Doubtful,
     Roles,
@@ -77,6 +77,8 @@ class Table:
     kind : str or None
         What the file says the values are, one of `mdec.preparation.KINDS`: AnnData
         files name their layers. None where the values must tell.
+    columns : dict of str to list of str
+        The first columns that are no features, as they are written.
     """
 
     values: NDArray[np.floating]
@@ -85,6 +87,7 @@ class Table:
     labels: NDArray[Any] | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     kind: str | None = None
+    columns: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_table(
@@ -100,6 +103,8 @@ def read_table(
     variable: str | None = None,
     impute: str | None = None,
     max_bytes: int = MAX_BYTES,
+    known_features: Sequence[str] | None = None,
+    least_samples: int = 3,
 ) -> Table:
     """Read a table by the ending of its name.
 
@@ -129,6 +134,11 @@ def read_table(
         How to fill in missing values; None refuses them.
     max_bytes : int
         A file that claims more is refused before anything is allocated.
+    known_features : sequence of str, default=None
+        Names of the features of a model: these are taken, in that order, and all other
+        columns are left out. A table without names is read as ever.
+    least_samples : int, default=3
+        Fewer are refused; new samples may be fewer than those of a clustering.
 
     Returns
     -------
@@ -145,12 +155,13 @@ def read_table(
     door = Door(shown_name(source), max_bytes)
     if impute is not None and impute not in IMPUTATIONS:
         raise ValueError(f"impute={impute!r} is not one of {', '.join(IMPUTATIONS)}.")
-    wishes = Wishes(label_column, id_column, tuple(drop), tuple(features), index)
+    known = None if known_features is None else tuple(known_features)
+    wishes = Wishes(label_column, id_column, tuple(drop), tuple(features), index, known)
     ending = _ending(source, door)
     raw, wishes = _read(source, door, ending, wishes, header, variable or "", transpose)
     roles = find_roles(raw, wishes, door)
     _raise_doubts(roles, door, _described(raw, roles, door, ending))
-    return _checked(raw, roles, door, ending, impute)
+    return _checked(raw, roles, door, ending, impute, least_samples)
 
 
 def _raise_doubts(
@@ -247,19 +258,22 @@ def _turned(raw: RawTable, wishes: Wishes, door: Door) -> tuple[RawTable, Wishes
     )
     rows = raw.samples if ids is None else [c.strip() for c in raw.text(ids)]
     left = tuple(each for each in wishes.drop if each not in columns)
-    turned_wishes = Wishes(
-        wishes.label_column, wishes.id_column, left, wishes.features, None
-    )
-    return turned(chosen, rows), turned_wishes
+    rest = replace(wishes, drop=left, index=None)
+    return turned(chosen, rows), rest
 
 
 def _checked(
-    raw: RawTable, roles: Roles, door: Door, ending: str, impute: str | None
+    raw: RawTable,
+    roles: Roles,
+    door: Door,
+    ending: str,
+    impute: str | None,
+    least_samples: int,
 ) -> Table:
     """Raise one sentence for a table that cannot be clustered."""
     name = door.name
     n_samples, n_features = len(raw.values), len(roles.features)
-    if n_samples < 3 or n_features > MAX_FEATURES:
+    if n_samples < least_samples or n_features > MAX_FEATURES:
         raise Refused(
             f"{name!r} has {n_samples} samples in rows and {n_features} features in "
             "columns; transpose it if samples are in its columns."
@@ -272,7 +286,7 @@ def _checked(
     samples = _sample_names(raw, roles, name)
     precision = np.float32 if raw.values.dtype == np.float32 else np.float64
     chosen = raw.values
-    if n_features < raw.values.shape[1]:
+    if roles.features != list(range(raw.values.shape[1])):
         chosen = raw.values[:, roles.features]
     values: NDArray[np.floating] = np.ascontiguousarray(chosen, dtype=precision)
     features = [f"feature {j + 1}" for j in roles.features]
@@ -307,7 +321,8 @@ def _checked(
         reading["n_classes"] = len(set(labels.tolist()) - {""})
         reading["n_without_class"] = int((labels == "").sum())
     kind = None if raw.layer is None else kind_of_layer(values, *raw.layer)
-    return Table(values, samples, features, labels, reading, kind)
+    columns = {roles.names[j]: raw.text(j) for j in roles.dropped[:MAX_BESIDE]}
+    return Table(values, samples, features, labels, reading, kind, columns | raw.beside)
 
 
 def _sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
@@ -457,6 +472,7 @@ def read_base_clusterings(
     index: bool | None = None,
     id_column: str | None = None,
     drop: Sequence[str] = (),
+    column: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[NDArray[np.object_], list[str], list[str]]:
     """Read a table with one base clustering in each column.
@@ -473,6 +489,8 @@ def read_base_clusterings(
         Name of the column of the samples' names.
     drop : sequence of str, default=()
         Columns to leave out, names or shell patterns.
+    column : str, default=None
+        Name of the one clustering that is wanted; None takes all columns.
     max_bytes : int
         As in `read_table`.
 
@@ -488,13 +506,20 @@ def read_base_clusterings(
     source = Path(path)
     door = Door(shown_name(source), max_bytes)
     names, columns, samples = _label_columns(source, door, header)
-    wishes = Wishes(None, id_column, tuple(drop), (), index)
+    only = () if column is None else (column,)
+    wishes = Wishes(None, id_column, tuple(drop), only, index)
     roles = find_member_roles(names, columns, wishes, door, indexed=samples is not None)
     members = roles.features
     if len(columns[0]) < 3 or not members:
         raise Refused(
             f"{door.name!r} needs at least three samples in rows and one base "
             "clustering in columns."
+        )
+    if roles.doubts and _is_consensus_matrix([columns[j] for j in members]):
+        raise Refused(
+            f"{door.name!r} is a consensus matrix and no table of labels; give the "
+            "clusterings it was made of, one in each column, or cut it where it was "
+            "made, in R with cutree(hclust(as.dist(1 - M), 'average'), k)."
         )
     _raise_doubts(roles, door)
     cells = [[None if absent(c) else c for c in columns[j]] for j in members]
@@ -505,6 +530,16 @@ def read_base_clusterings(
     if names is not None:
         shown = [names[j] for j in members]
     return labels, found, shown
+
+
+def _is_consensus_matrix(columns: list[list[str]]) -> bool:
+    """Tell whether numbers are a square with ones in the middle, the same turned."""
+    if any(len(cells) != len(columns) for cells in columns):
+        return False
+    if not all(is_number(cell) for cells in columns for cell in cells):
+        return False
+    matrix = np.array([[float(c or "nan") for c in cells] for cells in columns])
+    return bool(np.allclose(matrix, matrix.T) and np.allclose(np.diag(matrix), 1.0))
 
 
 def _label_columns(
@@ -576,5 +611,19 @@ def transformed(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
         return np.log2(values + 1.0)
     if how != "standardise":
         raise ValueError(f"transform={how!r} is not one of {', '.join(TRANSFORMS)}.")
-    spread = values.std(axis=0)
-    return (values - values.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    means, spreads = feature_scales(values)
+    return (values - means) / spreads
+
+
+def feature_scales(
+    values: NDArray[np.floating],
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Return what standardising subtracts from each feature, and what it divides by.
+
+    Examples
+    --------
+    >>> feature_scales(np.array([[0.0, 1.0], [4.0, 1.0]]))
+    (array([2., 1.]), array([2., 1.]))
+    """
+    spreads = values.std(axis=0)
+    return values.mean(axis=0), np.where(spreads > 0.0, spreads, 1.0)

@@ -76,6 +76,9 @@ class Wishes:
         Names or shell patterns of columns to leave out, and of those to cluster.
     index : bool or None
         Whether the first column holds names; None looks.
+    known : tuple of str or None
+        Names of the features of a model, in its order; other columns are left out
+        without a doubt.
     """
 
     label_column: str | None = None
@@ -83,6 +86,7 @@ class Wishes:
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     index: bool | None = None
+    known: tuple[str, ...] | None = None
 
 
 @dataclass
@@ -281,6 +285,8 @@ def find_roles(raw: RawTable, wishes: Wishes, door: Door) -> Roles:
     taken = {roles.classes, roles.ids}
     roles.dropped = sorted(_matching(roles.names, wishes.drop, door) - taken)
     left = [j for j in range(n_columns) if j not in {*taken, *roles.dropped}]
+    if wishes.known is not None and raw.columns is not None:
+        return _known_features(raw, wishes, roles, left, door)
     if wishes.index and left and roles.ids is None:
         roles.ids = left[0]
     elif wishes.index is None and roles.ids is None and raw.samples is None:
@@ -300,6 +306,38 @@ def find_roles(raw: RawTable, wishes: Wishes, door: Door) -> Roles:
         asked.add(0)
     sure = asked | set(left) - raw.words if raw.settled else asked
     _doubt(raw, roles, [j for j in left if j not in sure])
+    return roles
+
+
+def _known_features(
+    raw: RawTable, wishes: Wishes, roles: Roles, left: list[int], door: Door
+) -> Roles:
+    """Take the features of a model in its order, and the samples' names beside them."""
+    known = wishes.known or ()
+    places = {roles.names[j]: j for j in left}
+    missing = [name for name in known if name not in places]
+    if missing:
+        shown = ", ".join(repr(name[:60]) for name in missing[:5])
+        more = ", ..." if len(missing) > 5 else ""
+        raise Refused(
+            f"{door.name!r} lacks {len(missing)} of the model's {len(known)} features: "
+            f"{shown}{more}; give a table that has them (with --transpose if they are "
+            "in its rows), under the names that the model was fitted with."
+        )
+    wanted = set(known)
+    twice = [j for j in left if roles.names[j] in wanted and places[roles.names[j]] > j]
+    if twice:
+        raise Refused(
+            f"{door.name!r} has more than one column {roles.names[twice[0]][:60]!r}; "
+            "give each its own name."
+        )
+    others = [j for j in left if roles.names[j] not in wanted]
+    if roles.ids is None and raw.samples is None and wishes.index is not False:
+        roles.ids = _names_column(raw, roles, others)
+    roles.features = [places[name] for name in known]
+    roles.dropped += [j for j in others if j != roles.ids]
+    words = [j for j in roles.features if j in raw.words]
+    roles.doubts = [Doubt("words", _worded(raw, roles, j)) for j in words]
     return roles
 
 
@@ -334,7 +372,7 @@ def find_member_roles(
     columns : sequence of list of str
         Their cells.
     wishes : Wishes
-        What the user said.
+        What the user said; features are the clusterings to take.
     door : Door
         Names the file in sentences.
     indexed : bool
@@ -356,6 +394,10 @@ def find_member_roles(
         if wishes.index or differ or (names and is_id_name(names[left[0]])):
             roles.ids = left.pop(0)
     roles.features = left
+    if wishes.features:
+        roles.features = [_place(roles.names, name, door) for name in wishes.features]
+        roles.dropped += [j for j in left if j not in roles.features]
+        return roles
     for j in left:
         present = [cell for cell in columns[j] if not absent(cell)]
         numbers = [float(cell) for cell in present if is_number(cell)]

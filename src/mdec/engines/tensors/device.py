@@ -16,7 +16,7 @@ T = TypeVar("T")
 # Tiles and batches may take this share of a device's free memory, and no more than
 # keeps it busy.
 _SHARE = 0.5
-_ENOUGH = 8e9
+_ENOUGH = 32e9
 
 
 def find_device(name: str) -> torch.device:
@@ -66,7 +66,7 @@ def fits(n_bytes: int, device: torch.device) -> bool:
 def budget(device: torch.device) -> int:
     """Return the bytes that may be held beside the data."""
     free = free_bytes(device)
-    return int(_ENOUGH / 8 if free is None else min(_SHARE * free, _ENOUGH))
+    return int(_ENOUGH / 32 if free is None else min(_SHARE * free, _ENOUGH))
 
 
 def with_less_memory(work: Callable[[int], T], n_bytes: int, purpose: str) -> T:

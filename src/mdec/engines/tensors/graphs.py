@@ -20,6 +20,7 @@ from mdec.engines.tensors.neighbors import (
     FLOAT32_FEATURES,
     SPARE,
     TiledDistances,
+    across_members,
     distances_to_all,
     pair_distances,
 )
@@ -108,20 +109,39 @@ class BatchGraph:
             label = lower
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What members draw for their graphs: k, (n_members,), and the kernel's width."""
+
+    n_neighbors: list[int]
+    mu: list[float]
+
+    def some(self, members: list[int]) -> Drawn:
+        """Return what some members draw."""
+        return Drawn(
+            [self.n_neighbors[each] for each in members],
+            [self.mu[each] for each in members],
+        )
+
+
+Listed = tuple[Tensor, Tensor] | ValueError
+
+
 def listed_neighbors(
     rows: Tensor,
     kernel: str,
-    n_neighbors: int,
-    mu: float,
+    drawn: Drawn,
     *,
     dtype: torch.dtype,
     tile: int,
     limit: int,
-) -> tuple[Tensor, Tensor]:
+) -> list[Listed]:
     """Return the neighbours that each row keeps, Eqs. 8 and 9, and their similarities.
 
-    The rows are the samples in a member's subspace, of unit length for angular kernels.
-    Both results have shape (n_samples, n_neighbors), the similarities in float64.
+    The rows, (n_members, n_samples, n_features), are the samples in the members'
+    subspaces, of unit length for angular kernels. Both results of a member have shape
+    (n_samples, n_neighbors), the similarities in float64; an error stands for a member
+    that has no graph.
 
     All pairs are looked at in `dtype`, `tile` rows at a time, or in float64 where that
     leaves many rows open; somewhat more than k are kept, and their distances are
@@ -129,53 +149,120 @@ def listed_neighbors(
     have hidden one of the k best, all distances of the row are computed so. The k best
     stay, the first of equals.
     """
-    count = min(n_neighbors + SPARE, len(rows) - 1)
-    if rows.shape[1] > FLOAT32_FEATURES:
+    if rows.shape[2] > FLOAT32_FEATURES and dtype != torch.float64:
         dtype, tile = torch.float64, max(1, tile // 2)
+    n_members, n_samples, _ = rows.shape
+    most = max(drawn.n_neighbors)
+    count = min(most + SPARE, n_samples - 1)
     distances = TiledDistances.of(rows, dtype, tile)
     columns, exact = _in_order(rows, distances.smallest(count), limit)
-    unsettled = _unsettled(exact, distances, n_neighbors)
-    if dtype != torch.float64 and unsettled.sum() > MAX_OPEN_SHARE * len(rows):
-        distances = TiledDistances.of(rows, torch.float64, max(1, tile // 2))
-        columns, exact = _in_order(rows, distances.smallest(count), limit)
-        unsettled = _unsettled(exact, distances, n_neighbors)
-    found = columns, exact
-    columns, exact = _settled(rows, found, unsettled, lambda near, _: near, limit)
+    unsettled = _kth(exact, drawn) >= distances.unseen(exact)
+    if dtype != torch.float64:
+        n_open = unsettled.sum(dim=1).tolist()
+        many = [i for i, each in enumerate(n_open) if each > MAX_OPEN_SHARE * n_samples]
+        if many:
+            few = [i for i in range(n_members) if i not in many]
+            return _in_two(rows, kernel, drawn, (few, many), dtype, tile, limit)
+    columns, exact = _settled(
+        rows, (columns, exact), unsettled, lambda near, *_: near, limit
+    )
     if kernel in ANGULAR:
-        nearest, similarity = _best(columns, -exact, n_neighbors)
-        return nearest, angular_similarity(-similarity)
+        found = _best(columns, -exact, most)
+        return _cut(found[0], angular_similarity(-found[1]), drawn)
     if kernel == "scaled_exponential":
         exact = exact.sqrt()
-    ordered = exact.sort(dim=1).values[:, :n_neighbors]
-    rho = mean_neighbor_distance(ordered.mean(dim=1))
-    if kernel == "scaled_exponential":
-        nearest, negative = _best(columns, -exact, n_neighbors)
-        scale = scaling_term(-negative, rho[:, None], rho[nearest])
-        return nearest, SIMILARITY[kernel](-negative, scale, mu)
-    short = (rho * distances.scale).to(distances.left.dtype)
+    rho, errors = _neighbor_distances(exact, drawn)
+    mu = torch.tensor(drawn.mu, dtype=torch.float64, device=rows.device)[:, None]
 
-    def unlikeness(block: Tensor, near: slice) -> Tensor:
-        return _gaussian_unlikeness(block, short[near], short, mu)
-
-    def similarity_of(near: Tensor, own: Tensor, others: Tensor) -> Tensor:
+    def similarity_of(near: Tensor, own: Tensor, others: Tensor, mu: Tensor) -> Tensor:
         return SIMILARITY[kernel](near, scaling_term(near, own, others), mu)
 
-    found = _in_order(rows, distances.smallest(count, unlikeness), limit)
-    unsettled = _unsettled_gaussian(*found, distances, rho, n_neighbors, mu)
-    columns, exact = _settled(
-        rows,
-        found,
-        unsettled,
-        lambda near, chosen: -similarity_of(near, rho[chosen, None], rho),
-        limit,
-    )
-    return _best(columns, similarity_of(exact, rho[:, None], rho[columns]), n_neighbors)
+    def of_columns(columns: Tensor, near: Tensor) -> Tensor:
+        others = rho.flatten()[across_members(columns)]
+        return similarity_of(near, rho[..., None], others, mu[..., None])
+
+    if kernel == "scaled_exponential":
+        nearest, negative = _best(columns, -exact, most)
+        return _cut(nearest, of_columns(nearest, -negative), drawn, errors)
+    short = (rho * distances.scale[:, None]).to(dtype)
+    narrow = mu.to(dtype)[..., None]
+
+    def unlikeness(block: Tensor, near: slice) -> Tensor:
+        return _gaussian_unlikeness(block, short[:, near, None], short[:, None], narrow)
+
+    def unlike(near: Tensor, member: Tensor, row: Tensor) -> Tensor:
+        return -similarity_of(near, rho[member, row, None], rho[member], mu[member])
+
+    columns, exact = _in_order(rows, distances.smallest(count, unlikeness), limit)
+    unsettled = _unsettled_gaussian(columns, exact, distances, rho, drawn, mu)
+    columns, exact = _settled(rows, (columns, exact), unsettled, unlike, limit)
+    return _cut(*_best(columns, of_columns(columns, exact), most), drawn, errors)
 
 
-def _unsettled(exact: Tensor, distances: TiledDistances, n_neighbors: int) -> Tensor:
-    """Tell which rows' nearest others rounding or ties could have hidden."""
-    kth = exact.kthvalue(n_neighbors, dim=1).values
-    return kth >= distances.unseen(exact)
+def _in_two(
+    rows: Tensor,
+    kernel: str,
+    drawn: Drawn,
+    parts: tuple[list[int], list[int]],
+    dtype: torch.dtype,
+    tile: int,
+    limit: int,
+) -> list[Listed]:
+    """List the neighbours of some members again, of the last ones in float64."""
+    found: dict[int, Listed] = {}
+    precisions = (dtype, tile), (torch.float64, max(1, tile // 2))
+    for members, (kind, height) in zip(parts, precisions, strict=True):
+        if members:
+            listed = listed_neighbors(
+                rows[members],
+                kernel,
+                drawn.some(members),
+                dtype=kind,
+                tile=height,
+                limit=limit,
+            )
+            found |= zip(members, listed, strict=True)
+    return [found[member] for member in range(len(rows))]
+
+
+def _kth(ordered: Tensor, drawn: Drawn) -> Tensor:
+    """Return each row's k-th smallest entry, (n_members, n_samples)."""
+    ordered = ordered.sort(dim=2).values
+    last = torch.tensor(drawn.n_neighbors, device=ordered.device) - 1
+    place = last[:, None, None].expand(-1, ordered.shape[1], 1)
+    return ordered.gather(2, place)[..., 0]
+
+
+def _neighbor_distances(
+    exact: Tensor, drawn: Drawn
+) -> tuple[Tensor, dict[int, ValueError]]:
+    """Return the neighbour distances of each member, Eq. 2, or why it has none."""
+    counts = torch.tensor(drawn.n_neighbors, device=exact.device)[:, None]
+    nearest = torch.arange(exact.shape[2], device=exact.device) < counts[..., None]
+    means = torch.where(nearest, exact.sort(dim=2).values, 0.0).sum(dim=2) / counts
+    errors = {}
+    for member, zeros in enumerate((means == 0.0).any(dim=1).tolist()):
+        # Without copies among the samples there is nothing to put a floor under.
+        if zeros:
+            try:
+                means[member] = mean_neighbor_distance(means[member])
+            except ValueError as error:
+                means[member], errors[member] = 1.0, error
+    return means, errors
+
+
+def _cut(
+    nearest: Tensor,
+    similarity: Tensor,
+    drawn: Drawn,
+    errors: dict[int, ValueError] | None = None,
+) -> list[Listed]:
+    """Leave each member its own number of neighbours."""
+    errors = errors or {}
+    return [
+        errors.get(member) or (nearest[member, :, :k], similarity[member, :, :k])
+        for member, k in enumerate(drawn.n_neighbors)
+    ]
 
 
 def _unsettled_gaussian(
@@ -183,8 +270,8 @@ def _unsettled_gaussian(
     exact: Tensor,
     distances: TiledDistances,
     rho: Tensor,
-    n_neighbors: int,
-    mu: float,
+    drawn: Drawn,
+    mu: Tensor,
 ) -> Tensor:
     r"""Tell which rows' most similar others rounding or ties could have hidden.
 
@@ -194,51 +281,51 @@ def _unsettled_gaussian(
     at most :math:`(1 + 2.25 / \mu^2) / s`; rounding moves a distance by `slack` and a
     share of itself, and its own terms by some units of the last place.
     """
-    if exact.shape[1] == len(rho) - 1:
+    if exact.shape[2] == rho.shape[1] - 1:
         return torch.zeros_like(rho, dtype=torch.bool)
+    scale = distances.scale[:, None, None]
     unlike = _gaussian_unlikeness(
-        exact * distances.scale,
-        rho * distances.scale,
-        rho[columns] * distances.scale,
-        mu,
+        exact * scale,
+        rho[..., None] * scale,
+        rho.flatten()[across_members(columns)] * scale,
+        mu[..., None],
     )
-    kth = unlike.kthvalue(n_neighbors, dim=1).values
     steep = 1.0 + 2.25 / mu**2
     moved = steep * (distances.slack / rho + 2.0 * distances.share)
     place = torch.finfo(distances.left.dtype).eps
-    own = 8.0 * place * (unlike.abs().amax(dim=1) + 4.5 / mu**2)
-    return kth >= unlike.amax(dim=1) - 2.0 * (moved + own)
+    own = 8.0 * place * (unlike.abs().amax(dim=2) + 4.5 / mu**2)
+    return _kth(unlike, drawn) >= unlike.amax(dim=2) - 2.0 * (moved + own)
 
 
 def _settled(
     rows: Tensor,
     found: tuple[Tensor, Tensor],
     unsettled: Tensor,
-    order: Callable[[Tensor, Tensor], Tensor],
+    order: Callable[[Tensor, Tensor, Tensor], Tensor],
     limit: int,
 ) -> tuple[Tensor, Tensor]:
     """Choose the columns of unsettled rows from all, by true distances, in place.
 
-    `order` maps the distances of chosen rows to what is to be small; the first of
-    equals are taken.
+    `order` maps the distances of chosen rows, with their members and places, to what
+    is to be small; the first of equals are taken.
     """
     columns, exact = found
-    chosen, done = unsettled.nonzero()[:, 0], 0
+    chosen, done = unsettled.nonzero(), 0
     for near in distances_to_all(rows, chosen, limit):
-        some = chosen[done : done + len(near)]
-        own = torch.arange(len(some), device=some.device)
-        ranked = order(near, some).index_put_(
-            (own, some), torch.full_like(near[:, 0], torch.inf)
+        member, row = chosen[done : done + len(near)].T
+        own = torch.arange(len(near), device=near.device)
+        ranked = order(near, member, row).index_put_(
+            (own, row), torch.full_like(near[:, 0], torch.inf)
         )
-        first = ranked.sort(dim=1, stable=True).indices[:, : columns.shape[1]]
-        columns[some] = first.sort(dim=1).values
-        exact[some] = near.gather(1, columns[some])
+        first = ranked.sort(dim=1, stable=True).indices[:, : columns.shape[2]]
+        columns[member, row] = first.sort(dim=1).values
+        exact[member, row] = near.gather(1, columns[member, row])
         done += len(near)
     return columns, exact
 
 
 def _gaussian_unlikeness(
-    distance: Tensor, rho_i: Tensor, rho_j: Tensor, mu: float
+    distance: Tensor, rho_i: Tensor, rho_j: Tensor, mu: Tensor
 ) -> Tensor:
     r"""Return what orders pairs as the scaled Gaussian similarity does, reversed.
 
@@ -246,26 +333,28 @@ def _gaussian_unlikeness(
 
     Notes
     -----
-    With :math:`s = 3 \varepsilon_{ij}` the similarity is, up to a factor,
-    :math:`\exp(-\frac{9}{2 \mu^2} (D/s)^2) / s`, and this is minus its logarithm.
+    With the width :math:`s = \frac{\sqrt 2}{3} \mu (D + \rho_i + \rho_j)` the
+    similarity is, up to a factor, :math:`\exp(-(D/s)^2) / s`, and this is minus its
+    logarithm.
     """
-    scale = distance + rho_j
-    scale += rho_i[:, None]
+    width = 2.0**0.5 / 3.0 * mu
+    scale = torch.addcmul(width * rho_j, distance, width)
+    scale += width * rho_i
     distance /= scale
-    return scale.log_().addcmul_(distance, distance, value=4.5 / mu**2)
+    return scale.log_().addcmul_(distance, distance)
 
 
 def _in_order(rows: Tensor, columns: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     """Sort listed columns, so that the first of equals wins, and add distances."""
-    columns = columns.sort(dim=1).values
+    columns = columns.sort(dim=2).values
     return columns, pair_distances(rows, columns, limit)
 
 
 def _best(columns: Tensor, order: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Keep the columns with the largest order, the first of equals."""
-    ordered = order.sort(dim=1, descending=True, stable=True)
-    kept = ordered.indices[:, :count]
-    return columns.gather(1, kept), ordered.values[:, :count]
+    ordered = order.sort(dim=2, descending=True, stable=True)
+    kept = ordered.indices[..., :count]
+    return columns.gather(2, kept), ordered.values[..., :count]
 
 
 def joined_graph(listed: list[tuple[Tensor, Tensor]], order: int) -> BatchGraph:

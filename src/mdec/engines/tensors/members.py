@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,13 @@ from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
 from mdec.engines.tensors.device import full_precision, host_pool
 from mdec.engines.tensors.eigen import dense_leading, iterated_leading, normalized_graph
-from mdec.engines.tensors.graphs import BatchGraph, joined_graph, listed_neighbors
+from mdec.engines.tensors.graphs import (
+    BatchGraph,
+    Drawn,
+    Listed,
+    joined_graph,
+    listed_neighbors,
+)
 from mdec.engines.tensors.kmeans import kmeans_plus_plus, lloyd
 from mdec.numerics.affinity import TOLERANCE, component_roots, mixed_roots, unit_rows
 from mdec.numerics.eigen import block_width, is_dense
@@ -54,13 +61,23 @@ class Data:
                 "cluster fewer samples or features, or use device='cpu'."
             ) from error
 
-    def subspace(self, features: NDArray[np.int64], kernel: str) -> Tensor:
-        """Return the samples' coordinates as the kernel takes them."""
+    def subspaces(self, features: NDArray[np.int64], kernel: str) -> Tensor:
+        """Return the samples' coordinates in subspaces, as the kernel takes them.
+
+        From the features of members, (n_members, n_drawn); the result is (n_members,
+        n_samples, n_drawn), of angular kernels with one column more where some samples
+        have no direction.
+        """
         if kernel in ANGULAR:
-            rows = angular_coordinates(self.here[:, features], kernel)
+            own = [angular_coordinates(self.here[:, each], kernel) for each in features]
+            width = max(each.shape[1] for each in own)
+            rows = np.zeros((len(own), len(self.here), width))
+            for member, each in enumerate(own):
+                rows[member, :, : each.shape[1]] = each
             return torch.from_numpy(rows).to(self.there.device)
-        chosen = torch.from_numpy(features).to(self.there.device)
-        return self.there.index_select(1, chosen)
+        chosen = torch.from_numpy(features.ravel()).to(self.there.device)
+        drawn = self.there.index_select(1, chosen)
+        return drawn.reshape(len(drawn), *features.shape).transpose(0, 1).contiguous()
 
 
 def member_bytes(n_samples: int, n_clusters: int) -> int:
@@ -78,40 +95,43 @@ def base_labels(
     There is one result for each task; members with like numbers of clusters waste
     least. A tile of distances may take `n_bytes`.
     """
-    results: list[NDArray[np.int32] | ValueError] = []
-    listed, made = [], []
-    for task in tasks:
-        try:
-            listed.append(_neighbors(data, kernel, task, n_bytes))
-            made.append(task)
-            results.append(np.empty(0, dtype=np.int32))
-        except ValueError as error:
-            results.append(error)
+    listed = _neighbors(data, kernel, tasks, n_bytes)
+    made = [
+        (task, each)
+        for task, each in zip(tasks, listed, strict=True)
+        if not isinstance(each, ValueError)
+    ]
+    labels: Iterator[NDArray[np.int32]] = iter(())
     if made:
-        graph = joined_graph(listed, len(data.here))
-        labels = iter(_discretised(_embeddings(graph, made), made))
-        results = [
-            each if isinstance(each, ValueError) else next(labels) for each in results
-        ]
-    return results
+        graph = joined_graph([each for _, each in made], len(data.here))
+        able = [task for task, _ in made]
+        labels = iter(_discretised(_embeddings(graph, able), able))
+    return [each if isinstance(each, ValueError) else next(labels) for each in listed]
 
 
 def _neighbors(
-    data: Data, kernel: str, task: Task, n_bytes: int
-) -> tuple[Tensor, Tensor]:
+    data: Data, kernel: str, tasks: list[Task], n_bytes: int
+) -> list[Listed]:
+    """List the neighbours of members, as many members at a time as fit."""
     n_samples = len(data.here)
-    small = n_samples <= DENSE_SAMPLES
-    dtype = torch.float64 if small else torch.float32
-    return listed_neighbors(
-        data.subspace(task.features, kernel),
-        kernel,
-        task.n_neighbors,
-        task.mu,
-        dtype=dtype,
-        # The distances, what they become, and what is smallest in groups.
-        tile=max(1, n_bytes // (3 * dtype.itemsize * n_samples)),
-        limit=n_bytes // 16,
-    )
+    dtype = torch.float64 if n_samples <= DENSE_SAMPLES else torch.float32
+    # The distances, what they become, and what is smallest in groups.
+    row_bytes = 3 * dtype.itemsize * n_samples
+    # The subspace, centred, and both factors.
+    member_bytes = n_samples * (row_bytes + 32 * len(tasks[0].features))
+    together = max(1, n_bytes // member_bytes)
+    listed: list[Listed] = []
+    for start in range(0, len(tasks), together):
+        some = tasks[start : start + together]
+        listed += listed_neighbors(
+            data.subspaces(np.stack([each.features for each in some]), kernel),
+            kernel,
+            Drawn([each.n_neighbors for each in some], [each.mu for each in some]),
+            dtype=dtype,
+            tile=max(1, n_bytes // (len(some) * row_bytes)),
+            limit=n_bytes // 16,
+        )
+    return listed
 
 
 @dataclass(frozen=True)

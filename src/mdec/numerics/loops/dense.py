@@ -10,34 +10,34 @@ from typing import Any
 import numpy as np
 
 from mdec.numerics.loops.jit import compiled
-from mdec.numerics.loops.selection import insert_ordered, offer_smaller
+from mdec.numerics.loops.selection import insert_ordered
 from mdec.numerics.loops.sparse import distance_by_differences, mirror_pairs
 
 # A distance that is less than this share of the norms has lost four digits to them.
 _CANCELLED = 1e-4
 
 
-@compiled()
-def products_to_distances(products: Any) -> Any:
+def products_to_distances(products: Any) -> bool:
     """Replace products of rows by squared distances, with zeros on the diagonal.
 
     Distances that lost digits are -1; returns whether there are any.
     """
-    n = products.shape[0]
-    norms = np.empty(n)
-    for i in range(n):
-        norms[i] = products[i, i]
+    return bool(_to_distances(products, products.diagonal().copy()))
+
+
+@compiled()
+def _to_distances(products: Any, norms: Any) -> Any:
+    n = norms.size
     n_lost = 0
     for i in range(n):
-        row, norm = products[i], norms[i]
         for j in range(n):
-            both = norm + norms[j]
-            value = -2.0 * row[j] + both
+            both = norms[i] + norms[j]
+            value = -2.0 * products[i, j] + both
             lost = value < _CANCELLED * both
-            row[j] = -1.0 if lost else value
+            products[i, j] = -1.0 if lost else value
             n_lost += lost
-        n_lost -= row[i] == -1.0
-        row[i] = 0.0
+        n_lost -= products[i, i] == -1.0
+        products[i, i] = 0.0
     return n_lost > 0
 
 
@@ -48,91 +48,124 @@ def fill_lost(distances: Any, X: Any) -> Any:
     for i in range(distances.shape[0]):
         for j in range(i):
             if distances[i, j] < 0.0 or distances[j, i] < 0.0:
-                value = distance_by_differences(X[i], X[j])
+                value = distance_by_differences(X, i, j)
                 all_exist &= value >= 0.0
                 distances[i, j] = value
                 distances[j, i] = value
     return all_exist
 
 
-@compiled()
 def mean_of_nearest(distances: Any, k: int) -> Any:
     """Return the mean of the k smallest entries of each row off the diagonal."""
-    n = distances.shape[0]
-    means = np.empty(n)
-    ordered = np.empty(k)
-    for i in range(n):
-        ordered[:] = np.inf
-        offer_smaller(distances[i, :i], 1, ordered)
-        offer_smaller(distances[i, i + 1 :], 1, ordered)
-        means[i] = np.sum(ordered) / k
+    means = np.empty(len(distances))
+    _mean_of_nearest(distances, np.empty(k), means)
     return means
 
 
 @compiled()
+def _mean_of_nearest(distances: Any, ordered: Any, means: Any) -> None:
+    k = ordered.size
+    for i in range(means.size):
+        for t in range(k):
+            ordered[t] = np.inf
+        row, last = distances[i], np.inf
+        for j in range(means.size):
+            if row[j] < last and j != i:
+                insert_ordered(row[j], ordered)
+                last = ordered[k - 1]
+        total = 0.0
+        for t in range(k):
+            total += ordered[t]
+        means[i] = total / k
+
+
 def upper_triangle(distances: Any, ends: Any) -> Any:
     """Return each pair's distance and the values of its two ends."""
     n = ends.size
     shape = n * (n - 1) // 2
     near, first, second = np.empty(shape), np.empty(shape), np.empty(shape)
-    start = 0
-    for i in range(n - 1):
-        stop = start + n - 1 - i
-        near[start:stop] = distances[i, i + 1 :]
-        first[start:stop] = ends[i]
-        second[start:stop] = ends[i + 1 :]
-        start = stop
+    _upper_triangle(distances, ends, near, first, second)
     return near, first, second
 
 
 @compiled()
-def _least_kept(order: Any, n: int, k: int) -> Any:
-    """Return each sample's k-th largest pair, and how many of its k equal it."""
-    ordered = np.full((n, k), np.inf)
-    bound = np.full(n, -np.inf)
+def _upper_triangle(
+    distances: Any, ends: Any, near: Any, first: Any, second: Any
+) -> None:
+    n = ends.size
     start = 0
     for i in range(n - 1):
-        row = order[start : start + n - 1 - i]
-        others = bound[i + 1 :]
-        start += n - 1 - i
-        for c in range(row.size):
-            if row[c] > bound[i]:
-                insert_ordered(-row[c], ordered[i])
-                bound[i] = -ordered[i, k - 1]
-            if row[c] > others[c]:
-                insert_ordered(-row[c], ordered[i + 1 + c])
-                others[c] = -ordered[i + 1 + c, k - 1]
-    n_equal = np.zeros(n, dtype=np.int64)
-    for i in range(n):
-        for t in range(k):
-            n_equal[i] += -ordered[i, t] == bound[i]
-    return bound, n_equal
+        # Views that begin at zero: the compiler copies several entries at once only
+        # where it can see that no index is negative.
+        stop = start + n - 1 - i
+        own, here, there = near[start:stop], first[start:stop], second[start:stop]
+        for c in range(stop - start):
+            own[c] = distances[i, i + 1 + c]
+        for c in range(stop - start):
+            here[c] = ends[i]
+        for c in range(stop - start):
+            there[c] = ends[i + 1 + c]
+        start = stop
 
 
-@compiled()
 def largest_both_ways(order: Any, values: Any, n: int, k: int) -> Any:
     """Return the CSR arrays of the pairs among the k largest of either end.
 
     `order` tells what is large, `values` what to store; equal ones go to the first.
     """
-    bound, n_equal = _least_kept(order, n, k)
+    ordered, bound = np.full((n, k), np.inf), np.full(n, -np.inf)
     # One place more, for pairs that are written and not kept.
-    low = np.empty(n * k + 1, dtype=np.int32)
-    high = np.empty(n * k + 1, dtype=np.int32)
+    low, high = np.empty((2, n * k + 1), dtype=np.int64)
     data = np.empty(n * k + 1)
+    scratch = ordered, bound, np.zeros(n, dtype=np.int64)
+    size = _largest_both_ways(order, values, *scratch, low, high, data)
+    return mirror_pairs(low[:size], high[:size], data[:size], n)
+
+
+@compiled()
+def _largest_both_ways(
+    order: Any,
+    values: Any,
+    ordered: Any,
+    bound: Any,
+    n_equal: Any,
+    low: Any,
+    high: Any,
+    data: Any,
+) -> int:
+    n, k = ordered.shape
+    start = 0
+    for i in range(n - 1):
+        row, others, least = order[start:], bound[i + 1 :], bound[i]
+        for c in range(n - 1 - i):
+            if row[c] > least:
+                insert_ordered(-row[c], ordered[i])
+                least = -ordered[i, k - 1]
+            if row[c] > others[c]:
+                insert_ordered(-row[c], ordered[i + 1 + c])
+                others[c] = -ordered[i + 1 + c, k - 1]
+        bound[i] = least
+        start += n - 1 - i
+    # How many of a sample's k largest equal the least of them.
+    for i in range(n):
+        for t in range(k):
+            n_equal[i] += -ordered[i, t] == bound[i]
     size = 0
     start = 0
     for i in range(n - 1):
-        for j in range(i + 1, n):
-            entry = order[start]
-            keep = (entry > bound[i]) | (entry > bound[j])
-            if entry == bound[i] and n_equal[i] > 0:
+        row, least = order[start:], bound[i]
+        for c in range(n - 1 - i):
+            entry, j = row[c], i + 1 + c
+            keep = (entry > least) | (entry > bound[j])
+            if entry == least and n_equal[i] > 0:
                 n_equal[i] -= 1
                 keep = True
             if entry == bound[j] and n_equal[j] > 0:
                 n_equal[j] -= 1
                 keep = True
-            low[size], high[size], data[size] = i, j, values[start]
+            low[size] = i
+            high[size] = j
+            data[size] = values[start + c]
             size += keep
-            start += 1
-    return mirror_pairs(low[:size], high[:size], data[:size], n)
+        start += n - 1 - i
+    return size

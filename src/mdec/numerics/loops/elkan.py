@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import compiled
-from mdec.numerics.loops.kmeans import _refill, _squared_distance
+from mdec.numerics.loops.jit import compiled, inner
+from mdec.numerics.loops.kmeans import refill, squared_distance
 
 
 @compiled()
@@ -23,7 +23,7 @@ def greedy_start(X: Any, first: int, uniforms: Any) -> Any:
     chosen[0] = first
     nearest = np.empty(n_samples, dtype=X.dtype)
     for i in range(n_samples):
-        nearest[i] = _squared_distance(X[i], X[first])
+        nearest[i] = squared_distance(X, i, X, first)
     cumulated = np.empty(n_samples)
     distances = np.empty((n_samples, n_trials), dtype=X.dtype)
     candidates = np.empty(n_trials, dtype=np.int64)
@@ -41,7 +41,7 @@ def greedy_start(X: Any, first: int, uniforms: Any) -> Any:
             totals[t] = 0.0
         for i in range(n_samples):
             for t in range(n_trials):
-                distances[i, t] = min(nearest[i], _squared_distance(X[i], points[t]))
+                distances[i, t] = min(nearest[i], squared_distance(X, i, points, t))
                 totals[t] += distances[i, t]
         best = np.argmin(totals)
         chosen[step + 1] = candidates[best]
@@ -49,41 +49,47 @@ def greedy_start(X: Any, first: int, uniforms: Any) -> Any:
     return chosen
 
 
-@compiled()
+@inner()
 def _separate(centers: Any, half: Any, gap: Any) -> None:
     """Write half the distances between centres, and the least for each."""
     gap[:] = np.inf
     for c in range(len(centers)):
         half[c, c] = np.inf
         for other in range(c):
-            distance = np.sqrt(_squared_distance(centers[c], centers[other])) / 2
+            distance = np.sqrt(squared_distance(centers, c, centers, other)) / 2
             half[c, other] = distance
             half[other, c] = distance
             gap[c] = min(gap[c], half[c, other])
             gap[other] = min(gap[other], half[c, other])
 
 
-@compiled()
+@inner()
 def _reassign(
-    x: Any, centers: Any, half: Any, label: int, upper: Any, lower: Any
+    X: Any,
+    i: int,
+    centers: Any,
+    half: Any,
+    label: int,
+    upper: Any,
+    lower: Any,
 ) -> Any:
     """Return the nearest centre and the bound on its distance, tightening bounds."""
     tight = False
     for c in range(len(centers)):
         if upper > lower[c] and upper > half[label, c] and c != label:
             if not tight:
-                upper = np.sqrt(_squared_distance(x, centers[label]))
+                upper = np.sqrt(squared_distance(X, i, centers, label))
                 lower[label] = upper
                 tight = True
                 if upper <= lower[c] or upper <= half[label, c]:
                     continue
-            lower[c] = np.sqrt(_squared_distance(x, centers[c]))
+            lower[c] = np.sqrt(squared_distance(X, i, centers, c))
             if lower[c] < upper:
                 label, upper = c, lower[c]
     return label, upper
 
 
-@compiled()
+@inner()
 def _move(centers: Any, sums: Any, counts: Any, moved: Any) -> None:
     """Put the centres at the means, and write how far they went."""
     for c in range(len(centers)):
@@ -124,7 +130,7 @@ def elkan(X: Any, centers: Any, max_iter: int) -> Any:
             upper[i] += moved[old]
             if upper[i] <= gap[old]:
                 continue
-            new, upper[i] = _reassign(X[i], centers, half, old, upper[i], lower[i])
+            new, upper[i] = _reassign(X, i, centers, half, old, upper[i], lower[i])
             if new != old:
                 n_changed += 1
                 counts[old] -= 1
@@ -132,7 +138,7 @@ def elkan(X: Any, centers: Any, max_iter: int) -> Any:
                 counts[new] += 1
                 sums[new] += X[i]
                 labels[i] = new
-        n_changed += _refill(X, centers, labels, upper, sums, counts, 0.0)
+        n_changed += refill(X, centers, labels, upper, sums, counts, 0.0)
         if n_changed == 0:
             break
         _move(centers, sums, counts, moved)

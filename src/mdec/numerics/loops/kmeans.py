@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import REASSOCIATE, compiled
+from mdec.numerics.loops.jit import REASSOCIATE, compiled, inner
 
 
-@compiled(fastmath=REASSOCIATE)
-def _squared_distance(a: Any, b: Any) -> Any:
-    total = a.dtype.type(0)
-    for f in range(a.size):
-        difference = a[f] - b[f]
+@inner(fastmath=REASSOCIATE)
+def squared_distance(A: Any, i: int, B: Any, j: int) -> Any:
+    """Return the squared distance of a row of A and a row of B, in their precision."""
+    total = A.dtype.type(0)
+    for f in range(A.shape[1]):
+        difference = A[i, f] - B[j, f]
         total += difference * difference
     return total
 
 
-@compiled()
 def kmeans_plus_plus(X: Any, uniforms: Any) -> Any:
     """Choose one centre per uniform number, each with chance prop. to D squared."""
-    n_samples = X.shape[0]
+    n_samples = len(X)
     centers = np.empty((uniforms.size, X.shape[1]), dtype=X.dtype)
-    chosen = min(int(uniforms[0] * n_samples), n_samples - 1)
-    centers[0] = X[chosen]
-    nearest = np.full(n_samples, np.inf)
+    centers[0] = X[min(int(uniforms[0] * n_samples), n_samples - 1)]
+    _choose_centers(X, uniforms, np.full(n_samples, np.inf), centers)
+    return centers
+
+
+@compiled()
+def _choose_centers(X: Any, uniforms: Any, nearest: Any, centers: Any) -> None:
+    n_samples = nearest.size
     for c in range(1, uniforms.size):
         total = 0.0
         for i in range(n_samples):
-            nearest[i] = min(nearest[i], _squared_distance(X[i], centers[c - 1]))
+            distance = np.float64(squared_distance(X, i, centers, c - 1))
+            nearest[i] = min(nearest[i], distance)
             total += nearest[i]
         target = uniforms[c] * total
         chosen = n_samples - 1
@@ -39,24 +46,25 @@ def kmeans_plus_plus(X: Any, uniforms: Any) -> Any:
             if running > target:
                 chosen = i
                 break
-        centers[c] = X[chosen]
-    return centers
+        for f in range(X.shape[1]):
+            centers[c, f] = X[chosen, f]
 
 
-@compiled(fastmath=REASSOCIATE)
-def _two_nearest(x: Any, transposed: Any, half_norms: Any, scores: Any) -> Any:
+@inner(fastmath=REASSOCIATE)
+def _two_nearest(X: Any, i: int, transposed: Any, half_norms: Any, scores: Any) -> Any:
     """Return the nearest centre, its score and that of the second nearest.
 
-    The score of a centre is half its squared norm less its product with x: half the
-    squared distance, up to a constant of x.
+    The score of a centre is half its squared norm less its product with row i: half the
+    squared distance, up to a constant of the row.
     """
     n_centers = half_norms.size
-    scores[:] = half_norms
-    for f in range(x.size):
-        value = x[f]
+    for c in range(n_centers):
+        scores[c] = half_norms[c]
+    for f in range(X.shape[1]):
+        value = X[i, f]
         for c in range(n_centers):
             scores[c] -= value * transposed[f, c]
-    best, first, second = 0, scores[0], scores.dtype.type(np.inf)
+    best, first, second = 0, scores[0], half_norms.dtype.type(np.inf)
     for c in range(1, n_centers):
         score = scores[c]
         if score < first:
@@ -66,48 +74,51 @@ def _two_nearest(x: Any, transposed: Any, half_norms: Any, scores: Any) -> Any:
     return best, first, second
 
 
-@compiled()
+@inner()
 def nearest_by_differences(
-    x: Any, centers: Any, scores: Any, greatest: Any, best: int
+    X: Any, i: int, centers: Any, scores: Any, greatest: Any, best: int
 ) -> Any:
-    """Return the nearest centre among those whose score is not above `greatest`.
+    """Return the centre nearest to row i of those whose score is at most `greatest`.
 
     `best` is any of them; the first of equals is returned.
     """
-    least = _squared_distance(x, centers[best])
-    for c in range(scores.size):
+    least = squared_distance(X, i, centers, best)
+    for c in range(centers.shape[0]):
         if scores[c] <= greatest and c != best:
-            distance = _squared_distance(x, centers[c])
+            distance = squared_distance(X, i, centers, c)
             if distance < least or (distance == least and c < best):
                 best, least = c, distance
     return best
 
 
 @compiled()
-def _refill(
+def refill(
     X: Any, centers: Any, labels: Any, upper: Any, sums: Any, counts: Any, least: float
 ) -> int:
     """Give each empty centre the sample farthest from its own, if beyond `least`."""
     n_moved = 0
-    for c in np.flatnonzero(counts == 0):
+    for c in range(counts.size):
+        if counts[c] > 0:
+            continue
         farthest, largest = -1, least
-        for i in range(X.shape[0]):
+        for i in range(labels.size):
             if counts[labels[i]] > 1:
-                distance = _squared_distance(X[i], centers[labels[i]])
+                distance = squared_distance(X, i, centers, np.int64(labels[i]))
                 if distance > largest:
                     farthest, largest = i, distance
         if farthest >= 0:
-            counts[labels[farthest]] -= 1
-            sums[labels[farthest]] -= X[farthest]
+            old = labels[farthest]
+            counts[old] -= 1
+            counts[c] = 1
+            for f in range(X.shape[1]):
+                sums[old, f] -= X[farthest, f]
+                sums[c, f] = X[farthest, f]
             labels[farthest] = c
             upper[farthest] = np.inf
-            counts[c] = 1
-            sums[c] = X[farthest]
             n_moved += 1
     return n_moved
 
 
-@compiled()
 def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     """Run Lloyd's iteration to its fixed point; return labels and inertia.
 
@@ -117,76 +128,141 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     sample farthest from its centre.
     """
     n_samples, n_features = X.shape
-    n_centers = centers.shape[0]
+    n_centers, dtype = len(centers), X.dtype
+    eps = float(np.finfo(dtype).eps)
     labels = np.full(n_samples, -1, dtype=np.int32)
     upper = np.full(n_samples, np.inf)
-    lower = np.zeros(n_samples)
     sums = np.zeros((n_centers, n_features))
     counts = np.zeros(n_centers, dtype=np.int64)
-    scores = np.empty(n_centers, dtype=X.dtype)
-    half_norms = np.empty(n_centers, dtype=X.dtype)
-    transposed = np.empty((n_features, n_centers), dtype=X.dtype)
-    moved = np.zeros(n_centers)
-    gap = np.zeros(n_centers)
+    scores, half_norms = np.empty((2, n_centers), dtype=dtype)
+    transposed = np.empty((n_features, n_centers), dtype=dtype)
+    moved, gap = np.empty((2, n_centers))
     # Copies of a point are this far from their mean by rounding alone.
-    rounding = n_features * (4.0 * np.finfo(X.dtype).eps * np.max(np.abs(X))) ** 2
+    largest = max(float(X.max()), -float(X.min()))
+    rounding = n_features * (4.0 * eps * largest) ** 2
     # What rounding may add to or take from a score, as a share of half the norms.
-    share = (n_features + 2) * np.finfo(X.dtype).eps
-    for _ in range(max_iter):
-        for c in range(n_centers):
-            half_norms[c] = 0.5 * np.sum(centers[c] * centers[c])
-            transposed[:, c] = centers[c]
-            gap[c] = np.inf
-        largest_half = np.max(half_norms)
-        for c in range(n_centers):
-            for other in range(c):
-                half = 0.5 * np.sqrt(_squared_distance(centers[c], centers[other]))
-                gap[c] = min(gap[c], half)
-                gap[other] = min(gap[other], half)
-        n_changed = 0
-        for i in range(n_samples):
-            label = labels[i]
-            if label >= 0:
-                safe = max(lower[i], gap[label])
-                if upper[i] < safe:
-                    continue
-                upper[i] = np.sqrt(_squared_distance(X[i], centers[label]))
-                if upper[i] < safe:
-                    continue
-            best, first, second = _two_nearest(X[i], transposed, half_norms, scores)
-            half_norm = 0.5 * np.sum(X[i] * X[i])
-            error = share * (half_norm + largest_half)
-            if second <= first + 2.0 * error:
-                best = nearest_by_differences(
-                    X[i], centers, scores, first + 2.0 * error, best
-                )
-            upper[i] = np.sqrt(_squared_distance(X[i], centers[best]))
-            lower[i] = np.sqrt(max(2.0 * (half_norm + second - error), 0.0))
-            if best != label:
-                n_changed += 1
-                if label >= 0:
-                    counts[label] -= 1
-                    sums[label] -= X[i]
-                counts[best] += 1
-                sums[best] += X[i]
-                labels[i] = best
-        n_changed += _refill(X, centers, labels, upper, sums, counts, rounding)
+    share = (n_features + 2) * eps
+    half = 0.5 * np.einsum("ij,ij->i", X, X)
+    bounds = upper, np.zeros(n_samples), gap, moved, share, half
+    scratch = scores, half_norms, transposed
+    assigned, iteration, inertia = False, 0, 0.0
+    while iteration < max_iter:
+        iteration, n_changed, inertia = _iterate(
+            X,
+            centers,
+            labels,
+            sums,
+            counts,
+            *bounds,
+            *scratch,
+            iteration,
+            max_iter,
+            assigned,
+        )
+        if iteration == max_iter or counts.all():
+            break
+        n_changed += refill(X, centers, labels, upper, sums, counts, rounding)
         if n_changed == 0:
             break
+        assigned = True
+    return labels, inertia
+
+
+@compiled()
+def _iterate(
+    X: Any,
+    centers: Any,
+    labels: Any,
+    sums: Any,
+    counts: Any,
+    upper: Any,
+    lower: Any,
+    gap: Any,
+    moved: Any,
+    share: float,
+    half: Any,
+    scores: Any,
+    half_norms: Any,
+    transposed: Any,
+    iteration: int,
+    max_iter: int,
+    assigned: bool,
+) -> Any:
+    """Iterate until nothing changes or a cluster is empty.
+
+    Returns the iterations that are complete, the samples that changed in the last and
+    the inertia. `assigned` tells that the first of them has only to move the centres.
+    """
+    n_samples, n_features = X.shape
+    n_centers = counts.size
+    n_changed = 0
+    while iteration < max_iter:
+        if not assigned:
+            largest_half = 0.0
+            for c in range(n_centers):
+                norm = X.dtype.type(0)
+                for f in range(n_features):
+                    norm += centers[c, f] * centers[c, f]
+                    transposed[f, c] = centers[c, f]
+                half_norms[c] = 0.5 * norm
+                largest_half = max(largest_half, np.float64(half_norms[c]))
+                gap[c] = np.inf
+                for other in range(c):
+                    apart = 0.5 * math.sqrt(
+                        squared_distance(centers, c, centers, other)
+                    )
+                    gap[c] = min(gap[c], apart)
+                    gap[other] = min(gap[other], apart)
+            n_changed = 0
+            for i in range(n_samples):
+                label = np.int64(labels[i])
+                if label >= 0:
+                    safe = max(lower[i], gap[label])
+                    if upper[i] < safe:
+                        continue
+                    upper[i] = math.sqrt(squared_distance(X, i, centers, label))
+                    if upper[i] < safe:
+                        continue
+                best, first, second = _two_nearest(X, i, transposed, half_norms, scores)
+                error = share * (half[i] + largest_half)
+                if second <= first + 2.0 * error:
+                    best = nearest_by_differences(
+                        X, i, centers, scores, first + 2.0 * error, best
+                    )
+                upper[i] = math.sqrt(squared_distance(X, i, centers, best))
+                lower[i] = math.sqrt(max(2.0 * (half[i] + second - error), 0.0))
+                if best != label:
+                    n_changed += 1
+                    labels[i] = best
+                    counts[best] += 1
+                    for f in range(n_features):
+                        sums[best, f] += X[i, f]
+                    if label >= 0:
+                        counts[label] -= 1
+                        for f in range(n_features):
+                            sums[label, f] -= X[i, f]
+            n_empty = 0
+            for c in range(n_centers):
+                n_empty += counts[c] == 0
+            if n_changed == 0 or n_empty > 0:
+                break
+        assigned = False
         largest = 0.0
         for c in range(n_centers):
-            moved[c] = 0.0
+            total = 0.0
             if counts[c] > 0:
                 for f in range(n_features):
                     value = X.dtype.type(sums[c, f] / counts[c])
-                    moved[c] += (value - centers[c, f]) ** 2
+                    difference = value - centers[c, f]
+                    total += difference * difference
                     centers[c, f] = value
-                moved[c] = np.sqrt(moved[c])
+            moved[c] = math.sqrt(total)
             largest = max(largest, moved[c])
         for i in range(n_samples):
             upper[i] += moved[labels[i]]
             lower[i] -= largest
+        iteration += 1
     inertia = 0.0
     for i in range(n_samples):
-        inertia += _squared_distance(X[i], centers[labels[i]])
-    return labels, inertia
+        inertia += squared_distance(X, i, centers, np.int64(labels[i]))
+    return iteration, n_changed, inertia

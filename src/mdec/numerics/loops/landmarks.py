@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mdec.numerics.loops.jit import REASSOCIATE, compiled
-from mdec.numerics.loops.kmeans import _squared_distance, nearest_by_differences
-from mdec.numerics.loops.selection import offer_smaller
+from mdec.numerics.loops.kmeans import nearest_by_differences, squared_distance
+from mdec.numerics.loops.selection import insert_ordered
 
 # Groups of columns, a multiple of what a vector register holds.
 _GROUPS = 128
@@ -37,7 +37,9 @@ def smallest_columns(scores: Any, k: int, index: Any) -> Any:
             for g in range(width):
                 least[g] = part[g] if part[g] < least[g] else least[g]
         kept[:] = np.inf
-        offer_smaller(least, 1, kept)
+        for g in range(n_groups):
+            if least[g] < kept[k - 1]:
+                insert_ordered(least[g], kept)
         bound = kept[k - 1]
         kept[:] = np.inf
         columns = index[i]
@@ -69,7 +71,7 @@ def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
     for i in range(n_rows):
         for t in range(k):
             j = index[i, t]
-            value = _squared_distance(X[i], points[j])
+            value = squared_distance(X, i, points, j)
             position = t
             while position > 0:
                 before = distances[i, position - 1]
@@ -108,7 +110,7 @@ def nearest_column(
             norm += points[i, f] * points[i, f]
         greatest = least + 2.0 * share * (0.5 * norm + largest_half)
         if second <= greatest:
-            best = nearest_by_differences(points[i], centers, row, greatest, best)
+            best = nearest_by_differences(points, i, centers, row, greatest, best)
         labels[i] = best
 
 

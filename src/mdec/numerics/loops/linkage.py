@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from mdec.numerics.loops.jit import compiled
+from mdec.numerics.loops.jit import compiled, inner
 from mdec.numerics.loops.triangle import (
     SIDE,
     entry_of,
@@ -28,158 +29,213 @@ from mdec.numerics.loops.triangle import (
 _LISTED = 16
 
 
-@compiled()
 def count_overlaps(labels: Any, member: int, offsets: Any) -> Any:
     """Count the samples that each cluster of one member shares with every cluster."""
-    n_samples, n_members = labels.shape
     n_own = offsets[member + 1] - offsets[member]
-    counts = np.zeros((n_own, offsets[n_members]), dtype=np.int64)
+    counts = np.zeros((n_own, offsets[-1]), dtype=np.int64)
+    _count_overlaps(labels, member, offsets, counts)
+    return counts
+
+
+@compiled()
+def _count_overlaps(labels: Any, member: int, offsets: Any, counts: Any) -> None:
+    n_samples, n_members = labels.shape
     for i in range(n_samples):
         own = labels[i, member]
         if own >= 0:
             for m in range(n_members):
                 if labels[i, m] >= 0:
                     counts[own, offsets[m] + labels[i, m]] += 1
-    return counts
 
 
-@compiled()
-def _by_column(indptr: Any, indices: Any, data: Any, n_columns: int) -> Any:
-    """Return the CSC arrays of a CSR matrix."""
-    start = np.zeros(n_columns + 1, dtype=np.int64)
-    for e in range(indices.size):
-        start[indices[e] + 1] += 1
-    for c in range(n_columns):
-        start[c + 1] += start[c]
-    fill = start[:-1].copy()
-    rows = np.empty(indices.size, dtype=np.uint32)
-    values = np.empty(indices.size, dtype=data.dtype)
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            position = fill[indices[e]]
-            rows[position], values[position] = i, data[e]
-            fill[indices[e]] += 1
-    return start, rows, values
-
-
-@compiled()
 def triangle_of_products(
     indptr: Any, indices: Any, data: Any, n_columns: int, out: Any
 ) -> None:
     """Write the products of all pairs of CSR rows to a triangle in tiles."""
     n_rows = indptr.size - 1
-    start, rows, values = _by_column(indptr, indices, data, n_columns)
-    # Rows of a column up to the row at hand are passed; they are in ascending order.
-    passed = start[:-1].copy()
+    columns = sparse.csr_array(
+        (data, indices, indptr), shape=(n_rows, n_columns)
+    ).tocsc()
+    start = columns.indptr.astype(np.int64)
+    # Indices without a sign need no test for those below zero.
+    by_column = start, columns.indices.astype(np.uint32), columns.data
     row = np.zeros(padded(n_rows), dtype=out.dtype)
+    # Rows of a column up to the row at hand are passed; they are in ascending order.
+    _products(indptr, indices, data, *by_column, start[:-1].copy(), row, out)
+
+
+@compiled()
+def _products(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    start: Any,
+    rows: Any,
+    values: Any,
+    passed: Any,
+    row: Any,
+    out: Any,
+) -> None:
+    n_rows = indptr.size - 1
     for i in range(n_rows):
-        row[i:] = 0
+        for j in range(i, row.size):
+            row[j] = 0
         for e in range(indptr[i], indptr[i + 1]):
             c = indices[e]
             passed[c] += 1
             weight = data[e]
-            # Views from 0 and indices without a sign spare tests for those below it.
             first, stop = passed[c], start[c + 1]
-            of, value_of = rows[first:stop], values[first:stop]
-            for t in range(of.size):
-                row[of[t]] += weight * value_of[t]
+            row_of, value_of = rows[first:stop], values[first:stop]
+            for t in range(row_of.size):
+                row[row_of[t]] += weight * value_of[t]
         # Left of the diagonal the tile holds nothing that is read.
         set_tail(out, n_rows, i, row)
 
 
+def linkage_of_products(
+    indptr: Any, indices: Any, data: Any, n_columns: int, sizes: Any, shift: Any
+) -> Any:
+    """Merge few CSR rows by the largest mean of their products, as `average_linkage`.
+
+    All pairs are in one square, and each link of a chain looks at a whole row.
+    """
+    n = sizes.size
+    columns = sparse.csr_array((data, indices, indptr), shape=(n, n_columns)).tocsc()
+    start = columns.indptr.astype(np.int64)
+    by_column = start, columns.indices.astype(np.int32), columns.data
+    square = np.zeros((n, n))
+    _square_of_products(indptr, indices, data, *by_column, square)
+    pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    chain = np.empty(n, dtype=np.int64)
+    _merge_chain(square, sizes.astype(np.float64), float(shift), chain, pairs, heights)
+    return pairs, heights
+
+
 @compiled()
+def _square_of_products(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    start: Any,
+    rows: Any,
+    values: Any,
+    square: Any,
+) -> None:
+    for i in range(square.shape[0]):
+        row = square[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            weight = data[e]
+            for entry in range(start[indices[e]], start[indices[e] + 1]):
+                row[rows[entry]] += weight * values[entry]
+
+
+@compiled()
+def _merge_chain(
+    square: Any, size: Any, shift: float, chain: Any, pairs: Any, heights: Any
+) -> None:
+    n = size.size
+    length = 0
+    first = 0
+    for step in range(n - 1):
+        if length == 0:
+            while size[first] == 0:
+                first += 1
+            chain[0] = first
+            length = 1
+        while True:
+            tip = chain[length - 1]
+            best, nearest = -np.inf, -1
+            for i in range(n):
+                value = (square[tip, i] + shift) - shift
+                if value > best and size[i] > 0 and i != tip:
+                    best, nearest = value, i
+            if length > 1 and nearest == chain[length - 2]:
+                break
+            chain[length] = nearest
+            length += 1
+        length -= 2
+        a, b = (tip, nearest) if tip < nearest else (nearest, tip)
+        pairs[step, 0] = a
+        pairs[step, 1] = b
+        heights[step] = square[a, b]
+        total = size[a] + size[b]
+        share_a, share_b = size[a] / total, size[b] / total
+        size[a] = total
+        size[b] = 0
+        for i in range(n):
+            mean = share_a * square[a, i] + share_b * square[b, i]
+            square[a, i] = mean
+            square[i, a] = mean
+
+
 def triangle_of_matrix(matrix: Any, out: Any) -> None:
     """Write a symmetric matrix to a triangle in tiles."""
+    _of_matrix(matrix, np.zeros(padded(len(matrix)), dtype=out.dtype), out)
+
+
+@compiled()
+def _of_matrix(matrix: Any, row: Any, out: Any) -> None:
     n_rows = matrix.shape[0]
-    row = np.zeros(padded(n_rows), dtype=out.dtype)
     for i in range(n_rows):
-        row[:n_rows] = matrix[i]
+        for j in range(n_rows):
+            row[j] = matrix[i, j]
         set_tail(out, n_rows, i, row)
 
 
-@compiled()
-def _offer(value: Any, index: int, values: Any, indices: Any) -> None:
-    """Put an entry in its place among descending ones, behind equals."""
-    position = values.size - 1
-    while position > 0 and values[position - 1] < value:
-        values[position] = values[position - 1]
-        indices[position] = indices[position - 1]
+@inner()
+def _offer(value: Any, index: int, values: Any, indices: Any, i: int) -> None:
+    """Put an entry in its place among descending ones of row i, behind equals."""
+    position = values.shape[1] - 1
+    while position > 0 and values[i, position - 1] < value:
+        values[i, position] = values[i, position - 1]
+        indices[i, position] = indices[i, position - 1]
         position -= 1
-    values[position], indices[position] = value, index
+    values[i, position] = value
+    indices[i, position] = index
 
 
 @compiled()
-def _nearest_of_all(triangle: Any, n: int, near: Any, shift: Any) -> Any:
-    """Fill the lists of most similar rows; return the least similarity in each."""
-    values = np.full(near.shape, -np.inf, dtype=triangle.dtype)
-    near[:] = -1
-    last = near.shape[1] - 1
-    row = np.empty(padded(n), dtype=triangle.dtype)
+def _nearest_of_all(
+    triangle: Any, near: Any, values: Any, row: Any, shift: Any
+) -> None:
+    """Fill the lists of most similar rows, and of their similarities."""
+    n, n_listed = near.shape
     for i in range(n - 1):
         get_tail(triangle, n, i, row)
-        if shift != 0.0:
-            for j in range(i + 1, n):
-                row[j] = (row[j] + shift) - shift
         for j in range(i + 1, n):
-            if row[j] > values[i, last]:
-                _offer(row[j], j, values[i], near[i])
-            if row[j] > values[j, last]:
-                _offer(row[j], i, values[j], near[j])
-    return values[:, last].copy()
+            value = row[j]
+            if shift != 0.0:
+                value = (value + shift) - shift
+            if value > values[i, n_listed - 1]:
+                _offer(value, j, values, near, i)
+            if value > values[j, n_listed - 1]:
+                _offer(value, i, values, near, j)
 
 
-@compiled()
+@inner()
 def _list_nearest(
-    row: Any, size: Any, tip: int, values: Any, indices: Any, shift: Any
+    row: Any, size: Any, tip: int, values: Any, near: Any, shift: Any
 ) -> None:
     """Fill the list of regions most similar to one, given its row."""
-    last = values.size - 1
-    values[:] = -np.inf
-    indices[:] = -1
+    last = near.shape[1] - 1
+    for t in range(last + 1):
+        values[tip, t] = -np.inf
+        near[tip, t] = -1
     for i in range(size.size):
         value = row[i]
         if shift != 0.0:
             value = (value + shift) - shift
-        if value > values[last] and size[i] > 0 and i != tip:
-            _offer(value, i, values, indices)
+        if value > values[tip, last] and size[i] > 0 and i != tip:
+            _offer(value, i, values, near, tip)
 
 
 @compiled()
-def _merge(
-    triangle: Any,
-    size: Any,
-    a: int,
-    b: int,
-    values: Any,
-    indices: Any,
-    rows: Any,
-    shift: Any,
-) -> None:
-    """Join region a to region b, and list the most similar to it."""
-    n = size.size
-    share_a = size[a] / (size[a] + size[b])
-    share_b = size[b] / (size[a] + size[b])
-    get_row(triangle, n, a, rows[0])
-    get_row(triangle, n, b, rows[1])
-    for i in range(n):
-        rows[1, i] = share_a * rows[0, i] + share_b * rows[1, i]
-    set_row(triangle, n, b, rows[1])
-    size[b] += size[a]
-    size[a] = 0
-    _list_nearest(rows[1], size, b, values, indices, shift)
-
-
-@compiled()
-def _compacted(triangle: Any, size: Any) -> Any:
-    """Store only the regions that are left; return which they are.
+def _compact(triangle: Any, n: int, left: Any, row: Any, block: Any) -> None:
+    """Store only the regions that are left.
 
     A row of tiles is written once its old rows are read, and ends before the first
     tile of those that are not.
     """
-    n = size.size
-    left = np.flatnonzero(size)
-    row = np.empty(padded(n), dtype=triangle.dtype)
-    block = np.zeros((SIDE, padded(left.size)), dtype=triangle.dtype)
     for first in range(0, left.size, SIDE):
         stop = min(first + SIDE, left.size)
         for r in range(first, stop):
@@ -188,10 +244,17 @@ def _compacted(triangle: Any, size: Any) -> Any:
                 block[r - first, c] = row[left[c]]
         for r in range(first, stop):
             set_tail(triangle, left.size, r, block[r - first])
-    return left
 
 
-@compiled()
+def _root_of_all(parent: Any) -> Any:
+    """Return where each region has been merged to in the end."""
+    root = parent
+    while (root[root] != root).any():
+        root = root[root]
+    return root
+
+
+@inner()
 def _first_left(size: Any) -> int:
     """Return the first region that is not merged into another."""
     first = 0
@@ -200,31 +263,6 @@ def _first_left(size: Any) -> int:
     return first
 
 
-@compiled()
-def _root(parent: Any, region: int) -> int:
-    while parent[region] != region:
-        region = parent[region]
-    return region
-
-
-@compiled()
-def _nearest_listed(
-    triangle: Any, n: int, tip: int, near: Any, parent: Any, shift: Any
-) -> Any:
-    """Return the most similar region in a list, the first of equals."""
-    best, nearest = triangle.dtype.type(-np.inf), -1
-    for t in range(near.size):
-        if near[t] >= 0:
-            region = _root(parent, near[t])
-            near[t] = region
-            if region != tip:
-                value = (triangle[entry_of(n, tip, region)] + shift) - shift
-                if value > best or (value == best and region < nearest):
-                    best, nearest = value, region
-    return best, nearest
-
-
-@compiled()
 def average_linkage(triangle: Any, sizes: Any, shift: Any) -> Any:
     """Merge by largest mean similarity along nearest-neighbour chains.
 
@@ -241,117 +279,133 @@ def average_linkage(triangle: Any, sizes: Any, shift: Any) -> Any:
     the list answers until only its least entries are left. The triangle is stored anew
     whenever half of its regions are gone.
     """
-    n = sizes.size
-    size = sizes.astype(np.float64)
-    pairs = np.empty((n - 1, 2), dtype=np.int64)
-    heights = np.empty(n - 1)
-    chain = np.empty(n, dtype=np.int64)
-    length = 0
-    name = np.arange(n)
-    parent = np.arange(n)
-    near = np.empty((n, _LISTED), dtype=np.int32)
-    values = np.empty(_LISTED, dtype=triangle.dtype)
-    rows = np.empty((2, padded(n)), dtype=triangle.dtype)
-    bound = _nearest_of_all(triangle, n, near, shift)
-    for step in range(pairs.shape[0]):
-        if 2 * (pairs.shape[0] + 1 - step) <= n:
-            left = _compacted(triangle, size)
-            place = np.zeros(n, dtype=np.int64)
-            place[left] = np.arange(left.size)
-            for r in range(left.size):
-                for t in range(_LISTED):
-                    old = near[left[r], t]
-                    near[r, t] = place[_root(parent, old)] if old >= 0 else -1
-            for c in range(length):
-                chain[c] = place[chain[c]]
-            n = left.size
-            size, name, bound = size[left], name[left], bound[left]
-            parent = np.arange(n)
-            rows = np.empty((2, padded(n)), dtype=triangle.dtype)
+    n_rows = n = sizes.size
+    dtype = triangle.dtype
+    size, name, parent = sizes.astype(np.float64), np.arange(n), np.arange(n)
+    pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    chain, length = np.empty(n, dtype=np.int64), 0
+    near = np.full((n, _LISTED), -1, dtype=np.int32)
+    values = np.full((n, _LISTED), -np.inf, dtype=dtype)
+    rows = np.empty((2, padded(n)), dtype=dtype)
+    _nearest_of_all(triangle, near, values, rows[0], shift)
+    done = 0
+    while True:
+        stop = n_rows - max(n // 2, 1)
+        part = slice(done, stop)
+        length = _merge_pairs(
+            triangle,
+            size,
+            name,
+            parent,
+            near,
+            values,
+            chain,
+            length,
+            rows,
+            shift,
+            pairs[part],
+            heights[part],
+        )
+        done = stop
+        if done == n_rows - 1:
+            return pairs, heights
+        left = np.flatnonzero(size)
+        block = np.zeros((SIDE, padded(left.size)), dtype=dtype)
+        _compact(triangle, n, left, rows[0], block)
+        place = np.zeros(n, dtype=np.int32)
+        place[left] = np.arange(left.size)
+        near = near[left]
+        near = np.where(near >= 0, place[_root_of_all(parent)[near]], np.int32(-1))
+        chain[:length] = place[chain[:length]]
+        n = left.size
+        size, name, values = size[left], name[left], values[left]
+        parent = np.arange(n)
+        rows = np.empty((2, padded(n)), dtype=dtype)
+
+
+@compiled()
+def _merge_pairs(
+    triangle: Any,
+    size: Any,
+    name: Any,
+    parent: Any,
+    near: Any,
+    values: Any,
+    chain: Any,
+    length: int,
+    rows: Any,
+    shift: Any,
+    pairs: Any,
+    heights: Any,
+) -> int:
+    """Merge as many pairs as asked for; return the length of the chain that is left.
+
+    The last similarity of a list bounds all that are not in it; the others grow old.
+    """
+    n, n_listed = near.shape
+    for step in range(heights.size):
         if length == 0:
-            chain[0], length = _first_left(size), 1
+            chain[0] = _first_left(size)
+            length = 1
         while True:
             tip = chain[length - 1]
-            best, nearest = _nearest_listed(triangle, n, tip, near[tip], parent, shift)
-            if best <= bound[tip]:
+            best, nearest = triangle.dtype.type(-np.inf), -1
+            for t in range(n_listed):
+                region = near[tip, t]
+                if region >= 0:
+                    while parent[region] != region:
+                        region = parent[region]
+                    near[tip, t] = region
+                    if region != tip:
+                        value = (triangle[entry_of(n, tip, region)] + shift) - shift
+                        if value > best or (value == best and region < nearest):
+                            best, nearest = value, region
+            if best <= values[tip, n_listed - 1]:
                 get_row(triangle, n, tip, rows[0])
-                _list_nearest(rows[0], size, tip, values, near[tip], shift)
-                best, nearest, bound[tip] = values[0], near[tip, 0], values[-1]
+                _list_nearest(rows[0], size, tip, values, near, shift)
+                nearest = near[tip, 0]
             if length > 1 and nearest == chain[length - 2]:
                 break
             chain[length] = nearest
             length += 1
         length -= 2
         a, b = min(tip, nearest), max(tip, nearest)
-        pairs[step, 0], pairs[step, 1] = name[a], name[b]
+        pairs[step, 0] = name[a]
+        pairs[step, 1] = name[b]
         heights[step] = triangle[entry_of(n, a, b)]
-        _merge(triangle, size, b, a, values, near[a], rows, shift)
-        bound[a] = values[-1]
+        total = size[a] + size[b]
+        share_a, share_b = size[a] / total, size[b] / total
+        get_row(triangle, n, a, rows[0])
+        get_row(triangle, n, b, rows[1])
+        for i in range(n):
+            rows[0, i] = share_b * rows[1, i] + share_a * rows[0, i]
+        set_row(triangle, n, a, rows[0])
+        size[a] = total
+        size[b] = 0
+        _list_nearest(rows[0], size, a, values, near, shift)
         parent[b] = a
-    return pairs, heights
+    return length
 
 
-@compiled()
-def _nearest_in(row: Any, i: int, n: int, best: Any, near: Any) -> None:
-    """Look at the pairs of region i and later ones, after those of all before it."""
-    own, at = best[i], near[i]
-    # Views from 0 spare the test for indices below it.
-    tail, best_of, near_of = row[i + 1 : n], best[i + 1 : n], near[i + 1 : n]
-    for j in range(tail.size):
-        value = tail[j]
-        if value > own:
-            own, at = value, i + 1 + j
-        if value > best_of[j]:
-            best_of[j], near_of[j] = value, i
-    best[i], near[i] = own, at
+@inner()
+def _by_column(indptr: Any, indices: Any, data: Any, n_columns: int) -> Any:
+    """Return the CSC arrays of a CSR matrix."""
+    start = np.zeros(n_columns + 1, dtype=np.int64)
+    for e in range(indices.size):
+        start[indices[e] + 1] += 1
+    for c in range(n_columns):
+        start[c + 1] += start[c]
+    fill = start[:-1].copy()
+    rows = np.empty(indices.size, dtype=np.int32)
+    values = np.empty(indices.size, dtype=data.dtype)
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            position = fill[indices[e]]
+            rows[position], values[position] = i, data[e]
+            fill[indices[e]] += 1
+    return start, rows, values
 
 
-@compiled()
-def _merge_all(
-    triangle: Any, n: int, first: Any, second: Any, shares: Any, best: Any, near: Any
-) -> None:
-    """Store the triangle anew with pairs of its regions merged, in one pass.
-
-    Region r becomes the mean of two, `first` and `second`, by their `shares`; a single
-    one has a second share of zero. A row of tiles is written once its old rows are
-    read: all that is read later belongs to higher firsts, and lies behind it.
-    """
-    n_left = first.size
-    joined = np.empty(n_left, dtype=np.int32)
-    n_joined = 0
-    for r in range(n_left - 1, -1, -1):
-        if second[r] != first[r]:
-            joined[n_joined] = r
-            n_joined += 1
-    rows = np.zeros((2, padded(n)), dtype=triangle.dtype)
-    block = np.zeros((SIDE, padded(n_left)), dtype=triangle.dtype)
-    for start in range(0, n_left, SIDE):
-        stop = min(start + SIDE, n_left)
-        for r in range(start, stop):
-            a, b = first[r], second[r]
-            get_tail(triangle, n, a, rows[0])
-            if b != a:
-                get_tail(triangle, n, b, rows[1])
-                get_head(triangle, n, b, a, rows[1])
-                share_a, share_b = shares[0, r], shares[1, r]
-                part_a, part_b = rows[0, a:], rows[1, a:]
-                for i in range(part_a.size):
-                    part_a[i] = share_a * part_a[i] + share_b * part_b[i]
-            row, merged = block[r - start], rows[0]
-            new, of = row[r + 1 : n_left], first[r + 1 :]
-            for c in range(new.size):
-                new[c] = merged[of[c]]
-            while n_joined > 0 and joined[n_joined - 1] <= r:
-                n_joined -= 1
-            for t in range(n_joined):
-                c = joined[t]
-                row[c] = shares[0, c] * row[c] + shares[1, c] * merged[second[c]]
-            _nearest_in(row, r, n_left, best, near)
-        for r in range(start, stop):
-            set_tail(triangle, n_left, r, block[r - start])
-
-
-@compiled()
 def merge_mutual(triangle: Any, sizes: Any) -> Any:
     """Merge all regions that are each other's most similar at once, while these abound.
 
@@ -362,55 +416,115 @@ def merge_mutual(triangle: Any, sizes: Any) -> Any:
     No merge elsewhere makes two regions more similar to one of a pair than the other
     is, so the order of such merges does not matter. Each pass reads the whole triangle
     in the order of its storage; when fewer than a tenth of the regions would merge in
-    it, `average_linkage` is faster.
+    it, some are left to `average_linkage`.
     """
-    n = sizes.size
-    size = sizes.astype(np.float64)
-    name = np.arange(n)
-    pairs = np.empty((n, 2), dtype=np.int64)
-    heights = np.empty(n)
-    done = 0
-    best = np.full(n, -np.inf, dtype=triangle.dtype)
-    near = np.zeros(n, dtype=np.int32)
-    row = np.empty(padded(n), dtype=triangle.dtype)
-    for i in range(n):
-        get_tail(triangle, n, i, row)
-        _nearest_in(row, i, n, best, near)
+    n, dtype = sizes.size, triangle.dtype
+    size, name = sizes.astype(np.float64), np.arange(n)
+    pairs, heights = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
+    best, near = np.full(n, -np.inf, dtype=dtype), np.zeros(n, dtype=np.int32)
+    rows = np.zeros((2, padded(n)), dtype=dtype)
+    _nearest_pairs(triangle, rows[0], best, near)
     while True:
-        n_pairs = 0
-        for i in range(n):
-            if near[i] > i and near[near[i]] == i:
-                n_pairs += 1
-        if 20 * n_pairs < n or n < 3:
-            break
-        first = np.empty(n - n_pairs, dtype=np.int32)
-        second = np.empty(n - n_pairs, dtype=np.int32)
-        shares = np.zeros((2, n - n_pairs), dtype=triangle.dtype)
-        r = 0
-        for i in range(n):
-            j = near[i]
-            if near[j] != i:
-                j = i
-            if j >= i:
-                total = size[i]
-                if j > i:
-                    pairs[done, 0], pairs[done, 1] = name[i], name[j]
-                    heights[done] = triangle[entry_of(n, i, j)]
-                    done += 1
-                    total += size[j]
-                    shares[1, r] = size[j] / total
-                first[r], second[r] = i, j
-                shares[0, r] = size[i] / total
-                size[r], name[r] = total, name[i]
-                r += 1
-        for r in range(n - n_pairs):
-            best[r], near[r] = -np.inf, 0
-        _merge_all(triangle, n, first, second, shares, best, near)
-        n -= n_pairs
-    return pairs[:done].copy(), heights[:done].copy(), name[:n].copy(), size[:n].copy()
+        place = np.arange(n)
+        mutual = near[near] == place
+        a = np.flatnonzero(mutual & (near > place))
+        if 20 * a.size < n:
+            pairs_, heights_ = np.concatenate(pairs), np.concatenate(heights)
+            return pairs_, heights_, name, size
+        b = near[a]
+        pairs.append(np.stack([name[a], name[b]], axis=1))
+        heights.append(best[a].astype(np.float64))
+        shares = np.zeros((2, n), dtype=dtype)
+        shares[0, a], shares[1, a] = size[a], size[b]
+        size[a] += size[b]
+        shares[:, a] /= size[a]
+        second = place.astype(np.int32)
+        second[a] = b
+        first = np.flatnonzero(~mutual | (near > place)).astype(np.int32)
+        second, shares = second[first], np.ascontiguousarray(shares[:, first])
+        joined = np.flatnonzero(second != first).astype(np.int32)
+        size, name = size[first], name[first]
+        best, near = np.full(first.size, -np.inf, dtype=dtype), np.zeros_like(first)
+        block = np.zeros((SIDE, padded(first.size)), dtype=dtype)
+        rows = np.zeros((2, padded(n)), dtype=dtype)
+        _merge_all(triangle, n, first, second, shares, joined, rows, block, best, near)
+        n = first.size
+
+
+@inner()
+def _nearest_in(row: Any, i: int, best: Any, near: Any) -> None:
+    """Look at the pairs of region i and later ones, after those of all before it."""
+    n = best.size
+    own, at = best[i], near[i]
+    tail, best_of, near_of = row[i + 1 : n], best[i + 1 :], near[i + 1 :]
+    for j in range(tail.size):
+        value = tail[j]
+        if value > own:
+            own, at = value, i + 1 + j
+        if value > best_of[j]:
+            best_of[j] = value
+            near_of[j] = i
+    best[i] = own
+    near[i] = at
 
 
 @compiled()
+def _nearest_pairs(triangle: Any, row: Any, best: Any, near: Any) -> None:
+    """Find the region most similar to each, the lowest of equals."""
+    for i in range(best.size):
+        get_tail(triangle, best.size, i, row)
+        _nearest_in(row, i, best, near)
+
+
+@compiled()
+def _merge_all(
+    triangle: Any,
+    n: int,
+    first: Any,
+    second: Any,
+    shares: Any,
+    joined: Any,
+    rows: Any,
+    block: Any,
+    best: Any,
+    near: Any,
+) -> None:
+    """Store the triangle anew with pairs of its regions merged, in one pass.
+
+    Region r becomes the mean of `first` and `second` by their `shares` if it is one of
+    the `joined`, and stays what it is otherwise. A row of tiles is written once its old
+    rows are read: all that is read later belongs to higher firsts, and lies behind it.
+    """
+    n_left = first.size
+    done = 0
+    merged, other = rows[0], rows[1]
+    for start in range(0, n_left, SIDE):
+        stop = min(start + SIDE, n_left)
+        for r in range(start, stop):
+            a, b = first[r], second[r]
+            get_tail(triangle, n, a, merged)
+            if b != a:
+                get_tail(triangle, n, b, other)
+                get_head(triangle, n, b, a, other)
+                share, rest = shares[0, r], shares[1, r]
+                part, of_other = merged[a:], other[a:]
+                for i in range(part.size):
+                    part[i] = share * part[i] + rest * of_other[i]
+            row = block[r - start]
+            new, of = row[r + 1 : n_left], first[r + 1 :]
+            for c in range(new.size):
+                new[c] = merged[of[c]]
+            while done < joined.size and joined[done] <= r:
+                done += 1
+            for t in range(done, joined.size):
+                c = joined[t]
+                row[c] = shares[0, c] * row[c] + shares[1, c] * merged[second[c]]
+            _nearest_in(row, r, best, near)
+        for r in range(start, stop):
+            set_tail(triangle, n_left, r, block[r - start])
+
+
+@inner()
 def _region_totals(
     indptr: Any,
     indices: Any,
@@ -442,7 +556,7 @@ def _region_totals(
     return n_touched
 
 
-@compiled()
+@inner()
 def _gathered(
     indptr: Any, indices: Any, data: Any, head: Any, following: Any, n_columns: int
 ) -> Any:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import compiled
+from mdec.numerics.loops.jit import compiled, inner
 
 # How many entries of a row are tested together before looking at any one of them.
 _CHUNK = 16
 
 
-@compiled()
+@inner()
 def _select_smallest(values: Any, index: Any, n: int, k: int) -> Any:
     """Move the k smallest of values[:n] to the front; return the largest of them."""
     low, high = 0, n - 1
@@ -41,7 +41,7 @@ def _select_smallest(values: Any, index: Any, n: int, k: int) -> Any:
     return largest
 
 
-@compiled()
+@inner()
 def _push(
     values: Any, index: Any, count: Any, bound: Any, i: int, value: Any, j: int, k: int
 ) -> None:
@@ -55,7 +55,6 @@ def _push(
     count[i] = n
 
 
-@compiled()
 def scan_tile(
     tile: Any,
     first_row: int,
@@ -72,11 +71,30 @@ def scan_tile(
     `bound` holds what an entry must stay below to be of interest. Tiles on the
     diagonal come before all others.
     """
-    n_rows, n_columns = tile.shape
+    kept = values, index, count, bound, k
+    n_columns = tile.shape[1]
     if first_row == first_column:
-        _start_rows(tile, first_row, values, index, count, bound, k)
-        return
-    column_bound = bound[first_column : first_column + n_columns].copy()
+        others = np.empty(n_columns, dtype=tile.dtype)
+        columns = np.empty(n_columns, dtype=index.dtype)
+        _start_rows(tile, first_row, *kept, others, columns)
+    else:
+        column_bound = bound[first_column : first_column + n_columns].copy()
+        _scan_tile(tile, first_row, first_column, *kept, column_bound)
+
+
+@compiled()
+def _scan_tile(
+    tile: Any,
+    first_row: int,
+    first_column: int,
+    values: Any,
+    index: Any,
+    count: Any,
+    bound: Any,
+    k: int,
+    column_bound: Any,
+) -> None:
+    n_rows, n_columns = tile.shape
     for r in range(n_rows):
         i = first_row + r
         row = tile[r]
@@ -105,13 +123,19 @@ def scan_tile(
 
 @compiled()
 def _start_rows(
-    tile: Any, first: int, values: Any, index: Any, count: Any, bound: Any, k: int
+    tile: Any,
+    first: int,
+    values: Any,
+    index: Any,
+    count: Any,
+    bound: Any,
+    k: int,
+    others: Any,
+    columns: Any,
 ) -> None:
     """Fill the buffers from a tile on the diagonal, leaving the diagonal out."""
     n = tile.shape[0]
     kept = min(k, n - 1)
-    others = np.empty(n - 1, dtype=tile.dtype)
-    columns = np.empty(n - 1, dtype=index.dtype)
     for r in range(n):
         i = first + r
         for c in range(n - 1):
@@ -119,8 +143,9 @@ def _start_rows(
             others[c] = tile[r, c + (c >= r)]
         if kept > 0:
             largest = _select_smallest(others, columns, n - 1, kept)
-            values[i, :kept] = others[:kept]
-            index[i, :kept] = columns[:kept]
+            for t in range(kept):
+                values[i, t] = others[t]
+                index[i, t] = columns[t]
             if kept == k:
                 bound[i] = largest
         count[i] = kept
@@ -129,11 +154,11 @@ def _start_rows(
 @compiled()
 def finish_scan(values: Any, index: Any, count: Any, bound: Any, k: int) -> None:
     """Leave exactly the k smallest of each row in front, and their largest in bound."""
-    for i in range(values.shape[0]):
+    for i in range(bound.size):
         bound[i] = _select_smallest(values[i], index[i], count[i], k)
 
 
-@compiled()
+@inner()
 def insert_ordered(value: Any, ordered: Any) -> None:
     """Put a value in its place among ascending ones, dropping the last.
 
@@ -145,28 +170,27 @@ def insert_ordered(value: Any, ordered: Any) -> None:
     ordered[0] = min(ordered[0], value)
 
 
-@compiled()
-def offer_smaller(values: Any, sign: int, ordered: Any) -> None:
-    """Let sign * values take their places among ascending ones, dropping the last."""
-    last = ordered.size - 1
-    for e in range(values.size):
-        value = sign * values[e]
-        if value < ordered[last]:
-            insert_ordered(value, ordered)
-
-
-@compiled()
 def keep_largest(indptr: Any, data: Any, k: int) -> Any:
     """Mark the k largest entries of each CSR row; equal ones go to the first."""
     marked = np.zeros(data.size, dtype=np.bool_)
-    ordered = np.empty(k, dtype=data.dtype)
+    _keep_largest(indptr, data, np.empty(k, dtype=data.dtype), marked)
+    return marked
+
+
+@compiled()
+def _keep_largest(indptr: Any, data: Any, ordered: Any, marked: Any) -> None:
+    k = ordered.size
     for i in range(indptr.size - 1):
         start, stop = indptr[i], indptr[i + 1]
         if stop - start <= k:
-            marked[start:stop] = True
+            for e in range(start, stop):
+                marked[e] = True
             continue
-        ordered[:] = np.inf
-        offer_smaller(data[start:stop], -1, ordered)
+        for t in range(k):
+            ordered[t] = np.inf
+        for e in range(start, stop):
+            if -data[e] < ordered[k - 1]:
+                insert_ordered(-data[e], ordered)
         threshold = -ordered[k - 1]
         n_equal = 0
         for t in range(k):
@@ -177,7 +201,6 @@ def keep_largest(indptr: Any, data: Any, k: int) -> Any:
             elif data[e] == threshold and n_equal > 0:
                 marked[e] = True
                 n_equal -= 1
-    return marked
 
 
 @compiled()
@@ -202,18 +225,29 @@ def exponents(bits: Any) -> Any:
     return (low if low > 0 else -52) - 1022, (high if high > 0 else -51) - 1022
 
 
-@compiled()
 def nearest_entries(indptr: Any, data: Any, k: int) -> Any:
     """Return the mean of the k smallest entries of each CSR row, and the k-th.
 
     They are added in order.
     """
-    means = np.empty(indptr.size - 1)
-    last = np.empty(indptr.size - 1)
-    ordered = np.empty(k, dtype=data.dtype)
-    for i in range(means.size):
-        ordered[:] = np.inf
-        offer_smaller(data[indptr[i] : indptr[i + 1]], 1, ordered)
-        means[i] = np.sum(ordered) / k
-        last[i] = ordered[k - 1]
+    means, last = np.empty((2, indptr.size - 1))
+    _nearest_entries(indptr, data, np.empty(k, dtype=data.dtype), means, last)
     return means, last
+
+
+@compiled()
+def _nearest_entries(
+    indptr: Any, data: Any, ordered: Any, means: Any, last: Any
+) -> None:
+    k = ordered.size
+    for i in range(means.size):
+        for t in range(k):
+            ordered[t] = np.inf
+        for e in range(indptr[i], indptr[i + 1]):
+            if data[e] < ordered[k - 1]:
+                insert_ordered(data[e], ordered)
+        total = 0.0
+        for t in range(k):
+            total += ordered[t]
+        means[i] = total / k
+        last[i] = ordered[k - 1]

@@ -8,92 +8,87 @@ from __future__ import annotations
 
 from typing import Any
 
-from mdec.numerics.loops.jit import compiled
+from mdec.numerics.loops.jit import inner
 
-SIDE = 8
+_SHIFT = 3
+SIDE = 1 << _SHIFT
+_LAST = SIDE - 1
 
 
-@compiled()
 def padded(n: int) -> int:
     """Return the length of a row in whole tiles."""
     return (n + SIDE - 1) // SIDE * SIDE
 
 
-@compiled()
 def triangle_entries(n: int) -> int:
     """Return how many entries the triangle of n rows takes, in whole tiles."""
     n_tiles = (n + SIDE - 1) // SIDE
     return n_tiles * (n_tiles + 1) // 2 * SIDE * SIDE
 
 
-@compiled()
+@inner()
 def _tile(n: int, row: int, column: int) -> int:
     """Return where the tile of a row and column of tiles starts."""
-    n_tiles = (n + SIDE - 1) // SIDE
-    return (n_tiles * row - row * (row - 1) // 2 + column - row) * SIDE * SIDE
+    n_tiles = (n + SIDE - 1) >> _SHIFT
+    return (n_tiles * row - (row * (row - 1) >> 1) + column - row) << 2 * _SHIFT
 
 
-@compiled()
+@inner()
 def entry_of(n: int, i: int, j: int) -> int:
     """Return the place of a pair of rows in the triangle."""
     if i > j:
         i, j = j, i
-    return _tile(n, i // SIDE, j // SIDE) + i % SIDE * SIDE + j % SIDE
+    tile = _tile(n, i >> _SHIFT, j >> _SHIFT)
+    return tile + ((i & _LAST) << _SHIFT) + (j & _LAST)
 
 
-@compiled()
+@inner()
 def get_tail(triangle: Any, n: int, i: int, row: Any) -> None:
     """Copy the entries of row i, from its tile on the diagonal to the end."""
-    own = i // SIDE
-    start = _tile(n, own, own) + i % SIDE * SIDE
-    for column in range(own, row.size // SIDE):
-        part, tile = row[column * SIDE :], triangle[start:]
+    own = i >> _SHIFT
+    # The tiles of a row of them follow each other.
+    start = _tile(n, own, own) + ((i & _LAST) << _SHIFT)
+    for first in range(own << _SHIFT, row.size, SIDE):
+        # Views that start at 0 spare the test for indices below it.
+        part, tile = row[first:], triangle[start:]
         for c in range(SIDE):
             part[c] = tile[c]
         start += SIDE * SIDE
 
 
-@compiled()
+@inner()
 def set_tail(triangle: Any, n: int, i: int, row: Any) -> None:
     """Write what `get_tail` copies."""
-    own = i // SIDE
-    start = _tile(n, own, own) + i % SIDE * SIDE
-    for column in range(own, row.size // SIDE):
-        part, tile = row[column * SIDE :], triangle[start:]
+    own = i >> _SHIFT
+    start = _tile(n, own, own) + ((i & _LAST) << _SHIFT)
+    for first in range(own << _SHIFT, row.size, SIDE):
+        part, tile = row[first:], triangle[start:]
         for c in range(SIDE):
             tile[c] = part[c]
         start += SIDE * SIDE
 
 
-@compiled()
+@inner()
 def get_head(triangle: Any, n: int, i: int, first: int, row: Any) -> None:
-    """Copy the entries of row i from the tile of a first column to the diagonal."""
-    own, offset = i // SIDE, i % SIDE
-    for above in range(first // SIDE, own):
-        start = _tile(n, above, own) + offset
-        for r in range(SIDE):
-            row[above * SIDE + r] = triangle[start + r * SIDE]
-    start = _tile(n, own, own) + offset
-    for r in range(offset):
-        row[own * SIDE + r] = triangle[start + r * SIDE]
+    """Copy the entries of row i from a first column to the diagonal."""
+    own, offset = i >> _SHIFT, i & _LAST
+    for j in range(first, i):
+        start = _tile(n, j >> _SHIFT, own) + offset
+        row[j] = triangle[start + ((j & _LAST) << _SHIFT)]
 
 
-@compiled()
+@inner()
 def get_row(triangle: Any, n: int, i: int, row: Any) -> None:
     """Copy the similarities of row i to all others."""
     get_tail(triangle, n, i, row)
     get_head(triangle, n, i, 0, row)
 
 
-@compiled()
+@inner()
 def set_row(triangle: Any, n: int, i: int, row: Any) -> None:
     """Write what `get_row` copies."""
-    own, offset = i // SIDE, i % SIDE
-    for above in range(own):
-        start = _tile(n, above, own) + offset
-        for r in range(SIDE):
-            triangle[start + r * SIDE] = row[above * SIDE + r]
-    start = _tile(n, own, own) + offset
-    for r in range(offset):
-        triangle[start + r * SIDE] = row[own * SIDE + r]
+    own, offset = i >> _SHIFT, i & _LAST
+    for j in range(i):
+        start = _tile(n, j >> _SHIFT, own) + offset
+        triangle[start + ((j & _LAST) << _SHIFT)] = row[j]
     set_tail(triangle, n, i, row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,44 +13,53 @@ from scipy.spatial.distance import squareform
 from mdec import __version__
 from mdec._support.random import member_stream
 from mdec.coassociation import coassociation_factor
-from mdec.confidence import (
-    AMBIGUOUS,
-    ambiguous_samples,
-    cluster_consensus,
-    confidence,
-    item_consensus,
-    second_choice,
-)
+from mdec.confidence import AMBIGUOUS, ambiguous_samples, item_consensus
 from mdec.ensemble import Ensemble
-from mdec.evaluation import ari, nmi_max
 from mdec.experiments.measure import versions
+from mdec.report.clustering.columns import described_columns
 from mdec.report.clustering.described import (
     Array,
-    Bars,
-    ClusterRow,
     Description,
     Heatmap,
     Histogram,
     Labels,
     NullBand,
     Preparation,
-    SampleMap,
     Selection,
-    Tracking,
+    Signature,
+    SignatureValues,
+    View,
+)
+from mdec.report.clustering.layout import TSNE_SAMPLES, consensus_map, data_map
+from mdec.report.clustering.signatures import (
+    moments,
+    separating_features,
+    signatures,
+)
+from mdec.report.clustering.views import (
+    associated,
+    matched_numbers,
+    partitions,
+    shown_numbers,
+    view,
 )
 from mdec.selection.rule import KSelection
 
-# What is drawn sample by sample is drawn for at most this many.
-MAP_SAMPLES = 1200
+# The page holds at most this many samples, and draws at most these in some figures.
+PAGE_SAMPLES = 2000
 HEATMAP_SAMPLES = 400
 TRACKED_SAMPLES = 600
 BAR_SAMPLES = 400
 VALUE_SAMPLES = 1000
 
-LISTED_SAMPLES = 30
+LISTED_SAMPLES = 25
 LISTED_FEATURES = 20
-HISTOGRAM_BINS = 20
 VALUE_BINS = 40
+
+# Features of each cluster: in signatures.csv, on the page, and rows of the heatmap.
+WRITTEN_SIGNATURES = 20
+LISTED_SIGNATURES = 5
+DRAWN_SIGNATURES = 40
 
 
 def describe_clustering(
@@ -63,9 +72,12 @@ def describe_clustering(
     values: Array | None = None,
     feature_names: Sequence[str] | None = None,
     known: NDArray[Any] | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
     preparation: dict[str, Any] | None = None,
     raw: Array | None = None,
     settings: dict[str, Any] | None = None,
+    python: str | None = None,
+    again: str | None = None,
     title: str = "Clustering",
 ) -> Description:
     """Return everything that the report of a clustering shows.
@@ -81,6 +93,8 @@ def describe_clustering(
         The data; without them no features are listed.
     known : ndarray of shape (n_samples,), optional
         Known classes to compare with.
+    columns : mapping of str to sequence of str, optional
+        Other columns of the table, to colour the map by.
     preparation : dict, optional
         In words, or None: what the values are (kind), what was done to them (prepared),
         why (reason), and what turns it off (flag).
@@ -88,6 +102,10 @@ def describe_clustering(
         The data before that, to be shown beside those after it.
     settings : dict, optional
         What the clustering was made with, shown as it is.
+    python : str, optional
+        Lines of Python that give the same clusters.
+    again : str, optional
+        Command that clusters the same ensemble, to which ``--k`` is added.
     title : str
         Heading of the report.
 
@@ -96,34 +114,68 @@ def describe_clustering(
     Description
         Numbers, strings, lists and arrays only.
     """
-    association = item_consensus(ensemble, labels, weights)
-    sure = confidence(association, labels)
     rng = member_stream(0, 0, "selection")
-    shown = drawn_in_clusters(labels, MAP_SAMPLES, rng)
+    rows = drawn_in_clusters(labels, PAGE_SAMPLES, rng)
+    factor = coassociation_factor(ensemble, weights)[rows]
+    matrix = consensus_matrix(factor)
+    heatmap = consensus_heatmap(matrix, labels[rows], rng)
+    association = item_consensus(ensemble, labels, weights)
+    n_clusters = association.shape[1]
+    ks = shown_numbers(selection, n_clusters)
+    chosen = ks.index(n_clusters)
+    parts = partitions(ensemble, weights, selection, ks, rows)
+    parts[n_clusters] = labels[rows]
+    numbers = matched_numbers([parts[k] for k in ks], chosen)
+    views = [
+        view(
+            associated(factor, parts[k]),
+            parts[k],
+            numbers[i],
+            None if known is None else known[rows],
+        )
+        for i, k in enumerate(ks)
+        if k != n_clusters
+    ]
+    views.insert(chosen, view(association, labels, numbers[chosen], known, rows))
+    for each in views:
+        each["cluster_order"] = cluster_order(each["labels"], heatmap)
+    written: list[Signature] = []
+    if values is not None:
+        written = add_signatures(views, chosen, values, labels, rows, feature_names)
+    mapped = drawn_in_clusters(labels[rows], TSNE_SAMPLES, rng)
+    shown = views[chosen]
     return {
         "title": title,
         "n_samples": len(labels),
         "n_members": len(ensemble),
         "n_base_clusters": ensemble.n_base_clusters,
         "n_failed": len(ensemble.failures),
-        "n_clusters": association.shape[1],
-        "clusters": cluster_rows(association, labels, sure),
+        "n_clusters": n_clusters,
+        "names": [sample_names[i] for i in rows],
+        "views": views,
+        "chosen": chosen,
+        "n_numbers": len({*selection.table["n_clusters"].tolist(), n_clusters}),
         "selection": selection_rows(selection),
-        "heatmap": consensus_heatmap(ensemble, labels, weights, rng),
-        "map": sample_map(
-            ensemble, labels, weights, shown, sure, association, sample_names
+        "heatmap": heatmap,
+        "map": consensus_map(matrix, mapped),
+        "pca": None if values is None else data_map(values[rows]),
+        "tracked": tracked_samples(views, chosen),
+        "bars": drawn_in_clusters(labels[rows], BAR_SAMPLES, rng),
+        "columns": described_columns(known, columns, rows),
+        "signature_values": signature_values(
+            views, values, rows[heatmap["rows"]], feature_names
         ),
-        "tracking": tracking(selection, labels),
-        "bars": item_bars(association, labels, sure, sample_names, rng),
-        "histogram": np.histogram(sure, HISTOGRAM_BINS, (0.0, 1.0))[0],
-        "ambiguous": ambiguous_rows(association, labels, sure, sample_names),
-        "n_ambiguous": int((sure < AMBIGUOUS).sum()),
+        "ambiguous": least_certain(shown, [sample_names[i] for i in rows]),
         "ambiguous_below": AMBIGUOUS,
-        "mean_confidence": float(sure.mean()),
-        "features": feature_effects(values, labels, feature_names),
-        "scores": None if known is None else known_scores(known, labels),
+        "clusters": shown["clusters"],
+        "n_ambiguous": shown["n_ambiguous"],
+        "mean_confidence": shown["mean_confidence"],
+        "scores": shown["scores"],
+        "signatures": written,
         "preparation": described_preparation(preparation, raw, values),
         "settings": settings or {},
+        "python": python,
+        "again": again,
         "versions": {"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
     }
 
@@ -158,21 +210,6 @@ def value_histogram(values: Array) -> Histogram:
     }
 
 
-def cluster_rows(association: Array, labels: Labels, sure: Array) -> list[ClusterRow]:
-    """Return size, consensus and confidence of each cluster."""
-    consensus = cluster_consensus(association, labels)
-    return [
-        {
-            "cluster": k,
-            "size": int((labels == k).sum()),
-            "consensus": float(consensus[k]),
-            "confidence": float(sure[labels == k].mean()),
-            "ambiguous": int((sure[labels == k] < AMBIGUOUS).sum()),
-        }
-        for k in range(association.shape[1])
-    ]
-
-
 def selection_rows(selection: KSelection) -> Selection:
     """Return the K table by rows, with what is drawn from it."""
     table, null = selection.table, selection.null
@@ -203,220 +240,132 @@ def selection_rows(selection: KSelection) -> Selection:
 def drawn_in_clusters(
     labels: Labels, n_most: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return at most `n_most` rows; every cluster keeps its share and at least one."""
+    """Return about `n_most` rows; every cluster keeps its share and at least one."""
     if len(labels) <= n_most:
         return np.arange(len(labels))
     chosen = []
-    for k in range(int(labels.max()) + 1):
+    for k in np.unique(labels):
         rows = np.flatnonzero(labels == k)
         size = max(1, round(n_most * rows.size / len(labels)))
         chosen.append(rng.choice(rows, min(size, rows.size), replace=False))
     return np.sort(np.concatenate(chosen))
 
 
-def consensus_matrix(ensemble: Ensemble, weights: Array, rows: Labels) -> Array:
-    """Return the weighted co-association of some samples with each other."""
-    factor = coassociation_factor(ensemble, weights)[rows]
+def consensus_matrix(factor: Any) -> Array:
+    """Return the weighted co-association of samples from their rows of the factor."""
     matrix: Array = np.minimum((factor @ factor.T).toarray(), 1.0)
     np.fill_diagonal(matrix, 1.0)
     return matrix
 
 
-def dendrogram_order(matrix: Array, labels: Labels) -> NDArray[np.int64]:
-    """Return samples in the order of average linkage, cluster by cluster."""
-    if len(labels) < 3:
-        return np.argsort(labels, kind="stable")
-    leaves = leaves_list(linkage(squareform(1.0 - matrix, checks=False), "average"))
-    position = np.empty(len(labels))
-    position[leaves] = np.arange(len(labels))
-    means = np.bincount(labels, position) / np.maximum(np.bincount(labels), 1)
-    return np.lexsort([position, means[labels]])
-
-
 def consensus_heatmap(
-    ensemble: Ensemble, labels: Labels, weights: Array, rng: np.random.Generator
+    matrix: Array, labels: Labels, rng: np.random.Generator
 ) -> Heatmap:
-    """Return the consensus matrix ordered by the dendrogram, of all or some samples."""
+    """Return the consensus of all or some samples, with places in the dendrogram."""
     rows = drawn_in_clusters(labels, HEATMAP_SAMPLES, rng)
-    matrix = consensus_matrix(ensemble, weights, rows)
-    order = dendrogram_order(matrix, labels[rows])
-    pairs = matrix[np.triu_indices(len(rows), 1)]
+    part = matrix[np.ix_(rows, rows)]
+    pairs = part[np.triu_indices(len(rows), 1)]
     # Consensus is weighted and seldom near one, so the colours end at the top pairs.
     full = float(np.quantile(pairs, 0.99)) if pairs.size else 1.0
-    return {
-        "matrix": matrix[np.ix_(order, order)],
-        "clusters": labels[rows][order],
-        "full": max(full, 0.05),
-    }
+    position = np.arange(len(rows))
+    if len(rows) > 2:
+        tree = linkage(squareform(1.0 - part, checks=False), "average")
+        position[leaves_list(tree)] = np.arange(len(rows))
+    return {"matrix": part, "rows": rows, "position": position, "full": max(full, 0.05)}
 
 
-def sample_map(
-    ensemble: Ensemble,
-    labels: Labels,
-    weights: Array,
-    shown: NDArray[np.int64],
-    sure: Array,
-    association: Array,
-    sample_names: Sequence[str],
-) -> SampleMap:
-    """Return places of samples in the plane: t-SNE of the consensus distance 1 - A."""
-    matrix = consensus_matrix(ensemble, weights, shown)
-    second = second_choice(association, labels)
-    return {
-        "places": plane(matrix),
-        "names": [sample_names[i] for i in shown],
-        "clusters": labels[shown],
-        "confidence": sure[shown],
-        "second": second[shown],
-    }
+def cluster_order(labels: Labels, heatmap: Heatmap) -> NDArray[np.int64]:
+    """Return the clusters in the order of their mean place in the dendrogram."""
+    part, position = labels[heatmap["rows"]], heatmap["position"]
+    sizes = np.bincount(part, minlength=int(labels.max()) + 1)
+    sums = np.bincount(part, position, minlength=sizes.size)
+    # One that is not drawn comes last.
+    return np.argsort(np.where(sizes > 0, sums / np.maximum(sizes, 1), np.inf))
 
 
-def plane(matrix: Array) -> Array:
-    """Lay samples out in the plane so that those of high consensus lie together."""
-    from sklearn.manifold import TSNE
-
-    scale = 1.0 / np.sqrt(matrix.sum(axis=1))
-    vectors = np.linalg.eigh(matrix * scale[:, None] * scale)[1]
-    # Signs of eigenvectors are arbitrary; the largest entry is made positive.
-    start = vectors[:, [-2, -3]] if len(matrix) > 2 else vectors
-    start = start * np.sign(start[np.abs(start).argmax(axis=0), [0, 1]])
-    if len(matrix) < 8:
-        return start
-    layout = TSNE(
-        metric="precomputed",
-        init=(1e-4 * start / start.std(axis=0)).astype(np.float32),
-        perplexity=min(30.0, (len(matrix) - 1) / 3.0),
-        random_state=0,
-    )
-    places: Array = layout.fit_transform(1.0 - matrix).astype(np.float64)
-    return places
+def sample_order(labels: Labels, heatmap: Heatmap) -> NDArray[np.int64]:
+    """Return the samples of the heatmap cluster by cluster, as in the dendrogram."""
+    rank = np.argsort(cluster_order(labels, heatmap))
+    return np.lexsort([heatmap["position"], rank[labels[heatmap["rows"]]]])
 
 
-def tracking(selection: KSelection, labels: Labels) -> Tracking:
-    """Return the clusters of the measured samples for each number of clusters.
-
-    The colour of a cluster follows the samples: each takes the number of the cluster
-    with which it shares most, if that is still free, in the row nearer to the number
-    of clusters of the report; that row follows the report's own clusters.
-    """
-    parts, ks = selection.partitions, selection.table["n_clusters"]
-    own = labels[selection.samples]
-    order = np.lexsort([*parts[::-1], own])
-    step = max(1, -(-order.size // TRACKED_SAMPLES))
-    start = int(np.abs(ks - (labels.max() + 1)).argmin())
-    rows = {start: _following(own, parts[start])}
-    for i in range(start + 1, len(parts)):
-        rows[i] = _following(rows[i - 1], parts[i])
-    for i in range(start - 1, -1, -1):
-        rows[i] = _following(rows[i + 1], parts[i])
-    colours = np.stack([rows[i] for i in range(len(parts))])
-    return {"n_clusters": ks, "colours": colours[:, order[::step]]}
+def tracked_samples(views: list[View], chosen: int) -> NDArray[np.int64]:
+    """Return at most `TRACKED_SAMPLES` samples ordered by all their clusters."""
+    keys = [each["numbers"][each["labels"]] for each in views]
+    order = np.lexsort([*keys[::-1], keys[chosen]])
+    return order[:: max(1, -(-order.size // TRACKED_SAMPLES))]
 
 
-def _following(before: Labels, part: Labels) -> NDArray[np.int64]:
-    """Number the clusters of a partition like those it grew out of."""
-    overlap = np.zeros((int(part.max()) + 1, int(before.max()) + 1))
-    np.add.at(overlap, (part, before), 1.0)
-    colours = np.full(len(overlap), -1)
-    for flat in np.argsort(-overlap, axis=None, kind="stable"):
-        new, old = np.unravel_index(flat, overlap.shape)
-        if overlap[new, old] > 0 and colours[new] < 0 and old not in colours:
-            colours[new] = old
-    free = iter(sorted(set(range(len(overlap) + len(overlap.T))) - set(colours)))
-    colours = np.array([next(free) if colour < 0 else colour for colour in colours])
-    return colours[part]
-
-
-def item_bars(
-    association: Array,
-    labels: Labels,
-    sure: Array,
-    sample_names: Sequence[str],
-    rng: np.random.Generator,
-) -> Bars:
-    """Return own and rival consensus of samples, by cluster and falling."""
-    rows = drawn_in_clusters(labels, BAR_SAMPLES, rng)
-    own = association[rows, labels[rows]]
-    order = rows[np.lexsort([-own, labels[rows]])]
-    rival = association[order, second_choice(association, labels)[order]]
-    if association.shape[1] == 1:
-        rival = np.zeros(order.size)
-    return {
-        "own": association[order, labels[order]],
-        "rival": rival,
-        "clusters": labels[order],
-        "confidence": sure[order],
-        "names": [sample_names[i] for i in order],
-    }
-
-
-def ambiguous_rows(
-    association: Array, labels: Labels, sure: Array, sample_names: Sequence[str]
-) -> list[dict[str, Any]]:
+def least_certain(shown: View, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the least certain samples with their first and second choice."""
-    second = second_choice(association, labels)
+    numbers = shown["numbers"]
     return [
         {
-            "name": sample_names[i],
-            "cluster": int(labels[i]),
-            "own": float(association[i, labels[i]]),
-            "second": int(second[i]),
-            "rival": float(association[i, second[i]]),
-            "confidence": float(sure[i]),
+            "name": names[i],
+            "cluster": int(numbers[shown["labels"][i]]),
+            "own": float(shown["own"][i]),
+            "second": int(numbers[shown["second"][i]]) if len(numbers) > 1 else -1,
+            "rival": float(shown["rival"][i]),
+            "confidence": float(shown["confidence"][i]),
         }
-        for i in ambiguous_samples(sure)[:LISTED_SAMPLES]
+        for i in ambiguous_samples(shown["confidence"], 2.0)[:LISTED_SAMPLES]
     ]
 
 
-def feature_effects(
-    values: Array | None, labels: Labels, feature_names: Sequence[str] | None
-) -> list[dict[str, Any]]:
-    r"""Return the features that differ most between the clusters.
+def add_signatures(
+    views: list[View],
+    chosen: int,
+    values: Array,
+    labels: Labels,
+    rows: Labels,
+    feature_names: Sequence[str] | None,
+) -> list[Signature]:
+    """Give each view the features of its clusters; return those of signatures.csv.
 
-    Notes
-    -----
-    The effect is :math:`\eta^2`, the share of a feature's variance that lies between
-    the clusters. Beside it stands the cluster whose mean is farthest from the rest, in
-    pooled standard deviations.
+    The features are summed once, over the groups of samples that are together for every
+    K; the clusters are unions of them. The clusters of the report take all samples.
     """
-    n_clusters = int(labels.max()) + 1
-    if values is None or n_clusters < 2:
-        return []
-    sizes = np.bincount(labels).astype(np.float64)[:, None]
-    members = np.eye(n_clusters)[labels]
-    data = values - values.mean(axis=0, dtype=np.float64)
-    means = members.T @ data / sizes
-    total = (data**2).sum(axis=0)
-    between = (sizes * means**2).sum(axis=0)
-    share = np.where(total > 0.0, between / np.where(total > 0.0, total, 1.0), 0.0)
-    within = np.sqrt(np.maximum(total - between, 0.0) / max(len(data) - n_clusters, 1))
-    # The rest of the samples has the mean that balances the cluster's at zero.
-    contrast = means * (1.0 + sizes / np.maximum(len(data) - sizes, 1.0))
-    contrast = contrast / np.where(within > 0.0, within, np.inf)
-    farthest = np.abs(contrast).argmax(axis=0)
-    return [
-        {
-            "name": feature_names[column] if feature_names else str(column + 1),
-            "share": float(share[column]),
-            "cluster": int(farthest[column]),
-            "contrast": float(contrast[farthest[column], column]),
-        }
-        for column in np.argsort(-share, kind="stable")[:LISTED_FEATURES]
-    ]
+    together = np.stack([each["labels"] for each in views])
+    groups, group = np.unique(together, axis=1, return_inverse=True)
+    part = moments(values[rows], group.ravel())
+    for i, each in enumerate(views):
+        sums = part.merged(groups[i])
+        if i == chosen and len(rows) < len(values):
+            sums = moments(values, labels)
+        numbers, k = each["numbers"], each["n_clusters"]
+        listed = LISTED_SIGNATURES * (2 if k == 2 else 1)
+        each["signatures"] = signatures(sums, numbers, feature_names, listed)
+        each["features"] = separating_features(
+            sums, numbers, feature_names, LISTED_FEATURES
+        )
+        each["drawn_features"] = drawn_features(each)
+        if i == chosen:
+            written = signatures(sums, numbers, feature_names, WRITTEN_SIGNATURES)
+    return written
 
 
-def known_scores(known: NDArray[Any], labels: Labels) -> dict[str, Any]:
-    """Return the agreement with known classes, and the table of both."""
-    n_clusters = int(labels.max()) + 1
-    # Samples without a class are left out.
-    given = known != ""
-    known, labels = known[given], labels[given]
-    classes, code = np.unique(known, return_inverse=True)
-    counts = np.zeros((classes.size, n_clusters), dtype=int)
-    np.add.at(counts, (code, labels), 1)
-    return {
-        "nmi_max": nmi_max(known, labels),
-        "ari": ari(known, labels),
-        "classes": [str(each) for each in classes],
-        "counts": counts.tolist(),
-    }
+def drawn_features(shown: View) -> NDArray[np.int64]:
+    """Return the first signature features of each cluster, in the order of these."""
+    size = max(1, DRAWN_SIGNATURES // shown["n_clusters"])
+    found: dict[int, None] = {}
+    for k in shown["cluster_order"]:
+        own = [s for s in shown["signatures"] if s["cluster"] == shown["numbers"][k]]
+        found |= dict.fromkeys(s["feature"] for s in own[:size])
+    return np.array(list(found)[:DRAWN_SIGNATURES], dtype=np.int64)
+
+
+def signature_values(
+    views: list[View],
+    values: Array | None,
+    samples: Labels,
+    feature_names: Sequence[str] | None,
+) -> SignatureValues | None:
+    """Return what the heatmaps of the signatures draw, standardised by feature."""
+    used = np.unique(np.concatenate([each["drawn_features"] for each in views]))
+    if values is None or not used.size:
+        return None
+    every = values[:, used].astype(np.float64)
+    spread = every.std(axis=0)
+    scores = (every - every.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    names = [feature_names[j] if feature_names else str(j + 1) for j in used]
+    return {"features": used, "names": names, "scores": scores[samples].T}

@@ -61,39 +61,75 @@ class Selection(TypedDict):
     n_measured: int
 
 
+class Signature(TypedDict):
+    """A feature that sets a cluster apart: means, and their standardised difference."""
+
+    cluster: int
+    feature: int
+    name: str
+    effect: float
+    inside: float
+    outside: float
+
+
+class View(TypedDict):
+    """The samples of the page in one number of clusters.
+
+    `numbers` are the names of the clusters, which stay with their samples as K changes;
+    `labels` and `second` count clusters from 0 without gaps.
+    """
+
+    n_clusters: int
+    numbers: Labels
+    labels: Labels
+    second: Labels
+    own: Array
+    rival: Array
+    confidence: Array
+    clusters: list[ClusterRow]
+    histogram: Labels
+    n_ambiguous: int
+    mean_confidence: float
+    scores: dict[str, Any] | None
+    signatures: list[Signature]
+    features: list[dict[str, Any]]
+    cluster_order: Labels
+    drawn_features: Labels
+
+
 class Heatmap(TypedDict):
-    """The consensus matrix in the order of the dendrogram."""
+    """Consensus of samples of the page, and their places in the dendrogram."""
 
     matrix: Array
-    clusters: Labels
+    rows: Labels
+    position: Labels
     full: float
 
 
+class SignatureValues(TypedDict):
+    """Standardised values of the features drawn for any K, samples of the heatmap."""
+
+    features: Labels
+    names: list[str]
+    scores: Array
+
+
 class SampleMap(TypedDict):
-    """Samples in the plane."""
+    """Samples of the page in the plane, in units of a figure of `size`."""
 
     places: Array
-    names: list[str]
-    clusters: Labels
-    confidence: Array
-    second: Labels
+    size: tuple[int, int]
+    axes: tuple[str, str] | None
 
 
-class Tracking(TypedDict):
-    """The colour of each sample for each number of clusters."""
+class Column(TypedDict):
+    """A column of the table that is no feature: classes, numbers or other words."""
 
-    n_clusters: Labels
-    colours: Labels
-
-
-class Bars(TypedDict):
-    """Consensus of samples with their own cluster and with its best rival."""
-
-    own: Array
-    rival: Array
-    clusters: Labels
-    confidence: Array
-    names: list[str]
+    name: str
+    kind: str
+    levels: list[str]
+    codes: Labels
+    values: Array
 
 
 class Description(TypedDict):
@@ -105,19 +141,27 @@ class Description(TypedDict):
     n_base_clusters: int
     n_failed: int
     n_clusters: int
-    clusters: list[ClusterRow]
+    names: list[str]
+    views: list[View]
+    chosen: int
+    n_numbers: int
     selection: Selection
     heatmap: Heatmap
     map: SampleMap
-    tracking: Tracking
-    bars: Bars
-    histogram: Labels
+    pca: SampleMap | None
+    tracked: Labels
+    bars: Labels
+    columns: list[Column]
+    signature_values: SignatureValues | None
     ambiguous: list[dict[str, Any]]
-    n_ambiguous: int
     ambiguous_below: float
+    clusters: list[ClusterRow]
+    n_ambiguous: int
     mean_confidence: float
-    features: list[dict[str, Any]]
     scores: dict[str, Any] | None
+    signatures: list[Signature]
     preparation: Preparation | None
     settings: dict[str, Any]
+    python: str | None
+    again: str | None
     versions: dict[str, str]

@@ -1,32 +1,16 @@
-"""The figures of a clustering report, each from its part of the described dict."""
+"""The figures about the number of clusters and the values, which K does not change."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mdec.report.clustering.described import (
-    Bars,
-    ClusterRow,
     Description,
-    Heatmap,
     Histogram,
     NullBand,
-    SampleMap,
     Selection,
-    Tracking,
 )
-from mdec.report.clustering.svg import (
-    Axes,
-    axis_names,
-    colour,
-    figure,
-    image,
-    painted,
-    shades,
-    tag,
-    text,
-    ticks,
-)
+from mdec.report.clustering.svg import Axes, figure, tag, text, ticks
 
 CRITERIA = {
     "pac": "PAC (low is clear)",
@@ -36,9 +20,8 @@ CRITERIA = {
 }
 
 
-def all_figures(described: Description) -> dict[str, str]:
-    """Return the SVG of every figure by its name."""
-    selection = described["selection"]
+def criteria_figures(selection: Selection) -> dict[str, str]:
+    """Return the figures about the number of clusters by name."""
     return {
         "cdf": cdf_figure(selection),
         "delta_area": criterion_figure(
@@ -47,13 +30,6 @@ def all_figures(described: Description) -> dict[str, str]:
         **{
             name: criterion_figure(selection, name, CRITERIA[name]) for name in CRITERIA
         },
-        "heatmap": heatmap_figure(described["heatmap"]),
-        "map": map_figure(described["map"]),
-        "tracking": tracking_figure(described["tracking"], selection["suggested"]),
-        "item_consensus": items_figure(described["bars"]),
-        "cluster_consensus": cluster_figure(described["clusters"]),
-        "histogram": histogram_figure(described),
-        **value_figures(described),
     }
 
 
@@ -141,130 +117,3 @@ def _null_band(axes: Axes, ks: list[float], null: NullBand) -> list[str]:
         axes.line(shown, null["mean"], class_="null"),
         text(axes.right - 4, above, words, text_anchor="end", class_="small"),
     ]
-
-
-def heatmap_figure(heatmap: Heatmap) -> str:
-    """Return the ordered consensus matrix with a strip of cluster colours."""
-    matrix, clusters, full = heatmap["matrix"], heatmap["clusters"], heatmap["full"]
-    side, left, top = 460, 26, 26
-    strip = painted(clusters)
-    parts = [
-        image(shades(matrix / full), (left, top), (side, side), "crisp shade"),
-        image(strip[None, :], (left, top - 14), (side, 10), "crisp"),
-        image(strip[:, None], (left - 14, top), (10, side), "crisp"),
-    ]
-    unit = side / len(clusters)
-    starts = np.flatnonzero(np.diff(clusters, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(clusters)], strict=True):
-        k, away, size = int(clusters[start]), start * unit, (end - start) * unit
-        place = {"x": left + away, "y": top + away, "width": size, "height": size}
-        tip = f"cluster {k}: {end - start} samples shown"
-        parts.append(tag("rect", **place, class_="block", data_tip=tip))
-        if size > 11:
-            middle = left + away + size / 2
-            parts.append(text(middle, 9, k, text_anchor="middle", class_="small"))
-    parts += _scale(left + side + 14, top, side, full)
-    return figure(
-        left + side + 66, top + side + 6, parts, "Consensus of all pairs of samples"
-    )
-
-
-def _scale(x: float, y: float, height: float, full: float) -> list[str]:
-    steps = shades(np.linspace(1.0, 0.0, 64)[:, None])
-    parts = [image(steps, (x, y), (12, height), "shade")]
-    for share in (0.0, 0.5, 1.0):
-        place = y + height * (1.0 - share) + 4
-        parts.append(text(x + 17, place, f"{share * full:.2f}"))
-    return parts
-
-
-def map_figure(plane: SampleMap) -> str:
-    """Return the samples in the plane, coloured and numbered by cluster."""
-    places = plane["places"]
-    low, high = places.min(axis=0), places.max(axis=0)
-    pad = 0.04 * (high - low)
-    low, high = low - pad, high + pad
-    axes = Axes((low[0], high[0]), (low[1], high[1]), (960, 560), (8, 8, 8, 8))
-    radius = 5.5 if len(places) < 200 else 4.0 if len(places) < 700 else 3.0
-    parts = []
-    for i, (x, y) in enumerate(places):
-        k, second = int(plane["clusters"][i]), int(plane["second"][i])
-        tip = f"{plane['names'][i]}\ncluster {k}, confidence "
-        tip += f"{plane['confidence'][i]:.2f}"
-        tip += f"\nsecond choice {second}" if second >= 0 else ""
-        opacity = f"{0.35 + 0.6 * float(plane['confidence'][i]):.2f}"
-        style = {"fill": colour(k), "fill_opacity": opacity, "class_": "sample"}
-        parts.append(axes.dot(x, y, r=radius, **style, data_tip=tip))
-    for k in np.unique(plane["clusters"]):
-        inside = places[plane["clusters"] == k]
-        middle = np.median(inside, axis=0)
-        x, y = inside[np.abs(inside - middle).sum(axis=1).argmin()]
-        # Above the sample, so that a tight cluster is not hidden by its own number.
-        top = axes.y(y) - radius - 3
-        parts.append(text(axes.x(x), top, k, text_anchor="middle", class_="halo"))
-    return figure(960, 560, parts, "Map of the samples by their consensus")
-
-
-def tracking_figure(tracked: Tracking, suggested: int) -> str:
-    """Return the cluster of each sample for each number of clusters."""
-    colours, ks = tracked["colours"], tracked["n_clusters"]
-    row, left, width = 22, 46, 900
-    parts = []
-    for i, k in enumerate(ks):
-        y = 6 + row * i
-        weight = "bold" if k == suggested else "normal"
-        parts.append(text(left - 8, y + 15, k, text_anchor="end", font_weight=weight))
-        strip = painted(colours[i])[None, :]
-        parts.append(image(strip, (left, y), (width, row - 3), "crisp"))
-    height = 6 + row * len(ks) + 24
-    across = (left + width / 2, height - 6, "samples")
-    parts += axis_names(across, ((height - 20) / 2, "K"))
-    return figure(960, height, parts, "Cluster of each sample as K grows")
-
-
-def items_figure(bars: Bars) -> str:
-    """Return each sample's consensus with its own cluster, and with its best rival."""
-    own = bars["own"]
-    high = min(1.0, 1.1 * float(max(own.max(), bars["rival"].max(), 0.05)))
-    axes = Axes((0.0, len(own)), (0.0, high), (960, 260))
-    name = "samples, by cluster and falling consensus"
-    parts = axes.frame([], ticks(0, high, 4), name, "item consensus")
-    width = f"{max((axes.right - axes.left) / len(own) * 0.92, 0.6):.2f}"
-    for i, value in enumerate(own):
-        k, rival = int(bars["clusters"][i]), bars["rival"][i]
-        tip = f"{bars['names'][i]}\ncluster {k}: {value:.2f}, best rival {rival:.2f}"
-        parts.append(axes.bar(axes.x(i), width, value, fill=colour(k), data_tip=tip))
-    middles = np.arange(len(own)) + 0.5
-    parts.append(axes.line(middles, bars["rival"], class_="rival"))
-    return figure(960, 260, parts, "Consensus of each sample with its own cluster")
-
-
-def cluster_figure(clusters: list[ClusterRow]) -> str:
-    """Return the mean consensus inside each cluster."""
-    high = min(1.0, 1.1 * max(row["consensus"] for row in clusters) + 0.02)
-    axes = Axes((-0.6, len(clusters) - 0.4), (0.0, high), (420, 240))
-    shown = range(0, len(clusters), max(1, len(clusters) // 12))
-    parts = axes.frame(list(shown), ticks(0, high), "cluster", "cluster consensus")
-    width = 0.7 * (axes.x(1) - axes.x(0))
-    for row in clusters:
-        k, value = row["cluster"], row["consensus"]
-        left = axes.x(k) - width / 2
-        tip = f"cluster {k}: {value:.2f}, {row['size']} samples"
-        parts.append(axes.bar(left, width, value, fill=colour(k), data_tip=tip))
-    return figure(420, 240, parts, "Mean consensus inside each cluster")
-
-
-def histogram_figure(described: Description) -> str:
-    """Return how many samples have which confidence."""
-    counts = described["histogram"]
-    high = float(max(counts.max(), 1)) * 1.08
-    axes = Axes((0.0, 1.0), (0.0, high), (420, 240))
-    parts = axes.frame(ticks(0, 1), ticks(0, high, 4), "confidence", "samples")
-    below = described["ambiguous_below"]
-    for i, count in enumerate(counts):
-        start, end = i / len(counts), (i + 1) / len(counts)
-        left, width = axes.x(start) + 0.5, axes.x(end) - axes.x(start) - 1
-        kind = "low" if end <= below + 1e-9 else "bar"
-        tip = f"{start:.2f} to {end:.2f}: {count} samples"
-        parts.append(axes.bar(left, width, count, class_=kind, data_tip=tip))
-    return figure(420, 240, parts, "Histogram of the samples' confidence")

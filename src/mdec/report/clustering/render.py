@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from importlib.resources import files
 
 from mdec._support.optional import import_optional
 from mdec.report.clustering.described import Description
-from mdec.report.clustering.figures import all_figures
-from mdec.report.clustering.svg import colour
+from mdec.report.clustering.figures import criteria_figures, value_figures
+from mdec.report.clustering.packed import packed
+from mdec.report.clustering.svg import COLOURS, colour
+from mdec.report.clustering.view_figures import (
+    cluster_figure,
+    histogram_figure,
+    sample_figures,
+)
 
 
 def render_report(described: Description) -> str:
@@ -22,24 +27,49 @@ def render_report(described: Description) -> str:
     jinja2 = import_optional("jinja2", needed_for="the report", install="mdec[report]")
     from markupsafe import Markup
 
-    source = (files(__package__) / "template.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    drawn = {name: Markup(svg) for name, svg in all_figures(described).items()}
-    return environment.from_string(source).render(
-        **described, figures=drawn, colour=colour, policy=content_policy(source)
+    script = _part("report.js")
+    drawn = {
+        **criteria_figures(described["selection"]),
+        **value_figures(described),
+        **sample_figures(described),
+    }
+    below = described["ambiguous_below"]
+    return environment.from_string(_part("template.html")).render(
+        **described,
+        figures={name: Markup(svg) for name, svg in drawn.items()},
+        cluster_figures=[
+            Markup(cluster_figure(each["clusters"])) for each in described["views"]
+        ],
+        histograms=[
+            Markup(histogram_figure(each["histogram"], below))
+            for each in described["views"]
+        ],
+        colour=colour,
+        style=Markup(_part("report.css") + colour_rules()),
+        script=Markup(script),
+        data=Markup(packed(described)),
+        policy=content_policy(script),
     )
 
 
-def content_policy(source: str) -> str:
-    """Return a policy under which only the one script of the template may run."""
-    script = re.search(r"<script>(.*?)</script>", source, flags=re.DOTALL)
-    assert script is not None
-    digest = hashlib.sha256(script.group(1).encode()).digest()
+def _part(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def colour_rules() -> str:
+    """Return the style rules that fill with the colours of the clusters."""
+    return "".join(f".c{i}{{fill:{each}}}\n" for i, each in enumerate(COLOURS))
+
+
+def content_policy(script: str) -> str:
+    """Return a policy under which only this one script may run."""
+    digest = hashlib.sha256(script.encode()).digest()
     known = base64.b64encode(digest).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{known}'; "

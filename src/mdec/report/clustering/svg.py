@@ -22,10 +22,19 @@ COLOURS = (
 # Ends of the map from no consensus to full consensus.
 PALE, DEEP = (247, 249, 252), (8, 48, 107)
 
+# From two and a half standard deviations below the mean to as many above it.
+BELOW, MIDDLE, ABOVE = (33, 102, 172), (247, 247, 247), (178, 24, 43)
+FARTHEST = 2.5
+
 
 def colour(cluster: int) -> str:
     """Return the colour of a cluster; it repeats after twenty."""
     return COLOURS[cluster % len(COLOURS)]
+
+
+def colour_class(cluster: int) -> str:
+    """Return the class that fills with the colour of a cluster."""
+    return f"c{cluster % len(COLOURS)}"
 
 
 def number(value: float) -> str:
@@ -63,22 +72,25 @@ def axis_names(x: tuple[float, float, str], y: tuple[float, str]) -> list[str]:
 
 
 def image(
-    pixels: NDArray[np.uint8],
+    address: str,
     corner: tuple[float, float],
     size: tuple[float, float],
     class_: str,
 ) -> str:
-    """Return pixels stretched over a rectangle."""
+    """Return a picture, by its data address, stretched over a rectangle."""
     (x, y), (width, height) = corner, size
     place = {"x": x, "y": y, "width": width, "height": height}
     kind = {"preserveAspectRatio": "none", "class_": class_}
-    return tag("image", href=png(pixels), **place, **kind)
+    return tag("image", href=address, **place, **kind)
 
 
-def figure(width: int, height: int, parts: Iterable[str], label: str) -> str:
+def figure(
+    width: int, height: int, parts: Iterable[str], label: str, **attributes: object
+) -> str:
     """Return a chart that scales with the page; the label is read to the blind."""
     box = f"0 0 {width} {height}"
-    return tag("svg", "".join(parts), viewBox=box, role="img", aria_label=label)
+    named = {"viewBox": box, "role": "img", "aria_label": label}
+    return tag("svg", "".join(parts), **named, **attributes)
 
 
 class Axes:
@@ -193,10 +205,36 @@ def png(pixels: NDArray[np.uint8]) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode()
 
 
+def bitmap(levels: NDArray[np.uint8], palette: NDArray[np.uint8]) -> str:
+    """Return levels as a bitmap in a data address, which the script can read again.
+
+    `palette` of shape (256, 3) has the colour of each level.
+    """
+    height, width = levels.shape
+    rows = np.zeros((height, -(-width // 4) * 4), dtype=np.uint8)
+    rows[:, :width] = levels[::-1]
+    colours = np.zeros((256, 4), dtype=np.uint8)
+    colours[:, :3] = palette[:, ::-1]
+    start = 54 + colours.nbytes
+    header = struct.pack("<2sIII", b"BM", start + rows.nbytes, 0, start)
+    header += struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, 0, 0, 0, 0, 256, 0)
+    content = header + colours.tobytes() + rows.tobytes()
+    return "data:image/bmp;base64," + base64.b64encode(content).decode()
+
+
 def shades(matrix: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Map [0, 1] to colours from pale to deep; the last axis is red, green, blue."""
     pale, deep = np.array(PALE, dtype=float), np.array(DEEP, dtype=float)
     mixed = pale + np.clip(matrix, 0.0, 1.0)[..., None] * (deep - pale)
+    return mixed.round().astype(np.uint8)
+
+
+def contrasts(scores: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Map standard deviations from the mean to colours from blue over white to red."""
+    share = np.clip(scores / FARTHEST, -1.0, 1.0)[..., None]
+    middle = np.array(MIDDLE, dtype=float)
+    end = np.where(share < 0.0, np.array(BELOW, dtype=float), np.array(ABOVE, float))
+    mixed = middle + np.abs(share) * (end - middle)
     return mixed.round().astype(np.uint8)
 
 

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -17,11 +17,11 @@ from mdec._support import callbacks
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState
 from mdec.base.kernels import KERNELS
-from mdec.confidence import held_samples, summed_profiles
 from mdec.consensus import CONSENSUS, agreed
-from mdec.consensus.partitions import count_clusters
 from mdec.engines.card import DEVICES
-from mdec.prediction import Placement, placed
+from mdec.estimator.kept import KeptMixin
+from mdec.estimator.new_rows import NewRowsMixin
+from mdec.estimator.settled import settle
 from mdec.rows import Rows, RowSource, opened
 from mdec.rows.sources import is_dask_array
 from mdec.selection import select_n_clusters
@@ -30,7 +30,13 @@ from mdec.weights import WEIGHTINGS
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class MDEC(callbacks.CallbackSupportMixin, ClusterMixin, BaseEstimator):
+class MDEC(
+    NewRowsMixin,
+    KeptMixin,
+    callbacks.CallbackSupportMixin,
+    ClusterMixin,
+    BaseEstimator,
+):
     r"""Multidiversified ensemble clustering.
 
     A hundred base clusterings are made, each in a random half of the features and
@@ -213,15 +219,7 @@ class MDEC(callbacks.CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 self.k_selection_ = select_n_clusters(
                     ensemble, X=known, weighting=self.weighting, n_jobs=self.n_jobs
                 )
-            clusters = self._clusters(self.consensus, None)
-            self.labels_ = ensemble.joined(clusters)
-            self.n_clusters_ = count_clusters(ensemble.worker, clusters)
-            over = ensemble, clusters, self.cluster_weights_
-            profiles = summed_profiles(*over, self.n_clusters_)
-            self.confidence_ = ensemble.joined(held_samples(*over, profiles))
-            self._placement = Placement.of(
-                rows, *over, profiles, by_degree=self.consensus != "hierarchical"
-            )
+            settle(self, rows, self._clusters(self.consensus, None))
         return self
 
     def _validated(self, X: Any) -> Rows:
@@ -242,29 +240,6 @@ class MDEC(callbacks.CallbackSupportMixin, ClusterMixin, BaseEstimator):
                 "ask for at most one cluster per sample."
             )
         return opened(X)
-
-    def predict(self, X: ArrayLike) -> NDArray[np.int32]:
-        """Return the clusters of new rows.
-
-        In each base clustering a new row joins the base cluster with the largest
-        summed similarity among its nearest training rows; it then joins the cluster
-        with the largest mean weighted co-association, which the spectral and the
-        bipartite consensus divide by the roots of the degrees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-            New rows, prepared like those of `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-            Clusters with the numbers of `labels_`. Rows of `fit` nearly always get
-            their own cluster, but not by rule; for those use `labels_`.
-        """
-        check_is_fitted(self, "ensemble_")
-        data = validate_data(self, X, dtype=generation.FLOATS, reset=False)
-        return placed(data, self._placement, n_jobs=self.n_jobs)
 
     def recluster(
         self, n_clusters: int | None = None, consensus: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
-from mdec.plan import Member, Plan
+from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import block_bounds, block_height
 from mdec.rows.work import Here, Worker
 
@@ -102,6 +102,9 @@ class Ensemble:
     parameters : mapping
         What all members share: the seed, the kernel, the shape of the data. It cannot
         be changed; empty for a user's own labels.
+    names : mapping of tuple of str
+        Names that belong to the data: "samples", "features" and "classes", the known
+        class of each sample, "" for none. Those that are not known are absent.
 
     Examples
     --------
@@ -116,15 +119,18 @@ class Ensemble:
     members: tuple[Member, ...] = ()
     failures: tuple[Failure, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        plain = {name: _plain(value) for name, value in self.parameters.items()}
-        object.__setattr__(self, "parameters", MappingProxyType(plain))
+        for attribute in ("parameters", "names"):
+            given = getattr(self, attribute).items()
+            plain = {name: _plain(value) for name, value in given}
+            object.__setattr__(self, attribute, MappingProxyType(plain))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only view cannot be pickled.
-        content = self.labels, self.members, self.failures, dict(self.parameters)
-        return type(self), content
+        views = dict(self.parameters), dict(self.names)
+        return type(self), (self.labels, self.members, self.failures, *views)
 
     @classmethod
     def from_labels(cls, labels: ArrayLike) -> Ensemble:
@@ -133,9 +139,9 @@ class Ensemble:
         Parameters
         ----------
         labels : array-like of shape (n_samples, n_members)
-            One clustering per column, of numbers or strings. -1, NaN, None and pd.NA
-            mark samples that a member does not cluster; in an array of strings "-1",
-            "nan", "None" and "" do, which NumPy makes of them beside words.
+            One clustering per column, of whole numbers or strings. -1, NaN, None and
+            pd.NA mark samples that a member does not cluster; in an array of strings
+            "-1", "nan", "None" and "" do, which NumPy makes of them beside words.
 
         Returns
         -------
@@ -286,13 +292,46 @@ class Ensemble:
         path : path-like
             The file; an old one is replaced at the end.
         """
-        provenance = {
-            "format": _FORMAT,
+        provenance = {"format": _FORMAT, **self.to_json()}
+        write_sealed(path, provenance, {"labels": self.labels})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the labels, ready to be written."""
+        return {
             "members": [member.to_json() for member in self.members],
             "failures": [asdict(failure) for failure in self.failures],
             "parameters": dict(self.parameters),
+            "names": dict(self.names),
         }
-        write_sealed(path, provenance, {"labels": self.labels})
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], labels: NDArray[Any]) -> Ensemble:
+        """Return the ensemble of labels and what `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : mapping
+            What JSON made of it; names may be absent.
+        labels : ndarray of shape (n_samples, n_members)
+            The labels.
+
+        Returns
+        -------
+        Ensemble
+            Equal to the one written.
+        """
+        ensemble = cls(
+            labels.astype(np.int32, casting="same_kind"),
+            tuple(Member.from_json(member) for member in content["members"]),
+            tuple(Failure(**failure) for failure in content["failures"]),
+            content["parameters"],
+            content.get("names", {}),
+        )
+        _check_numbered(ensemble.labels)
+        if len(ensemble.members) not in (0, len(ensemble)):
+            raise ValueError("members and labels do not fit each other")
+        _check_names(ensemble)
+        return ensemble
 
     @classmethod
     def load(
@@ -319,21 +358,12 @@ class Ensemble:
                 f"this version reads {_FORMAT}; save it again with this version."
             )
         try:
-            ensemble = cls(
-                arrays["labels"].astype(np.int32, casting="same_kind"),
-                tuple(Member.from_json(member) for member in provenance["members"]),
-                tuple(Failure(**failure) for failure in provenance["failures"]),
-                provenance["parameters"],
-            )
-            _check_numbered(ensemble.labels)
-            if len(ensemble.members) not in (0, len(ensemble)):
-                raise ValueError("members and labels do not fit each other")
+            return cls.from_json(provenance, arrays["labels"])
         except DAMAGED as error:
             raise DamagedFileError(
                 f"{os.fspath(path)!r} is not an ensemble saved by mdec; write it with "
                 "Ensemble.save."
             ) from error
-        return ensemble
 
 
 def _plain(value: Any) -> Any:
@@ -352,6 +382,17 @@ def _check_numbered(labels: NDArray[np.int32]) -> None:
     greatest = labels.max(axis=0)
     if labels.min() < -1 or greatest.min() < 0 or greatest.max() >= len(labels):
         raise ValueError("labels are no cluster numbers")
+
+
+def _check_names(ensemble: Ensemble) -> None:
+    """Raise unless names are texts, one for each sample or feature."""
+    n_features = ensemble.parameters.get("n_features")
+    numbers = {"samples": ensemble.n_samples, "classes": ensemble.n_samples}
+    for name, texts in ensemble.names.items():
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("names are no text")
+        if len(texts) != numbers.get(name, n_features or len(texts)):
+            raise ValueError("names and labels do not fit each other")
 
 
 def membership(
@@ -386,6 +427,7 @@ def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
         absent = np.array([_is_absent(value) for value in column], dtype=bool)
     else:
         absent = (column != column) | (column == -1)
+    _check_whole(column[~absent], index)
     if absent.all():
         raise ValueError(
             f"base clustering {index} clusters no sample; remove that column."
@@ -397,6 +439,21 @@ def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
     labels = np.full(column.shape, -1, dtype=np.int32)
     labels[~absent] = np.unique(present, return_inverse=True)[1]
     return labels
+
+
+def _check_whole(present: NDArray[Any], index: int) -> None:
+    """Raise if a column holds measurements: no clustering has cluster 0.37."""
+    measured: Iterable[Any] = ()
+    if present.dtype.kind == "f":
+        measured = present[present != np.rint(present)][:1]
+    elif present.dtype == object:
+        fractions = (each for each in present if isinstance(each, float))
+        measured = (each for each in fractions if not each.is_integer())
+    for value in measured:
+        raise ValueError(
+            f"base clustering {index} holds {value:.4g} and no labels; give whole "
+            "numbers or strings, or cluster a table of measurements with mdec.MDEC."
+        )
 
 
 def _is_absent(value: Any) -> bool:

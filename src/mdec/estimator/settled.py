@@ -1,0 +1,73 @@
+"""All that follows from an ensemble and its consensus clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.parallel import single_threaded_blas
+from mdec.confidence import held_samples, summed_profiles
+from mdec.consensus.partitions import count_clusters
+from mdec.ensemble import Ensemble
+from mdec.prediction import Placement
+from mdec.rows import Rows, opened
+
+
+def settle(model: Any, rows: Rows, clusters: list[Any]) -> None:
+    """Set the labels of an estimator, how firm they are, and what new rows go by.
+
+    Parameters
+    ----------
+    model : MDEC
+        With its ensemble and weights.
+    rows : Rows
+        The data.
+    clusters : list
+        Handles of the consensus clusters of each row block.
+    """
+    ensemble = model.ensemble_
+    model.labels_ = ensemble.joined(clusters)
+    model.n_clusters_ = count_clusters(ensemble.worker, clusters)
+    over = ensemble, clusters, model.cluster_weights_
+    profiles = summed_profiles(*over, model.n_clusters_)
+    model.confidence_ = ensemble.joined(held_samples(*over, profiles))
+    model._placement = Placement.of(
+        rows, *over, profiles, by_degree=model.consensus != "hierarchical"
+    )
+
+
+def assembled(
+    model: Any,
+    X: NDArray[np.floating],
+    ensemble: Ensemble,
+    labels: NDArray[np.int32],
+    weights: NDArray[np.floating],
+) -> Any:
+    """Fit an estimator with what was made step by step; nothing is made again.
+
+    Parameters
+    ----------
+    model : MDEC
+        The estimator, with the parameters of those steps.
+    X : ndarray of shape (n_samples, n_features)
+        What the ensemble was made of.
+    ensemble : Ensemble
+        From `mdec.generate_ensemble`.
+    labels : ndarray of shape (n_samples,)
+        Its consensus clusters.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    MDEC
+        The estimator itself, as `fit` leaves it.
+    """
+    model.n_features_in_ = X.shape[1]
+    model.ensemble_, model.base_ = ensemble, ensemble.plan.base
+    model.cluster_weights_ = weights
+    with single_threaded_blas():
+        settle(model, opened(X), ensemble.split(labels))
+    return model

@@ -1,0 +1,141 @@
+"""Help, versions, completion and exit codes, as a shell sees them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from mdec import __version__
+from mdec.cli import build_app, main
+
+pytest.importorskip("typer")
+
+COMMANDS = ["fit", "predict", "consensus", "compare", "demo"]
+COMMANDS += ["bench list", "bench run", "bench report"]
+COMMANDS += [f"datasets {name}" for name in ("list", "info", "fetch", "path")]
+
+
+def shell(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mdec", *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NO_COLOR": "1", "COLUMNS": "100", **settings},
+        check=False,
+    )
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    code = caught.value.code
+    return code if isinstance(code, int) else 0
+
+
+def test_python_dash_m() -> None:
+    done = shell("--version")
+    assert (done.returncode, done.stdout) == (0, f"mdec {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["fit", "--version"], ["--version", "fit"], ["bench", "run", "--version"]]
+)
+def test_the_version_is_said_anywhere(words, capsys) -> None:
+    main(words)
+    assert capsys.readouterr().out == f"mdec {__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_help_has_an_example(command, flag, capsys) -> None:
+    assert call(*command.split(), flag) == 0
+    printed = capsys.readouterr().out
+    after = printed.partition("Examples:")[2]
+    assert re.search(rf"^ *mdec {command}\b", after, re.M)
+
+
+def test_the_list_of_commands_is_whole() -> None:
+    import typer
+
+    group = typer.main.get_command(build_app())
+    found = []
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        found += [name] if inner is None else [f"{name} {each}" for each in inner]
+    assert sorted(found) == sorted(COMMANDS)
+
+
+def test_examples_use_options_that_exist(capsys) -> None:
+    for command in COMMANDS:
+        call(*command.split(), "-h")
+        printed, _, after = capsys.readouterr().out.partition("Examples:")
+        for option in re.findall(r"(?<!\S)--[\w-]+", after):
+            assert option in printed, f"{command}: {option}"
+
+
+def test_completion_knows_the_commands() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv[0] = 'mdec'; from mdec.cli import main; main()",
+        ],
+        capture_output=True,
+        text=True,
+        env=os.environ
+        | {
+            "_MDEC_COMPLETE": "complete_bash",
+            "COMP_WORDS": "mdec co",
+            "COMP_CWORD": "1",
+        },
+        check=False,
+    )
+    assert set(done.stdout.split()) == {"consensus", "compare"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["-h"], 0),
+        (["fit", "nothing.csv"], 2),
+        (["fit"], 2),
+        (["nonsense"], 2),
+        (["fit", "a.csv", "--nonsense"], 2),
+        (["fit", "a.csv", "--seed", "x"], 2),
+    ],
+)
+def test_exit_codes(words, code, capsys) -> None:
+    """What docs/command-line.md says."""
+    assert call(*words) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_shell_sees_the_sentence_and_its_code() -> None:
+    done = shell("fit", "nothing.csv")
+    assert done.returncode == 2
+    assert done.stderr == "mdec: 'nothing.csv' is not a file; check its name.\n"
+
+
+def test_an_error_of_mdec_itself_is_1() -> None:
+    code = (
+        "import mdec.cli; from mdec.cli import main\n"
+        "def broken(): raise ZeroDivisionError('no sentence')\n"
+        "mdec.cli.build_app = broken\nmain(['demo'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def test_an_interrupt_is_130() -> None:
+    code = (
+        "import mdec.cli; from mdec.cli import main\n"
+        "def stopped(): raise KeyboardInterrupt\n"
+        "mdec.cli.build_app = stopped\nmain(['demo'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "mdec: stopped.\n")

@@ -1,0 +1,100 @@
+"""What people wait for, and are told, when the loops are compiled."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core import event
+
+from mdec.numerics import loops
+from mdec.numerics.loops.jit import COMPILING, compiled, compiling_told, inner
+
+# What array expressions and allocations inside a loop would bring along.
+WORDY = ("unicode", "raise_with_shape_context", "np_empty", "np_zeros", "np_full")
+
+FIT = """
+import json, sys
+import numpy as np
+from numba.core import event
+names = []
+class Listener(event.Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        names.append(function.__module__ + "." + function.__qualname__)
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Listener())
+import mdec
+X = np.random.default_rng(0).normal(size=(300, 50))
+mdec.MDEC(n_clusters=4, ensemble_size=3, random_state=0, verbose=1).fit(X)
+print(json.dumps(names))
+"""
+
+
+def fitted_in_a_new_process(cache: Path) -> tuple[list[str], str]:
+    """Return the functions that were compiled, and what was written to stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIT],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.slow
+def test_a_small_fit_compiles_few_functions_and_only_once(tmp_path: Path) -> None:
+    names, said = fitted_in_a_new_process(tmp_path)
+    assert len(names) <= 30
+    assert not [name for name in names if any(word in name for word in WORDY)]
+    assert said.count(COMPILING) == 1
+    again, said = fitted_in_a_new_process(tmp_path)
+    assert again == []
+    assert COMPILING not in said
+
+
+def test_compiling_is_told_once_and_only_inside() -> None:
+    @inner()
+    def doubled(x: float) -> float:
+        return 2.0 * x
+
+    @compiled()
+    def more(x: float) -> float:
+        return doubled(x) + 1.0
+
+    told: list[str] = []
+    with compiling_told(told.append):
+        assert more(3.0) == 7.0
+        assert more(np.float32(3.0)) == 7.0
+    assert told == []  # these are no loops of the package
+
+    more.py_func.__module__ = doubled.py_func.__module__ = "mdec.numerics.made_up"
+    with compiling_told(told.append):
+        assert more(3) == 7.0
+        assert more(np.int32(3)) == 7.0
+    assert told == [COMPILING]
+    assert more(np.int16(3)) == 7.0
+    assert told == [COMPILING]
+
+
+def test_what_is_compiled_is_not_told() -> None:
+    X = np.arange(12.0).reshape(4, 3)
+    loops.pair_distances(X, np.array([0]), np.array([1]))
+    told: list[str] = []
+    with compiling_told(told.append):
+        assert loops.pair_distances(X, np.array([0]), np.array([1])) == [27.0]
+    assert told == []
+
+
+def test_listeners_are_taken_away() -> None:
+    before = [list(each) for each in event._registered.values()]
+    with pytest.raises(KeyError), compiling_told(print):
+        raise KeyError
+    assert [list(each) for each in event._registered.values()] == before

@@ -1,0 +1,75 @@
+"""Reports of made-up data, each made once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from mdec import MDEC
+from mdec.report.clustering import describe_clustering, render_report
+from mdec.selection.rule import select_n_clusters
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></svg><script>document.title='owned'</script>",
+    "{{ 7 * 7 }}",
+    "n" * 200,
+    "javascript:alert(1)",
+    "\u202eevil &amp; <b>bold</b>",
+    '=HYPERLINK("http://x.invalid","click")',
+    "</template></script><!--",
+]
+
+
+def make_report(n_samples, n_clusters=3, *, hostile=False, told=None, raw=None):
+    """Return what a report describes, its page and its ensemble's model."""
+    rng = np.random.default_rng(0)
+    group = np.arange(n_samples) % n_clusters
+    X = rng.normal(size=(n_samples, 14))
+    X += 2.0 * rng.normal(size=(n_clusters, 14))[group]
+    model = MDEC(n_clusters, ensemble_size=30, random_state=0).fit(X)
+    names = [f"sample {i}" for i in range(n_samples)]
+    sex = np.where(group % 2, "f", "m")
+    columns = {"age": [str(20 + i % 50) for i in range(n_samples)], "sex": sex}
+    if hostile:
+        names = [f"{HOSTILE[i % len(HOSTILE)]}{i}" for i in range(n_samples)]
+        columns = {HOSTILE[0]: [HOSTILE[i % 4] for i in range(n_samples)]}
+    described = describe_clustering(
+        model.ensemble_,
+        model.labels_,
+        model.cluster_weights_,
+        select_n_clusters(model.ensemble_),
+        sample_names=names,
+        values=X,
+        feature_names=[*HOSTILE, *"abcd"] if hostile else [f"g{i}" for i in range(14)],
+        known=np.array([HOSTILE[k] for k in group]) if hostile else group.astype(str),
+        columns=columns,
+        preparation=told,
+        raw=raw,
+        settings={"command": "mdec fit 'a <b>.csv'", "file": "<i>x</i>"},
+        python="labels = '<b>'",
+        again="mdec consensus 'a <b>/ensemble.npz'",
+        title="Clusters of <u>table</u>.csv",
+    )
+    return described, render_report(described), (model, X)
+
+
+@pytest.fixture(scope="session")
+def reports():
+    """Give the report of so many samples, made when it is first asked for."""
+
+    @cache
+    def report(n_samples, n_clusters=3, *, hostile=False):
+        return make_report(n_samples, n_clusters, hostile=hostile)
+
+    return report
+
+
+@pytest.fixture(scope="session")
+def prepared_report():
+    """Make the report of values that were prepared first."""
+    return lambda told, raw=None: make_report(42, told=told, raw=raw)

@@ -1,0 +1,470 @@
+"""The report in a real browser: explored by pointer and keys, on every kind of page."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+import shutil
+import tempfile
+import time
+
+import numpy as np
+import pytest
+
+from mdec.report.clustering.compute import sample_order
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium that records its console and its requests."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-quic",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "window-size=1280,900",
+        f"user-data-dir={tempfile.mkdtemp()}",
+    ):
+        options.add_argument(f"--{flag}")
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
+    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    yield started
+    started.quit()
+
+
+class Page:
+    """A report that is open, with what a reader does to it."""
+
+    def __init__(self, browser, path):
+        self.browser, self.path = browser, path
+
+    def open(self):
+        self.browser.get_log("performance")
+        self.browser.get(self.path.as_uri())
+        time.sleep(0.2)
+        return self
+
+    def one(self, selector):
+        return self.browser.find_element("css selector", selector)
+
+    def all(self, selector):
+        return self.browser.find_elements("css selector", selector)
+
+    def run(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    def texts(self, selector):
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".map(each => each.textContent.trim())",
+            selector,
+        )
+
+    def style(self, selector, name):
+        return self.run(
+            "return getComputedStyle(document.querySelector(arguments[0]))"
+            "[arguments[1]]",
+            selector,
+            name,
+        )
+
+    def show(self, index):
+        """Move the slider as an input device would."""
+        self.run(
+            "const it = document.getElementById('number'); it.value = arguments[0];"
+            "it.dispatchEvent(new Event('input', {bubbles: true}))",
+            index,
+        )
+
+    def point_at(self, element):
+        from selenium.webdriver import ActionChains
+
+        self.run("arguments[0].scrollIntoView({block: 'center'})", element)
+        ActionChains(self.browser).move_to_element(element).perform()
+
+    def press(self, *keys):
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    def saved(self, name):
+        """Click a download button and return the rows of the file it would save."""
+        self.run("HTMLAnchorElement.prototype.click = () => {}")
+        text = self.browser.execute_async_script(
+            "const [selector, done] = arguments, make = URL.createObjectURL;"
+            "URL.createObjectURL = (blob) => {"
+            "  blob.text().then(done); return make.call(URL, blob) };"
+            "document.querySelector(selector).click(); URL.createObjectURL = make",
+            f"[data-csv={name}]",
+        )
+        return list(csv.reader(io.StringIO(text, newline="")))
+
+    def downloaded(self, name, folder):
+        """Click a download button and return the file that comes."""
+        behaviour = {"behavior": "allow", "downloadPath": str(folder)}
+        self.browser.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+        self.run("document.querySelector(arguments[0]).click()", f"[data-csv={name}]")
+        for _ in range(100):
+            found = [each for each in folder.glob("*.csv") if each.stat().st_size]
+            if found:
+                return found[0]
+            time.sleep(0.05)
+        raise AssertionError(f"no file of {name} came")
+
+    def console(self):
+        return self.browser.get_log("browser")
+
+    def requests(self):
+        """Return the addresses that the page asked for, and clear the log."""
+        log = self.browser.get_log("performance")
+        events = [json.loads(entry["message"])["message"] for entry in log]
+        sent = [e for e in events if e["method"] == "Network.requestWillBeSent"]
+        return [event["params"]["request"]["url"] for event in sent]
+
+
+@pytest.fixture
+def opened(browser, tmp_path, reports):
+    """Open the report of so many samples."""
+
+    def open_(n_samples, n_clusters=3, *, hostile=False):
+        path = tmp_path / "report.html"
+        page = reports(n_samples, n_clusters, hostile=hostile)[1]
+        path.write_text(page, encoding="utf-8")
+        return Page(browser, path).open()
+
+    yield open_
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def emulate(browser, width, scheme="light", media=""):
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1}
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {**metrics, "mobile": width < 600}
+    )
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"media": media, "features": [feature]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "hostile"), [(40, False), (600, False), (2000, False), (48, True)]
+)
+def test_page_is_quiet_alone_and_complete(opened, reports, n_samples, hostile):
+    page = opened(n_samples, hostile=hostile)
+    assert page.console() == []
+    asked = [url for url in page.requests() if not url.startswith(("data:", "blob:"))]
+    assert asked == [page.path.as_uri()]
+    assert page.browser.title == "Clusters of <u>table</u>.csv"
+    for box in page.run(
+        "return [...document.querySelectorAll('figure svg')].map(each => {"
+        "const box = each.getBoundingClientRect(); return [box.width, box.height]})"
+    ):
+        assert box[0] > 200
+        assert box[1] > 50
+    assert page.run("return document.documentElement.scrollWidth") <= 1280
+    views = reports(n_samples, hostile=hostile)[0]["views"]
+    start = time.perf_counter()
+    for index, view in enumerate(views):
+        page.show(index)
+        assert page.texts("#told") == [str(view["n_clusters"])]
+    assert time.perf_counter() - start < 1.0 * len(views)
+    assert page.console() == []
+
+
+def test_everything_follows_the_number(opened, reports):
+    described = reports(600)[0]
+    page, heatmap = opened(600), described["heatmap"]
+    first = page.one("#fig-heatmap .matrix").get_attribute("href")
+    for index in (0, 5, described["chosen"]):
+        page.show(index)
+        view = described["views"][index]
+        named = view["numbers"][view["labels"]]
+        rows = page.texts("#cluster-table [data-follow] tbody tr td:nth-child(2)")
+        assert [int(row) for row in rows] == [row["size"] for row in view["clusters"]]
+        assert page.texts(".facts b")[0] == str(view["n_clusters"])
+        assert len(page.all("#fig-cluster-consensus rect")) == view["n_clusters"]
+        saved = page.saved("map")
+        assert [int(row[1]) for row in saved[1:]] == named.tolist()
+        sure = [float(row[2]) for row in saved[1:]]
+        np.testing.assert_allclose(sure, view["confidence"], atol=1e-4)
+        for name in ("map", "pca"):
+            fills = page.run(
+                "return [...document.querySelectorAll(arguments[0])]"
+                ".map(each => each.style.fill)",
+                f"#fig-{name} .samples circle",
+            )
+            pairs = set(zip(named.tolist(), fills, strict=True))
+            assert len(pairs) == len(set(fills)) == view["n_clusters"]
+            assert len(page.texts(f"#fig-{name} .halo")) == view["n_clusters"]
+        order = sample_order(view["labels"], heatmap)
+        saved = page.saved("heatmap")
+        shown = [described["names"][i] for i in heatmap["rows"][order]]
+        assert saved[0][2:] == [row[0] for row in saved[1:]] == shown
+        found = np.array([row[2:] for row in saved[1:]], dtype=float)
+        direct = np.minimum(heatmap["matrix"][np.ix_(order, order)], heatmap["full"])
+        np.testing.assert_allclose(found, direct, atol=heatmap["full"] / 510 + 5e-5)
+        assert len(page.all("#fig-heatmap .block")) == view["n_clusters"]
+        items = page.saved("items")
+        clusters = [int(row[1]) for row in items[1:]]
+        assert clusters == sorted(clusters)
+        edge = page.one("#fig-tracking .current").get_attribute("y")
+        assert float(edge) == 6 + 22 * index - 1
+        drawn = page.texts("#fig-signatures .names text")
+        assert drawn == [f"g{j}" for j in view["drawn_features"]]
+    assert page.one("#fig-heatmap .matrix").get_attribute("href") == first
+    page.all("#fig-tracking .track")[1].click()
+    assert page.texts("#told") == ["3"]
+
+
+def test_a_group_that_stays_keeps_its_colour(opened):
+    page = opened(40)
+    fill = "return document.querySelectorAll('#fig-map .samples circle')[0].style.fill"
+    colours = []
+    for index in range(1, 6):
+        page.show(index)
+        assert len(set(page.texts("#legend span"))) >= index + 2
+        colours.append(page.run(fill))
+    assert len(set(colours)) <= 2
+
+
+def test_list_is_searched_sorted_filtered_and_saved(opened, reports):
+    views = reports(600)[0]["views"]
+    index = int(np.argmax([view["n_ambiguous"] for view in views]))
+    view, page = views[index], opened(600)
+    page.show(index)
+    assert page.texts("#count") == ["1\u201325 of 600"]
+    page.one("#next").click()
+    assert page.texts("#count") == ["26\u201350 of 600"]
+    page.one("#search").send_keys("sample 12")
+    found = [i for i in range(600) if "sample 12" in f"sample {i}"]
+    assert page.texts("#count") == [f"1\u2013{min(25, len(found))} of {len(found)}"]
+    page.all("#list th button")[0].click()
+    names = page.texts("#list tbody tr td:first-child")
+    assert names == [f"sample {i}" for i in sorted(found)]
+    assert page.all("#list th")[0].get_attribute("aria-sort") == "ascending"
+    page.all("#list th button")[0].click()
+    assert page.texts("#list tbody tr td:first-child") == names[::-1]
+    page.one("#search").clear()
+    page.one("#search").send_keys(" ")
+    page.one("#only").click()
+    assert view["n_ambiguous"] > 0
+    rows = page.saved("samples")
+    head = ["sample", "cluster", "consensus", "second choice", "its consensus"]
+    assert rows[0] == [*head, "confidence", "known class", "age", "sex"]
+    assert len(rows) - 1 == view["n_ambiguous"]
+    low = np.flatnonzero(view["confidence"] < 0.6)
+    assert {row[0] for row in rows[1:]} == {f"sample {i}" for i in low}
+    page.one("#search").send_keys("no such sample")
+    assert page.texts("#count") == ["no sample"]
+    assert page.console() == []
+
+
+def test_list_and_maps_point_at_each_other(opened):
+    page = opened(40)
+    dot = page.all("#fig-pca .samples circle")[7]
+    page.point_at(dot)
+    tip = page.one("#tip")
+    assert tip.is_displayed()
+    assert tip.text.startswith("sample 7\ncluster 1, confidence 0.")
+    place = "return ['cx', 'cy'].map(name => arguments[0].getAttribute(name))"
+    ring, same = page.one("#fig-map .ring"), page.all("#fig-map .samples circle")[7]
+    assert ring.get_attribute("visibility") == "visible"
+    assert page.run(place, ring) == page.run(place, same)
+    dot.click()
+    assert page.texts("#list tr.marked td:first-child") == ["sample 7"]
+    row = page.all("#list tbody tr")[3]
+    page.point_at(row)
+    marked = page.all("#fig-map .samples circle")[int(row.get_attribute("data-i"))]
+    assert page.run(place, ring) == page.run(place, marked)
+    page.point_at(page.one("#fig-items .items rect"))
+    assert "confidence" in tip.text
+
+
+def test_points_of_the_map_do_not_hide_each_other(opened):
+    page = opened(40)
+    places = np.array(
+        page.run(
+            "return [...document.querySelectorAll('#fig-map .samples circle')]"
+            ".map(each => [+each.getAttribute('cx'), +each.getAttribute('cy')])"
+        )
+    )
+    away = np.linalg.norm(places[:, None] - places, axis=2)[np.triu_indices(40, 1)]
+    assert away.min() > 5.5
+
+
+def test_map_is_coloured_by_any_column(opened):
+    page = opened(40)
+    options = page.texts("#paint option")
+    assert options == ["cluster", "confidence", "known class", "age", "sex"]
+    fills = (
+        "return [...document.querySelectorAll('#fig-map .samples circle')]"
+        ".map(each => each.style.fill)"
+    )
+    different = {}
+    for index, name in enumerate(options):
+        page.run(
+            "const it = document.getElementById('paint'); it.value = arguments[0];"
+            "it.dispatchEvent(new Event('input'))",
+            index,
+        )
+        different[name] = len(set(page.run(fills)))
+    assert different["cluster"] == different["known class"] == 3
+    assert different["sex"] == 2
+    assert different["age"] > 20
+    assert [word for word in page.texts("#legend span") if word] == ["f", "m"]
+
+
+def test_keys_are_enough(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened(40)
+    page.press(Keys.TAB)
+    active = "return document.activeElement"
+    assert page.run(active).get_attribute("class") == "skip"
+    for _ in range(30):
+        page.press(Keys.TAB)
+        if page.run(active).get_attribute("id") == "number":
+            break
+    slider = page.run(active)
+    assert slider.get_attribute("id") == "number"
+    assert page.run("return arguments[0].matches(':focus-visible')", slider)
+    assert page.style("#number", "outlineStyle") == "solid"
+    page.press(Keys.ARROW_RIGHT)
+    assert page.texts("#told") == ["4"]
+    assert slider.get_attribute("aria-valuetext") == "4 clusters"
+    page.press(Keys.HOME)
+    assert page.texts("#told") == ["2"]
+    page.press(Keys.TAB, Keys.ENTER)
+    assert page.texts("#told") == ["3"]
+    name = page.one("#list tbody button")
+    page.run("arguments[0].focus()", name)
+    ring = page.one("#fig-map .ring")
+    assert ring.get_attribute("visibility") == "visible"
+    labelled = page.run(
+        "return [...document.querySelectorAll('button, input, select')].every(each =>"
+        " each.getAttribute('aria-label') || each.labels?.length"
+        " || each.textContent.trim())"
+    )
+    assert labelled
+
+
+def test_every_table_is_saved(opened, tmp_path):
+    page = opened(40)
+    names = page.run(
+        "return [...document.querySelectorAll('[data-csv]')].map(each =>"
+        " each.dataset.csv)"
+    )
+    assert len(names) == len(set(names)) == 12
+    file = page.downloaded("clusters", tmp_path)
+    assert file.name == "clusters-k3.csv"
+    assert file.read_text().startswith("cluster,samples,consensus")
+    saved = {name: page.saved(name) for name in names}
+    assert all(len(rows) > 1 for rows in saved.values())
+    assert all(len({len(row) for row in rows}) == 1 for rows in saved.values())
+    assert saved["known"][0] == ["class", "0", "1", "2"]
+    assert len(saved["tracking"]) == 41
+    assert saved["signatures"][0][:3] == ["cluster", "feature", "effect"]
+    assert len(saved["signatures"]) == 1 + 3 * 5
+
+
+def test_hostile_names_do_nothing_and_compute_nothing(opened, reports):
+    described = reports(48, hostile=True)[0]
+    page = opened(48, hostile=True)
+    for index in (2, 4):
+        page.run(
+            "const it = document.getElementById('paint'); it.value = arguments[0];"
+            "it.dispatchEvent(new Event('input'))",
+            index - 1,
+        )
+        page.show(index)
+        page.point_at(page.all("#fig-map .samples circle")[0])
+    assert page.one("#tip").text.startswith("<script>alert(1)</script>0")
+    assert page.browser.title == "Clusters of <u>table</u>.csv"
+    assert page.all("img") == []
+    assert len(page.all("script")) == 2
+    rows = page.saved("map")
+    names = [row[0] for row in rows[1:]]
+    risky = [name for name in described["names"] if name.startswith("=")]
+    assert risky
+    assert names == [f"'{n}" if n in risky else n for n in described["names"]]
+    assert page.console() == []
+
+
+def test_nothing_is_lost_without_a_script(opened):
+    page = opened(40)
+    static = re.sub(r"<script.*?</script>", "", page.path.read_text(), flags=re.DOTALL)
+    page.path.write_text(static)
+    page.open()
+    shown = {
+        each.get_attribute("id")
+        for each in page.all("main [id]")
+        if each.is_displayed()
+    }
+    assert {"fig-map", "fig-pca", "fig-heatmap", "fig-signatures", "list"} <= shown
+    assert not {"control", "paint", "search"} & shown
+    assert not page.one(".save").is_displayed()
+    assert len(page.all("#list tbody tr")) == 25
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_page_does_not_scroll_sideways(opened, browser, scheme):
+    emulate(browser, 360, scheme)
+    page = opened(48, hostile=True)
+    page.show(3)
+    assert page.run("return document.documentElement.scrollWidth") == 360
+    paper = page.style("body", "backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+    for name in ("#fig-heatmap .shade", "#fig-signatures .contrast"):
+        assert (page.style(name, "filter") != "none") == (scheme == "dark")
+    assert page.one("#number").rect["width"] > 60
+    assert page.console() == []
+
+
+def test_contents_stand_at_the_side(opened, browser):
+    page = opened(40)
+    emulate(browser, 1440)
+    nav, main = page.one("nav").rect, page.one("main").rect
+    assert nav["x"] + nav["width"] <= main["x"]
+    emulate(browser, 900)
+    assert page.one("nav").rect["y"] < page.one("main").rect["y"]
+
+
+def test_print_is_light_in_two_columns_and_cuts_nothing(opened, browser):
+    # The width of an A4 page less its margins, in CSS pixels.
+    emulate(browser, 703, "dark", "print")
+    page = opened(48, hostile=True)
+    page.show(2)
+    assert page.style("body", "backgroundColor") == "rgb(255, 255, 255)"
+    assert len(page.style(".row", "gridTemplateColumns").split()) == 2
+    assert page.style(".printed", "display") == "inline"
+    for hidden in (".pointed", "#tip", "#control", "nav", ".save", "#search", "#only"):
+        assert not page.one(hidden).is_displayed(), hidden
+    assert page.texts(".facts b")[0] == "4"
+    outside = page.run(
+        "return [...document.querySelectorAll('table, svg, pre')].filter("
+        "each => each.getBoundingClientRect().right > innerWidth)"
+        ".map(each => each.id || each.parentNode.id)"
+    )
+    assert outside == []
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    pages = re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))
+    assert 3 <= len(pages) <= 9
