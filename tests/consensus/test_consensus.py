@@ -6,6 +6,7 @@ import itertools
 import math
 import warnings
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 from scipy.cluster import hierarchy
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import pdist, squareform
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -179,6 +180,67 @@ def test_single_precision_linkage_is_close(monkeypatch: pytest.MonkeyPatch) -> N
     single = hierarchical(ensemble, 5)
     assert adjusted_rand_score(double, single) == 1.0
     assert adjusted_rand_score(y, single) > 0.95
+
+
+def linked(A: np.ndarray, sizes: np.ndarray, *, mutual: bool) -> tuple[Any, Any, int]:
+    """Link by chains, or all mutual neighbours first; also how many those leave."""
+    triangle = np.empty(loops.triangle_entries(len(A)), dtype=A.dtype)
+    loops.triangle_of_matrix(A, triangle)
+    pairs, heights = np.empty((0, 2), dtype=np.int64), np.empty(0)
+    names = np.arange(len(A))
+    if mutual:
+        pairs, heights, names, sizes = loops.merge_mutual(triangle, sizes)
+    if len(names) > 1:
+        last, rest = loops.average_linkage(triangle, sizes, A.dtype.type(0.0))
+        pairs = np.concatenate([pairs, names[last]])
+        heights = np.concatenate([heights, rest])
+    return *dendrogram.in_order(pairs, heights), len(names)
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 9, 64, 301])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mutual_neighbours_merge_as_in_chains(n_rows: int, dtype: type) -> None:
+    rng = np.random.default_rng(n_rows)
+    points = rng.normal(size=(n_rows, 3))
+    A = np.exp(-squareform(pdist(points))).astype(dtype)
+    sizes = rng.integers(1, 5, size=n_rows)
+    pairs, heights, n_left = linked(A, sizes, mutual=True)
+    expected, expected_heights, _ = linked(A, sizes, mutual=False)
+    np.testing.assert_array_equal(pairs, expected)
+    np.testing.assert_allclose(heights, expected_heights, rtol=1e-5)
+    assert n_left < max(3, n_rows // 4)
+    copies = np.repeat(np.arange(n_rows), sizes)
+    distances = 1.0 - A[np.ix_(copies, copies)].astype(np.float64)
+    distances[copies[:, None] == copies] = 0.0
+    tree = hierarchy.average(squareform(distances, checks=False))
+    np.testing.assert_allclose(
+        heights,
+        1.0 - tree[tree[:, 2] > 0.0, 2],
+        atol=1e-6 if dtype is np.float32 else 0,
+    )
+
+
+def test_where_few_are_mutual_chains_go_on() -> None:
+    # Every row is most similar to the first one, so one pair at a time may merge.
+    n_rows = 90
+    ranks = np.arange(n_rows, dtype=np.float64)
+    A = 1.0 - np.maximum.outer(ranks, ranks) / n_rows
+    pairs, _, n_left = linked(A, np.ones(n_rows, dtype=np.int64), mutual=True)
+    assert n_left == n_rows
+    np.testing.assert_array_equal(pairs[:, 0], 0)
+    np.testing.assert_array_equal(pairs[:, 1], np.arange(1, n_rows))
+
+
+def test_of_equals_the_lowest_mutual_neighbours_merge() -> None:
+    # Halves and quarters are exact, so nothing but the order of the rows decides.
+    rng = np.random.default_rng(0)
+    A = rng.integers(1, 4, size=(40, 40)).astype(np.float32) / 4.0
+    A = np.maximum(A, A.T)
+    pairs, heights, _ = linked(A, np.ones(40, dtype=np.int64), mutual=True)
+    expected, expected_heights, _ = linked(A, np.ones(40, dtype=np.int64), mutual=False)
+    at_once = heights == A.max()
+    np.testing.assert_array_equal(pairs[at_once], expected[at_once])
+    np.testing.assert_allclose(heights, expected_heights, rtol=1e-5)
 
 
 def test_hierarchical_takes_no_triangle_that_does_not_fit(

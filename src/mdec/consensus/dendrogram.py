@@ -99,7 +99,8 @@ def _linkage(
     """Merge the rows of a factor by the mean of their products.
 
     A triangle of all means is fastest; where it would take too much memory, means are
-    computed from the factor when they are needed.
+    computed from the factor when they are needed. In a large one all regions that are
+    each other's most similar merge in one pass.
     """
     n_rows = factor.shape[0]
     dtype = _precision(n_rows)
@@ -132,7 +133,14 @@ def _linkage(
     loops.triangle_of_products(
         *arrays, factor.data.astype(dtype), factor.shape[1], triangle
     )
-    return in_order(*loops.average_linkage(triangle, sizes, shift))
+    if dtype == np.float64:
+        return in_order(*loops.average_linkage(triangle, sizes, shift))
+    pairs, similarities, names, sizes = loops.merge_mutual(triangle, sizes)
+    if names.size > 1:
+        last, rest = loops.average_linkage(triangle, sizes, shift)
+        pairs = np.concatenate([pairs, names[last]])
+        similarities = np.concatenate([similarities, rest])
+    return in_order(pairs, similarities)
 
 
 def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:

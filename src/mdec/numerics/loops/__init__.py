@@ -28,6 +28,7 @@ from mdec.numerics.loops.linkage import (
     count_overlaps,
     factored_linkage,
     linkage_of_products,
+    merge_mutual,
     triangle_of_matrix,
     triangle_of_products,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "linkage_of_products",
     "lloyd",
     "mean_of_nearest",
+    "merge_mutual",
     "mirror_pairs",
     "nearest_column",
     "nearest_entries",

@@ -49,8 +49,10 @@ def get_tail(triangle: Any, n: int, i: int, row: Any) -> None:
     # The tiles of a row of them follow each other.
     start = _tile(n, own, own) + ((i & _LAST) << _SHIFT)
     for first in range(own << _SHIFT, row.size, SIDE):
+        # Views that start at 0 spare the test for indices below it.
+        part, tile = row[first:], triangle[start:]
         for c in range(SIDE):
-            row[first + c] = triangle[start + c]
+            part[c] = tile[c]
         start += SIDE * SIDE
 
 
@@ -60,19 +62,26 @@ def set_tail(triangle: Any, n: int, i: int, row: Any) -> None:
     own = i >> _SHIFT
     start = _tile(n, own, own) + ((i & _LAST) << _SHIFT)
     for first in range(own << _SHIFT, row.size, SIDE):
+        part, tile = row[first:], triangle[start:]
         for c in range(SIDE):
-            triangle[start + c] = row[first + c]
+            tile[c] = part[c]
         start += SIDE * SIDE
+
+
+@inner()
+def get_head(triangle: Any, n: int, i: int, first: int, row: Any) -> None:
+    """Copy the entries of row i from a first column to the diagonal."""
+    own, offset = i >> _SHIFT, i & _LAST
+    for j in range(first, i):
+        start = _tile(n, j >> _SHIFT, own) + offset
+        row[j] = triangle[start + ((j & _LAST) << _SHIFT)]
 
 
 @inner()
 def get_row(triangle: Any, n: int, i: int, row: Any) -> None:
     """Copy the similarities of row i to all others."""
     get_tail(triangle, n, i, row)
-    own, offset = i >> _SHIFT, i & _LAST
-    for j in range(i):
-        start = _tile(n, j >> _SHIFT, own) + offset
-        row[j] = triangle[start + ((j & _LAST) << _SHIFT)]
+    get_head(triangle, n, i, 0, row)
 
 
 @inner()
