@@ -32,6 +32,7 @@ def read(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_report_gives_the_lines_and_commands_for_the_same_clusters(
     tmp_path, monkeypatch
 ):

@@ -144,7 +144,9 @@ def test_plus_plus_chances_are_squared_distances() -> None:
     np.testing.assert_allclose(counts / 6000, chances, atol=0.03)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 2))]
+)
 def test_quality_is_that_of_scikit_learn(seed: int) -> None:
     """Best of three plain k-means++ starts, both ways, averaged over 40 repetitions."""
     rng = np.random.default_rng(seed)

@@ -108,7 +108,8 @@ def test_hostile_names_stay_text(reports):
 
 
 @pytest.mark.parametrize(
-    "n_samples", [40, 600, pytest.param(2000, marks=pytest.mark.slow)]
+    "n_samples",
+    [40, *(pytest.param(each, marks=pytest.mark.slow) for each in (600, 2000))],
 )
 def test_page_is_small(reports, n_samples):
     described, page, _ = reports(n_samples)
