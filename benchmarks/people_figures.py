@@ -3,7 +3,7 @@
 Usage: python benchmarks/people_figures.py PART [DATA [XX ...]]
        python benchmarks/people_figures.py noise [SETS [KIND ...]]
 
-PART is k, noise, rules, scan, confidence, predict or unlike. DATA is a folder of
+PART is k, noise, rules, scan, auto, confidence, predict or unlike. DATA is a folder of
 DS-XX_name.npz files with X and y; noise and scan need none. The numbers XX choose some
 of the sets. Each part prints a Markdown table; noise also keeps its answers in
 results/noise.jsonl.
@@ -195,6 +195,19 @@ def scan() -> None:
     print(f"K = 2..12, 500 samples: {time.perf_counter() - start:.2f} s")
 
 
+def auto(folder: str, *only: str) -> None:
+    """Print processor seconds of a fit with and without the number of clusters."""
+    row("dataset", "K given", "auto", "draws")
+    for name, X, y in datasets(folder, ("11",), only):
+        MDEC("auto", ensemble_size=10, random_state=0).fit(X[:220])
+        seconds = []
+        for n_clusters in (np.unique(y).size, "auto"):
+            start = time.process_time()
+            model = MDEC(n_clusters, random_state=0).fit(X)
+            seconds.append(f"{time.process_time() - start:.2f}")
+        row(name, *seconds, len(model.k_selection_.null.draws))
+
+
 def pure(labels: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Tell which samples are of the commonest class of their cluster."""
     right = np.zeros(len(y), dtype=bool)
@@ -319,6 +332,7 @@ if __name__ == "__main__":
         "noise": noise,
         "rules": rules,
         "scan": scan,
+        "auto": auto,
         "confidence": calibration,
         "predict": predict,
         "unlike": unlike,
