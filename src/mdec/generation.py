@@ -154,7 +154,7 @@ def generate_ensemble(
     refuse_useless(rows)
     store = None
     if checkpoint is not None:
-        _check_resumable(random_state)
+        check_resumable(random_state)
         store = Store(checkpoint, digest_of_rows(rows, whole=base == "graph"), plan)
     engine = engine_for(rows, plan, n_jobs)
     tell = told(progress, ensemble_size, verbose)
@@ -379,7 +379,7 @@ def _checked(X: Any) -> Any:
     return check_array(X, dtype=FLOATS, ensure_min_samples=3)
 
 
-def _check_resumable(random_state: RandomState) -> None:
+def check_resumable(random_state: RandomState) -> None:
     """Raise if a checkpoint would not find the same members again."""
     if not isinstance(random_state, (int, np.integer)):
         raise ValueError(
