@@ -35,7 +35,7 @@ def model(**settings: object) -> MultiViewMDEC:
 
 @pytest.mark.parametrize("consensus", CONSENSUS)
 def test_views_see_together_what_none_sees_alone(views, consensus: str) -> None:
-    found = model(consensus=consensus).fit(views)
+    found = model(consensus=consensus, base_n_clusters_range=(2, 4)).fit(views)
     assert adjusted_rand_score(TRUTH, found.labels_) > 0.9
     for X in views.values():
         alone = MDEC(3, consensus=consensus, ensemble_size=15, random_state=0).fit(X)
