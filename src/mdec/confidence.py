@@ -254,6 +254,17 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
     return np.bincount(labels, own) / np.bincount(labels)
 
 
+def view_associations(
+    ensemble: Ensemble, labels: Labels, weights: Array
+) -> list[Array]:
+    """Return the item consensus of each view of a joined ensemble by itself."""
+    origins = np.repeat(np.array(ensemble.origins), np.diff(ensemble.offsets))
+    return [
+        item_consensus(ensemble.view(number), labels, weights[origins == number])
+        for number in range(len(ensemble.views))
+    ]
+
+
 def cluster_support(association: Array, labels: Labels) -> Array:
     r"""Return how firmly clusters are held together, each against its nearest rival.
 
