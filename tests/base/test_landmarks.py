@@ -126,7 +126,7 @@ def test_ties_by_the_formula(kernel: str) -> None:
     rho = rng.random(15).astype(np.float32) + 0.5
     k, mu = 4, 0.6
     index = indexed(points, rng)
-    member = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho)
+    member = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho, 1.0)
     found = tied(rows, member)
     unit = np.median(rho)
     for i in range(len(rows)):

@@ -675,6 +675,10 @@ def test_regions_count_by_their_samples(monkeypatch: pytest.MonkeyPatch) -> None
     # The first two merge. Their means with regions 2 and 3 are then 0.16 and 0.39 by
     # samples, but 0.45 and 0.35 by regions.
     np.testing.assert_array_equal(labels, [0, 0, 1, 0])
+    each = _hierarchical._linked_regions(ensemble, 4, np.ones(8), rng)
+    np.testing.assert_array_equal(each, [0, 1, 2, 3])
+    with pytest.raises(ValueError, match="more than the 4 regions"):
+        _hierarchical._linked_regions(ensemble, 5, np.ones(8), rng)
 
 
 def test_sorting_samples_changes_no_bipartite_label(
