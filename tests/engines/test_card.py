@@ -618,12 +618,3 @@ def test_what_does_not_fit_the_device_is_done_here(
     assert gram_on_device((100, 900), 5, "torch") is None
     monkeypatch.setattr(tensors, "fits", lambda *_: False)
     assert gram_on_device((900, 100), 5, "torch") is None
-
-
-@needs_card
-def test_batches_side_by_side_change_no_label(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = blobs(3000, 20, seed=5)
-    together = generate_ensemble(X, ensemble_size=40, random_state=0, device="cuda")
-    monkeypatch.setattr(card, "IN_FLIGHT", 1)
-    alone = generate_ensemble(X, ensemble_size=40, random_state=0, device="cuda")
-    np.testing.assert_array_equal(together.labels, alone.labels)

@@ -22,9 +22,6 @@ DEVICES = ("cpu", "cuda", "auto", "torch")
 # ones are done sooner in few launches.
 MAX_BATCH, BATCH_ROWS = 128, 300_000
 
-# Batches made at the same time: while one waits for the host, the card has another.
-IN_FLIGHT = 2
-
 
 def resolve_device(device: str) -> str:
     """Return "cpu", "cuda" or "torch", or raise if the device cannot be had.
@@ -70,37 +67,20 @@ class CardEngine(LocalEngine):
         """Yield members batch by batch, as many at a time as fit the device."""
         from mdec.engines import tensors
 
-        device = self.data.there.device
-        n_bytes = tensors.budget(device) // IN_FLIGHT
-        batches = self._batches(members, n_bytes)
-        make = partial(self._made, n_bytes=n_bytes)
-        for batch, found in tensors.side_by_side(make, batches, IN_FLIGHT, device):
-            for member, labels in zip(batch, found, strict=True):
-                yield member, labels if isinstance(labels, Exception) else [labels]
-
-    def _batches(self, members: Sequence[Member], n_bytes: int) -> list[list[Member]]:
-        """Group members with like numbers of clusters, as many as fit together."""
-        from mdec.engines import tensors
-
         waiting = sorted(members, key=lambda each: (-each.n_clusters, each.index))
-        most = min(MAX_BATCH, max(16, BATCH_ROWS // self.plan.n_samples))
-        batches = []
+        n_bytes = tensors.budget(self.data.there.device)
         while waiting:
             each = tensors.member_bytes(self.plan.n_samples, waiting[0].n_clusters)
+            most = min(MAX_BATCH, max(16, BATCH_ROWS // self.plan.n_samples))
             n_members = int(min(max(1, n_bytes // each), most))
-            batches.append(waiting[:n_members])
-            waiting = waiting[n_members:]
-        return batches
-
-    def _made(self, batch: list[Member], n_bytes: int) -> list[Labels | ValueError]:
-        from mdec.engines import tensors
-
-        each = tensors.member_bytes(self.plan.n_samples, batch[0].n_clusters)
-        return tensors.with_less_memory(
-            partial(self._labels, batch, each),
-            n_bytes,
-            f"making base clusterings of {self.plan.n_samples} samples",
-        )
+            batch, waiting = waiting[:n_members], waiting[n_members:]
+            found = tensors.with_less_memory(
+                partial(self._labels, batch, each),
+                n_bytes,
+                f"making base clusterings of {self.plan.n_samples} samples",
+            )
+            for member, labels in zip(batch, found, strict=True):
+                yield member, labels if isinstance(labels, Exception) else [labels]
 
     def _labels(
         self, batch: list[Member], member_bytes: int, n_bytes: int

@@ -6,13 +6,7 @@ neighbours, products with sparse graphs, small factorisations, k-means, linkage.
 it also runs on PyTorch's own CPU device.
 """
 
-from mdec.engines.tensors.device import (
-    budget,
-    find_device,
-    fits,
-    side_by_side,
-    with_less_memory,
-)
+from mdec.engines.tensors.device import budget, find_device, fits, with_less_memory
 from mdec.engines.tensors.eigen import GramOperator
 from mdec.engines.tensors.linkage import average_linkage, count_overlaps
 from mdec.engines.tensors.members import Data, Task, base_labels, member_bytes
@@ -28,6 +22,5 @@ __all__ = [
     "find_device",
     "fits",
     "member_bytes",
-    "side_by_side",
     "with_less_memory",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -11,7 +11,6 @@ from typing import TypeVar
 
 import torch
 
-B = TypeVar("B")
 T = TypeVar("T")
 
 # Tiles and batches may take this share of a device's free memory, and no more than
@@ -47,38 +46,6 @@ def full_precision() -> Iterator[None]:
 def host_pool() -> ThreadPoolExecutor:
     """Return the threads of the host that serve the device."""
     return ThreadPoolExecutor(min(16, os.cpu_count() or 1), "mdec-device")
-
-
-def side_by_side(
-    work: Callable[[B], T], batches: Sequence[B], n_at_a_time: int, device: torch.device
-) -> Iterator[tuple[B, T]]:
-    """Yield batches with what `work` makes of them, some at the same time on a card.
-
-    Each has a stream of its own there, which does not wait for the others'.
-    """
-    if device.type != "cuda" or len(batches) == 1:
-        for batch in batches:
-            yield batch, work(batch)
-        return
-
-    def alone(batch: B) -> T:
-        stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        with torch.cuda.stream(stream):
-            made = work(batch)
-        stream.synchronize()
-        return made
-
-    torch.cuda.synchronize(device)
-    pool = ThreadPoolExecutor(n_at_a_time, "mdec-batch")
-    # Set once around all, because threads would undo each other's setting.
-    with full_precision(), pool:
-        running = [pool.submit(alone, batch) for batch in batches]
-        try:
-            for batch, future in zip(batches, running, strict=True):
-                yield batch, future.result()
-        finally:
-            for future in running:
-                future.cancel()
 
 
 def free_bytes(device: torch.device) -> int | None:
