@@ -173,7 +173,7 @@ def fitted_landmarks(
         Their ties; the centres of the embedding come from them.
     """
     rng = plan.stream(member, "landmarks")
-    features, kernel = plan.features(member), plan.kernel
+    features, kernel = plan.features(member), plan.kernel_of(member)
     assert plan.n_landmarks is not None
     n_landmarks = plan.n_landmarks
     ties = tie_count(member.n_neighbors, plan.n_samples, n_landmarks)
