@@ -18,6 +18,10 @@ from mdec.rows.blocks import block_bounds, block_height
 # Names of kernels, sorted, each with its share of the members.
 Shares = tuple[tuple[str, float], ...]
 
+# Features that a member needs for its kernel, if there are so many: the cosine of one
+# is a sign, and so is the correlation of two.
+LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
+
 MAX_LANDMARKS = 10_000
 MAX_LANDMARK_CLUSTERS = 100
 
@@ -217,8 +221,10 @@ class Plan:
 
     @property
     def n_drawn(self) -> int:
-        """Number of features that a member looks at."""
-        return subspace_size(self.n_features, self.sampling_ratio)
+        """Number of features that a member looks at; of several kernels the most."""
+        least = max(LEAST_FEATURES.get(name, 1) for name in self.kernel_shares)
+        drawn = subspace_size(self.n_features, self.sampling_ratio)
+        return max(drawn, min(least, self.n_features))
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -292,14 +298,16 @@ class Plan:
         Returns
         -------
         ndarray
-            At least one.
+            At least one, and as many as its kernel needs.
         """
         rng = self.stream(member, "subspace")
-        if among is None:
-            return draw_subspace(self.n_features, self.sampling_ratio, rng)
-        least = max(self.sampling_ratio, 0.5 / among.size)
-        drawn: NDArray[np.int64] = among[draw_subspace(among.size, least, rng)]
-        return drawn
+        n_features = self.n_features if among is None else among.size
+        least = min(LEAST_FEATURES.get(self.kernel_of(member), 1), n_features)
+        ratio = self.sampling_ratio
+        if subspace_size(n_features, ratio) < least:
+            ratio = least / n_features
+        drawn = draw_subspace(n_features, ratio, rng)
+        return drawn if among is None else among[drawn]
 
 
 def subspace_size(n_features: int, sampling_ratio: float) -> int:
