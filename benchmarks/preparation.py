@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec import Ensemble, generate_ensemble
-from mdec.cli._prepare import DRAWN
 from mdec.consensus import CONSENSUS
 from mdec.datasets import load_dataset
 from mdec.evaluation import nmi_max
 from mdec.experiments.peers import PEERS
 from mdec.preparation import (
+    DRAWN,
     ExpressionPreparation,
     SampleScaler,
     centered,

@@ -15,9 +15,9 @@ from sklearn.utils import check_array
 
 from mdec._support.progress import Progress, told
 from mdec._support.random import RandomState, root_entropy
-from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import landmark_pool
 from mdec.base.members import MEMBER_ERRORS
+from mdec.base.mixes import Kernel, checked_kernel
 from mdec.engines import Engine, engine_for
 from mdec.engines.card import resolve_device
 from mdec.engines.store import Made, Store
@@ -49,7 +49,7 @@ def generate_ensemble(
     *,
     ensemble_size: int = 100,
     sampling_ratio: float = 0.5,
-    kernel: str = "scaled_gaussian",
+    kernel: Kernel = "scaled_gaussian",
     mu_range: tuple[float, float] = (0.2, 0.8),
     n_neighbors_range: tuple[int, int] = (5, 20),
     base_n_clusters_range: tuple[int, int] | None = None,
@@ -77,8 +77,9 @@ def generate_ensemble(
         M, the number of members.
     sampling_ratio : float, default=0.5
         :math:`\tau`, the share of the features that a member looks at.
-    kernel : str, default="scaled_gaussian"
+    kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian", "scaled_exponential", "cosine", "correlation" or "spearman".
+        Of several each member draws its own, all alike or with the shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
@@ -126,8 +127,6 @@ def generate_ensemble(
     """
     rows = X if isinstance(X, Rows) else opened(_checked(X))
     base, device = resolved_base(base, device, rows)
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel={kernel!r} is not one of {', '.join(KERNELS)}.")
     if ensemble_size < 1:
         raise ValueError(
             f"ensemble_size={ensemble_size} makes no member; use 1 or more."
@@ -138,7 +137,7 @@ def generate_ensemble(
         base=base,
         device=device,
         sampling_ratio=sampling_ratio,
-        kernel=kernel,
+        kernel=checked_kernel(kernel),
         mu_range=mu_range,
         n_neighbors_range=n_neighbors_range,
         base_n_clusters_range=base_n_clusters_range,

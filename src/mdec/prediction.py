@@ -14,6 +14,7 @@ from scipy import sparse
 from mdec._support.parallel import map_ordered, single_threaded_blas
 from mdec.base.kernels import (
     ANGULAR,
+    KERNELS,
     RELATIVE_FLOOR,
     SIMILARITY,
     angular_coordinates,
@@ -98,13 +99,14 @@ class Placement:
     def searched(self) -> dict[float | None, SearchedRows]:
         """The versions of the training rows, by power, made ready for all subspaces.
 
-        None are there if a subspace must be brought to a scale of its own, or its rows
-        to length one.
+        None are there if a subspace must be brought to a scale of its own, or the rows
+        of every member to length one.
         """
         made: dict[float | None, Array] = {None: _in_double(self.rows)}
         if self.learnt:
             made = {power: _in_double(X) for power, X in self.versions.made.items()}
-        if self.plan.kernel in ANGULAR or not all(map(has_safe_scale, made.values())):
+        angular = set(self.plan.kernel_shares) <= set(ANGULAR)
+        if angular or not all(map(has_safe_scale, made.values())):
             return {}
         return {power: SearchedRows(X) for power, X in made.items()}
 
@@ -125,13 +127,16 @@ class Placement:
         """Return rows in the coordinates in which they are like or unlike others.
 
         These are all features, prepared as members do but for the samples' means, by
-        which they may well differ; and directions for a kernel that looks at those.
+        which they may well differ; and directions for a kernel that looks at those. Of
+        several kernels the one that loses least of a row decides.
         """
         everything = np.arange(X.shape[1])
         for learnt in self.learnt.values():
             X = prepared(X, replace(learnt, center=False), everything)
             break  # the first power stands for the others
-        return coordinates(X, everything, self.plan.kernel)
+        # They stand in the order of what they lose: nothing, lengths, means, values.
+        kernel = next(each for each in KERNELS if each in self.plan.kernel_shares)
+        return coordinates(X, everything, kernel)
 
     @classmethod
     def of(
@@ -374,19 +379,21 @@ def _ask_member(
     new, _ = asked.seen(draw)
     features = plan.features(member, among)
     new = _in_double(new[:, features])
-    if searched:
+    kernel = plan.kernel_of(member)
+    if searched and kernel not in ANGULAR:
         # Their column, not the table: it is filled where it was unknown.
         means = spacing[:, index].copy()
         search = NearestRows(searched[None if draw is None else draw.power], features)
     else:
+        searched = {}
         means = np.full(len(old), np.nan)
         old = old[:, features]
-        if plan.kernel in ANGULAR:
-            both = angular_coordinates(np.concatenate([old, new]), plan.kernel)
+        if kernel in ANGULAR:
+            both = angular_coordinates(np.concatenate([old, new]), kernel)
             old, new = both[: len(old)], both[len(old) :]
         old, new = at_common_scale(old, new)
         search = NearestRows(old)
-    neighbors, similarity = _nearest_similarities(search, new, member, plan, means)
+    neighbors, similarity = _nearest_similarities(search, new, member, kernel, means)
     n_clusters = int(labels[:, index].max()) + 1
     places = labels[neighbors, index] + n_clusters * np.arange(len(new))[:, None]
     votes = np.bincount(places.ravel(), similarity.ravel(), n_clusters * len(new))
@@ -395,14 +402,14 @@ def _ask_member(
 
 
 def _nearest_similarities(
-    search: NearestRows, new: Array, member: Member, plan: Plan, means: Array
+    search: NearestRows, new: Array, member: Member, kernel: str, means: Array
 ) -> tuple[NDArray[np.int64], Array]:
     """Return the k nearest old rows of each new row, and their similarities.
 
     `means` holds the mean neighbour distances of old rows; those that are asked for and
     not known yet are written to it.
     """
-    k, kernel = member.n_neighbors, plan.kernel
+    k = member.n_neighbors
     neighbors, squared = search.nearest(new, k)
     if kernel in ANGULAR:
         return neighbors, angular_similarity(squared)

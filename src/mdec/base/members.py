@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -43,30 +45,31 @@ def member_similarity(
     versions = X if isinstance(X, Versions) else Versions(X)
     rows, among = versions.seen(member.preparation)
     features = plan.features(member, among)
-    how = plan.kernel, member.n_neighbors, member.mu
-    if versions.about_mean is not None:
+    kernel = plan.kernel_of(member)
+    how = kernel, member.n_neighbors, member.mu
+    if versions.about_mean is not None and kernel not in ANGULAR:
         centred = versions.about_mean.T[features].T
         distances = distances_about_mean(centred, lambda: rows.T[features].T)
         return graph_from_distances(distances, *how)
     return similarity_graph(rows.T[features].T, *how)
 
 
-def centred_once(X: Array, kernel: str) -> Array | Versions:
+def centred_once(X: Array, kernels: Iterable[str]) -> Array | Versions:
     """Return few samples with what their members would all do again.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         At most `DENSE_SAMPLES` rows in float64.
-    kernel : str
-        Similarity kernel; the angular ones do not use the mean.
+    kernels : iterable of str
+        Those that members may have; the angular ones do not use the mean.
 
     Returns
     -------
     ndarray or Versions
         X itself where members must look at their own scale or direction.
     """
-    if kernel in ANGULAR or not has_safe_scale(X):
+    if set(kernels) <= set(ANGULAR) or not has_safe_scale(X):
         return X
     return Versions(X, about_mean=X - X.mean(axis=0))
 

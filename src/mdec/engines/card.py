@@ -51,7 +51,8 @@ def resolve_device(device: str) -> str:
 class CardEngine(LocalEngine):
     """Makes members of rows in memory in batches, with PyTorch.
 
-    Members with like numbers of clusters are made together, so that little is padded.
+    Members of one kernel with like numbers of clusters are made together, so that
+    little is padded.
     """
 
     def __init__(self, rows: Rows, plan: Plan) -> None:
@@ -65,6 +66,15 @@ class CardEngine(LocalEngine):
         self, members: Sequence[Member]
     ) -> Iterator[tuple[Member, list[Labels] | Exception]]:
         """Yield members batch by batch, as many at a time as fit the device."""
+        kernel_of = self.plan.kernel_of
+        for kernel in self.plan.kernel_shares:
+            alike = [each for each in members if kernel_of(each) == kernel]
+            yield from self._labelled(alike, kernel)
+
+    def _labelled(
+        self, members: Sequence[Member], kernel: str
+    ) -> Iterator[tuple[Member, list[Labels] | Exception]]:
+        """Yield members of one kernel batch by batch."""
         from mdec.engines import tensors
 
         waiting = sorted(members, key=lambda each: (-each.n_clusters, each.index))
@@ -75,7 +85,7 @@ class CardEngine(LocalEngine):
             n_members = int(min(max(1, n_bytes // each), most))
             batch, waiting = waiting[:n_members], waiting[n_members:]
             found = tensors.with_less_memory(
-                partial(self._labels, batch, each),
+                partial(self._labels, batch, kernel, each),
                 n_bytes,
                 f"making base clusterings of {self.plan.n_samples} samples",
             )
@@ -83,7 +93,7 @@ class CardEngine(LocalEngine):
                 yield member, labels if isinstance(labels, Exception) else [labels]
 
     def _labels(
-        self, batch: list[Member], member_bytes: int, n_bytes: int
+        self, batch: list[Member], kernel: str, member_bytes: int, n_bytes: int
     ) -> list[Labels | ValueError]:
         """Return the labels of a batch, in parts if it has to do with fewer bytes."""
         from mdec.engines import tensors
@@ -102,7 +112,5 @@ class CardEngine(LocalEngine):
         labels: list[Labels | ValueError] = []
         for start in range(0, len(batch), n_members):
             tasks = [task(each) for each in batch[start : start + n_members]]
-            labels += tensors.base_labels(
-                self.data, self.plan.kernel, tasks, n_bytes // 4
-            )
+            labels += tensors.base_labels(self.data, kernel, tasks, n_bytes // 4)
         return labels

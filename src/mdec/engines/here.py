@@ -80,7 +80,7 @@ def _as_members_read(rows: Rows, plan: Plan) -> Array | RowSource | Versions:
     if plan.base == "graph" and plan.n_samples <= DENSE_SAMPLES:
         # Members then copy whole columns and need not convert them.
         columns = np.asfortranarray(rows.source, dtype=np.float64)
-        return centred_once(columns, plan.kernel)
+        return centred_once(columns, plan.kernel_shares)
     return rows.source
 
 

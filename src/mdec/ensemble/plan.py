@@ -15,6 +15,13 @@ from mdec._support.random import member_stream
 from mdec.preparation.recipes import Draw, draw_preparation
 from mdec.rows.blocks import block_bounds, block_height
 
+# Names of kernels, sorted, each with its share of the members.
+Shares = tuple[tuple[str, float], ...]
+
+# Features that a member needs for its kernel, if there are so many: the cosine of one
+# is a sign, and so is the correlation of two.
+LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
+
 MAX_LANDMARKS = 10_000
 MAX_LANDMARK_CLUSTERS = 100
 
@@ -37,6 +44,8 @@ class Member:
         Number of clusters asked for.
     preparation : Draw or None
         How the values are prepared; None takes them as they are.
+    kernel : str or None
+        The kernel it drew; None where all members have the same.
     """
 
     index: int
@@ -45,6 +54,7 @@ class Member:
     mu: float
     n_clusters: int
     preparation: Draw | None = None
+    kernel: str | None = None
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
@@ -53,11 +63,10 @@ class Member:
         return cls(**{**content, "preparation": Draw(**drawn) if drawn else None})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, without a preparation if there is none."""
-        content = asdict(self)
-        if self.preparation is None:
-            del content["preparation"]
-        return content
+        """Return plain numbers, without what was not drawn."""
+        absent = {"preparation": self.preparation, "kernel": self.kernel}
+        dropped = {name for name, value in absent.items() if value is None}
+        return {k: v for k, v in asdict(self).items() if k not in dropped}
 
 
 @dataclass(frozen=True)
@@ -76,8 +85,9 @@ class Plan:
         Where it does.
     sampling_ratio : float
         Share of the features that a member looks at.
-    kernel : str
-        Similarity of the samples.
+    kernel : str or tuple of (str, float)
+        Similarity of the samples; several names with shares where each member draws
+        its own.
     mu_range : tuple of float
         Interval of the kernel's width.
     n_neighbors_range : tuple of int
@@ -107,7 +117,7 @@ class Plan:
     base: str
     device: str
     sampling_ratio: float
-    kernel: str
+    kernel: str | Shares
     mu_range: tuple[float, float]
     n_neighbors_range: tuple[int, int]
     base_n_clusters_range: tuple[int, int]
@@ -124,7 +134,7 @@ class Plan:
         base: str = "graph",
         device: str = "cpu",
         sampling_ratio: float = 0.5,
-        kernel: str = "scaled_gaussian",
+        kernel: str | Shares = "scaled_gaussian",
         mu_range: tuple[float, float] = (0.2, 0.8),
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
@@ -142,7 +152,9 @@ class Plan:
             How a member clusters.
         device : {"cpu", "cuda", "torch"}
             Where it does.
-        sampling_ratio, kernel, mu_range, n_neighbors_range, base_n_clusters_range
+        kernel : str or tuple of (str, float)
+            As `mdec.base.mixes.checked_kernel` returns it.
+        sampling_ratio, mu_range, n_neighbors_range, base_n_clusters_range
             As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
         preparation : str or None
             The kind of the values, if members draw their own preparation.
@@ -196,7 +208,10 @@ class Plan:
             )
         ranged = {name: content[name] for name in names if name.endswith("_range")}
         tuples = {name: tuple(value) for name, value in ranged.items()}
-        return cls(**{**content, **tuples})
+        kernel = content["kernel"]
+        if not isinstance(kernel, str):
+            kernel = tuple((str(name), float(share)) for name, share in kernel)
+        return cls(**{**content, **tuples, "kernel": kernel})
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers, strings and tuples of them, ready to be written."""
@@ -206,8 +221,10 @@ class Plan:
 
     @property
     def n_drawn(self) -> int:
-        """Number of features that a member looks at."""
-        return subspace_size(self.n_features, self.sampling_ratio)
+        """Number of features that a member looks at; of several kernels the most."""
+        least = max(LEAST_FEATURES.get(name, 1) for name in self.kernel_shares)
+        drawn = subspace_size(self.n_features, self.sampling_ratio)
+        return max(drawn, min(least, self.n_features))
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -242,7 +259,25 @@ class Plan:
         if self.preparation is not None:
             rng = member_stream(self.entropy, index, "preparation", attempt)
             preparation = draw_preparation(self.preparation, rng)
-        return Member(index, attempt, n_neighbors, mu, n_clusters, preparation)
+        kernel = None
+        if not isinstance(self.kernel, str):
+            rng = member_stream(self.entropy, index, "which_kernel", attempt)
+            kernel = draw_kernel(self.kernel, rng)
+        return Member(index, attempt, n_neighbors, mu, n_clusters, preparation, kernel)
+
+    @property
+    def kernel_shares(self) -> dict[str, float]:
+        """The kernels that members may have, with their shares."""
+        return dict(
+            [(self.kernel, 1.0)] if isinstance(self.kernel, str) else self.kernel
+        )
+
+    def kernel_of(self, member: Member) -> str:
+        """Return the kernel of a member: its own, or that of all."""
+        kernel = self.kernel if member.kernel is None else member.kernel
+        if kernel not in self.kernel_shares:
+            raise ValueError("this member belongs to another plan.")
+        return str(kernel)
 
     def stream(self, member: Member, name: str) -> np.random.Generator:
         """Return the generator of one purpose inside one member."""
@@ -263,14 +298,16 @@ class Plan:
         Returns
         -------
         ndarray
-            At least one.
+            At least one, and as many as its kernel needs.
         """
         rng = self.stream(member, "subspace")
-        if among is None:
-            return draw_subspace(self.n_features, self.sampling_ratio, rng)
-        least = max(self.sampling_ratio, 0.5 / among.size)
-        drawn: NDArray[np.int64] = among[draw_subspace(among.size, least, rng)]
-        return drawn
+        n_features = self.n_features if among is None else among.size
+        least = min(LEAST_FEATURES.get(self.kernel_of(member), 1), n_features)
+        ratio = self.sampling_ratio
+        if subspace_size(n_features, ratio) < least:
+            ratio = least / n_features
+        drawn = draw_subspace(n_features, ratio, rng)
+        return drawn if among is None else among[drawn]
 
 
 def subspace_size(n_features: int, sampling_ratio: float) -> int:
@@ -340,6 +377,20 @@ def draw_kernel_params(
     low, high = (min(k, n_samples - 1) for k in n_neighbors_range)
     n_neighbors = int(rng.integers(low, high, endpoint=True))
     return n_neighbors, float(rng.uniform(*mu_range))
+
+
+def draw_kernel(shares: Shares, rng: np.random.Generator) -> str:
+    """Draw the kernel of a member, each as often as its share says.
+
+    Examples
+    --------
+    >>> draw_kernel((("cosine", 0.5), ("spearman", 0.5)), np.random.default_rng(0))
+    'spearman'
+    """
+    below = np.cumsum([share for _, share in shares])
+    # Rounding may leave the last of the sums a little below one.
+    place = int(np.searchsorted(below[:-1], rng.random(), side="right"))
+    return shares[place][0]
 
 
 def landmark_count(n_samples: int) -> int:

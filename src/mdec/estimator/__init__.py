@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from mdec._support import callbacks
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState
 from mdec.base.kernels import KERNELS
+from mdec.base.mixes import Kernel
 from mdec.consensus import CONSENSUS, agreed
 from mdec.engines.card import DEVICES
 from mdec.estimator.kept import KeptMixin
@@ -54,9 +56,10 @@ class MDEC(
         M, the number of base clusterings.
     sampling_ratio : float, default=0.5
         :math:`\tau`, the share of the features that a base clustering looks at.
-    kernel : str, default="scaled_gaussian"
+    kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian" made the published tables, "scaled_exponential" is Eq. 1 as
-        printed; "cosine", "correlation" and "spearman" are plain similarities.
+        printed; "cosine", "correlation" and "spearman" are plain similarities. Of
+        several each base clustering draws its own, all alike or with the shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
@@ -135,7 +138,7 @@ class MDEC(
         "consensus": [StrOptions(set(CONSENSUS))],
         "ensemble_size": [_COUNT],
         "sampling_ratio": [Interval(Real, 0, 1, closed="right")],
-        "kernel": [StrOptions(set(KERNELS))],
+        "kernel": [StrOptions(set(KERNELS)), list, tuple, Mapping],
         "mu_range": [tuple, list],
         "n_neighbors_range": [tuple, list],
         "base_n_clusters_range": [tuple, list, None],
@@ -156,7 +159,7 @@ class MDEC(
         consensus: str = "hierarchical",
         ensemble_size: int = 100,
         sampling_ratio: float = 0.5,
-        kernel: str = "scaled_gaussian",
+        kernel: Kernel = "scaled_gaussian",
         mu_range: tuple[float, float] = (0.2, 0.8),
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,

@@ -247,8 +247,11 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
         elif isinstance(value, os.PathLike):
             plain = os.fspath(value)
         elif isinstance(value, tuple | list):
-            plain = [each.item() if hasattr(each, "item") else each for each in value]
+            plain = [_item(each) for each in value]
+        elif isinstance(value, Mapping):
+            plain = {str(key): _item(each) for key, each in value.items()}
         parts = plain if isinstance(plain, list) else [plain]
+        parts = list(plain.values()) if isinstance(plain, dict) else parts
         if not all(isinstance(each, _PLAIN) for each in parts):
             raise ValueError(
                 f"{name}={value!r} cannot be saved; set it to a plain value first, "
@@ -257,6 +260,10 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
             )
         found[name] = plain
     return found
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
 
 
 def _as_tuples(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,8 +87,19 @@ def variant(record: RunRecord, swept: Iterable[str] = ()) -> str:
     'MDEC-HC, weighting=uniform'
     """
     given = given_parameters(record)
-    parts = [f"{name}={given[name]}" for name in swept if name in given]
+    parts = [f"{name}={spoken(given[name])}" for name in swept if name in given]
     return ", ".join([record["method"], *parts])
+
+
+def spoken(value: Any) -> str:
+    """Return the value of a parameter in a word, also where it is a list.
+
+    Examples
+    --------
+    >>> spoken(0.5), spoken(["cosine", "spearman"])
+    ('0.5', 'cosine + spearman')
+    """
+    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def swept_parameters(study: StudyText) -> dict[str, list[Any]]:

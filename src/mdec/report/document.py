@@ -32,6 +32,7 @@ from mdec.experiments.summary import (
     failures,
     long_rows,
     score_table,
+    spoken,
     swept_parameters,
 )
 from mdec.experiments.sweep import sweep
@@ -193,7 +194,7 @@ def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
     rows: Rows = []
     for i, value in enumerate(scores.values):
         found = zip(scores.mean[i], scores.error[i], best == i, strict=True)
-        rows.append((str(value), [_swept_cell(*each) for each in found]))
+        rows.append((spoken(value), [_swept_cell(*each) for each in found]))
     text = (
         f"Means over {len(table.datasets)} datasets of {int(table.counts.sum())} runs, "
         "± the standard error over runs; the best of each column is marked."

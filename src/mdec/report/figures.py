@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mdec._support.optional import import_optional
 from mdec.experiments.records import Store
 from mdec.experiments.study import Axis
-from mdec.experiments.summary import METRIC_TITLES, score_table
+from mdec.experiments.summary import METRIC_TITLES, score_table, spoken
 from mdec.experiments.sweep import Sweep, sweep
 
 Array = NDArray[np.floating]
@@ -191,7 +191,7 @@ class BarsDisplay:
                 yerr=self.sweep.error[index],
                 error_kw={"lw": 0.8, "ecolor": "#333333"},
                 color=shades[index % 6],
-                label=str(value).replace("_", " "),
+                label=spoken(value).replace("_", " "),
             )
             ax.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
         ax.set_xticks(np.arange(n_methods), list(map(_spoken, self.sweep.columns)))

@@ -220,7 +220,7 @@ def _like(
         X,
         ensemble_size=min(len(ensemble), n_members),
         sampling_ratio=plan.sampling_ratio,
-        kernel=plan.kernel,
+        kernel=plan.kernel_shares,
         mu_range=plan.mu_range,
         n_neighbors_range=plan.n_neighbors_range,
         preparation=None if plan.preparation is None else "diversified",
