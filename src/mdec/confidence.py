@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec.coassociation import degree_scaled, factor_rows
+from mdec.coassociation import degree_scaled, factor_rows, presence_rows, shared
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.rows.work import ordered_sum
 
@@ -21,6 +21,9 @@ Labels = NDArray[np.integer]
 # as its own cluster.
 AMBIGUOUS = 0.6
 
+# Less than the presence that two samples can share.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Profiles:
@@ -28,11 +31,13 @@ class Profiles:
 
     The factor's rows summed over each cluster, :math:`\sum_{j \in k} F_j` with
     :math:`A = F F^T`, of shape (n_clusters, n_base_clusters), and the samples of each
-    cluster.
+    cluster. Where members leave samples out, `present` has the sums of the rows of
+    presence, (n_clusters, n_members); else it is None.
     """
 
     sums: Any
     sizes: Any
+    present: Any = None
 
 
 def summed_profiles(
@@ -52,9 +57,13 @@ def summed_profiles(
     pairs = zip(ensemble.parts, clusters, strict=True)
     both = [worker.call(_pair, *each) for each in pairs]
     settings = n_clusters, ensemble.offsets, weights, totals
+    present = None
+    if not ensemble.is_complete:
+        present = ordered_sum(worker, _presences, both, n_clusters)
     return Profiles(
         ordered_sum(worker, _profiles, both, *settings),
         ordered_sum(worker, _sizes, clusters, n_clusters),
+        present,
     )
 
 
@@ -74,11 +83,21 @@ def _profiles(
         factor = factor_rows(labels, offsets, weights)
         if totals is not None:
             factor = degree_scaled(factor, totals)
-        samples = np.arange(len(clusters))
-        inside = (np.ones(len(clusters)), (clusters, samples))
-        membership = sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
-        total += (membership @ factor).toarray()
+        total += (_membership(clusters, n_clusters) @ factor).toarray()
     return total
+
+
+def _membership(clusters: Labels, n_clusters: int) -> sparse.csr_array:
+    inside = np.ones(len(clusters)), (clusters, np.arange(len(clusters)))
+    return sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
+
+
+def _presences(parts: list[tuple[NDArray[np.int32], Labels]], n_clusters: int) -> Array:
+    sums = [
+        _membership(clusters, n_clusters) @ presence_rows(labels)
+        for labels, clusters in parts
+    ]
+    return np.sum(sums, axis=0)
 
 
 def _sizes(parts: list[Labels], n_clusters: int) -> Array:
@@ -103,6 +122,9 @@ def mean_profiles(
     """
     worker = ensemble.worker
     sums, sizes = worker.value(profiles.sums), worker.value(profiles.sizes)
+    if profiles.present is not None:
+        # As a row that every member clusters meets them.
+        sizes = worker.value(profiles.present).sum(axis=1) / np.sqrt(len(ensemble))
     if by_degree:
         totals, n_clusters = sums.sum(axis=0), len(sums)
         scaled = summed_profiles(ensemble, clusters, weights, n_clusters, totals)
@@ -128,7 +150,8 @@ def _over_blocks(
     weights: Array,
     profiles: Profiles,
 ) -> list[Any]:
-    settings = profiles.sums, profiles.sizes, ensemble.offsets, weights
+    sums = profiles.sums, profiles.sizes, profiles.present
+    settings = *sums, ensemble.offsets, weights
     pairs = zip(ensemble.parts, clusters, strict=True)
     return [ensemble.worker.call(func, *each, *settings) for each in pairs]
 
@@ -138,10 +161,13 @@ def _item_consensus(
     clusters: Labels,
     sums: Array,
     sizes: Array,
+    present: Array | None,
     offsets: NDArray[np.int64],
     weights: Array,
 ) -> Array:
-    return associations(factor_rows(labels, offsets, weights), clusters, sums, sizes)
+    factor = factor_rows(labels, offsets, weights)
+    draws = None if present is None else presence_rows(labels) @ present.T
+    return associations(factor, clusters, sums, sizes, draws)
 
 
 def _confidence(labels: NDArray[np.int32], clusters: Labels, *settings: Any) -> Array:
@@ -159,7 +185,11 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
     -----
     :math:`m_i(k) = \frac{1}{|k \setminus i|} \sum_{j \in k, j \ne i} A_{ij}`. With
     :math:`A = F F^T` the sum is :math:`F_i \cdot \sum_{j \in k} F_j`, less
-    :math:`F_i \cdot F_i` in the own cluster, so no N x N array is needed.
+    :math:`F_i \cdot F_i` in the own cluster, so no N x N array is needed. Where members
+    leave samples out, pairs count by how often both were there: the mean of
+    :math:`A_{ij}` has the weights :math:`n_{ij} / \sqrt{n_i n_j}`, with
+    :math:`n_{ij}` members that cluster both. A sample that no member clusters together
+    with any of a cluster has 0 there.
 
     Examples
     --------
@@ -177,21 +207,34 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
 
 
 def associations(
-    factor: sparse.csr_array, labels: Labels, profiles: Array, sizes: Array
+    factor: sparse.csr_array,
+    labels: Labels,
+    profiles: Array,
+    sizes: Array,
+    draws: Array | None = None,
 ) -> Array:
     """Return the mean co-association of some samples with every cluster.
 
     From rows of F, their consensus clusters, and the sums of F over the clusters and
-    their sizes, all samples counted; as in `item_consensus`.
+    their sizes, all samples counted; as in `item_consensus`. Where members leave
+    samples out, `draws` are the products of the rows of presence with their sums over
+    the clusters, (n_rows, n_clusters).
     """
     sums: Array = factor @ profiles.T
     samples = np.arange(len(labels))
     alone = sizes[labels] == 1.0
     own = sums[samples, labels] - np.asarray(factor.power(2).sum(axis=1)).ravel()
-    association = sums / sizes
-    association[samples, labels] = np.where(
-        alone, 1.0, own / np.maximum(sizes[labels] - 1.0, 1.0)
-    )
+    association: Array
+    if draws is None:
+        association = sums / sizes
+        others = own / np.maximum(sizes[labels] - 1.0, 1.0)
+    else:
+        # Rows of presence have unit length; what is left of less than a pair that
+        # shares one member is rounding.
+        association = shared(sums, draws)
+        rest = draws[samples, labels] - 1.0
+        others = shared(own, np.where(rest > _ROUNDING, rest, 0.0))
+    association[samples, labels] = np.where(alone, 1.0, others)
     return np.clip(association, 0.0, 1.0)
 
 

@@ -21,7 +21,7 @@ from mdec.base.mixes import Kernel, checked_kernel
 from mdec.engines import Engine, engine_for
 from mdec.engines.card import resolve_device
 from mdec.engines.store import Made, Store
-from mdec.ensemble import Failure
+from mdec.ensemble import Failure, LabelBlocks
 from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.kinds import kind_of_values
 from mdec.preparation.recipes import Versions
@@ -55,6 +55,7 @@ def generate_ensemble(
     base_n_clusters_range: tuple[int, int] | None = None,
     base: str = "graph",
     preparation: str | None = None,
+    sample_ratio: float = 1.0,
     device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -86,7 +87,8 @@ def generate_ensemble(
         Interval of the number of neighbours.
     base_n_clusters_range : tuple of int, default=None
         Interval of a member's number of clusters; None is 2 to
-        :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
+        :math:`\lceil\sqrt N\rceil` for the N samples that a member clusters, with
+        landmarks at most 100.
     base : {"graph", "landmark", "auto"}, default="graph"
         How a member clusters: by the similarity graph of all samples, or by the ties
         of samples to landmarks, whose cost grows only linearly. "auto" takes landmarks
@@ -96,6 +98,10 @@ def generate_ensemble(
         member draw how expression values are prepared (the power of their transform,
         and the share of the most variable features that its subspace is drawn from),
         as `mdec.preparation` finds them to be.
+    sample_ratio : float, default=1.0
+        Share of the samples that a member clusters, drawn without replacement; the
+        others have the label -1 in it. 1 clusters them all, as the paper does. Below
+        1 with ``base="graph"`` on the CPU only.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" makes many members at a time on an NVIDIA card, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
@@ -142,6 +148,7 @@ def generate_ensemble(
         n_neighbors_range=n_neighbors_range,
         base_n_clusters_range=base_n_clusters_range,
         preparation=_drawn_kind(preparation, rows, base, device),
+        sample_ratio=sample_ratio,
     )
     refuse_useless(rows)
     store = None
@@ -231,14 +238,14 @@ def _numbered(worker: Worker, member: Member, found: list[Any] | Exception) -> M
 
 
 def _label_counts(parts: list[NDArray[np.int32]], n_clusters: int) -> NDArray[np.int64]:
-    counts = [np.bincount(part, minlength=n_clusters) for part in parts]
+    counts = [np.bincount(part[part >= 0], minlength=n_clusters) for part in parts]
     return np.sum(counts, axis=0, dtype=np.int64)
 
 
 def _renumbered(
     labels: NDArray[np.int32], numbers: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    return numbers[labels]
+    return np.where(labels < 0, labels, numbers[labels])
 
 
 def _gathered(engine: Engine, results: list[Made]) -> Any:
@@ -267,6 +274,19 @@ def _report_failures(failures: list[Failure], ensemble_size: int) -> None:
         RuntimeWarning,
         stacklevel=4,
     )
+
+
+def refuse_unseen(ensemble: LabelBlocks) -> None:
+    """Raise if some samples are in no member, so that nothing is known of them."""
+    if ensemble.is_complete:
+        return
+    unseen = np.flatnonzero((ensemble.gather().labels < 0).all(axis=1))
+    if unseen.size:
+        raise ValueError(
+            f"{unseen.size} of the {ensemble.n_samples} samples were drawn for none of "
+            f"the {len(ensemble)} base clusterings, the first is sample {unseen[0]}; "
+            "raise sample_ratio or ensemble_size."
+        )
 
 
 def resolved_base(base: str, device: str, rows: Rows) -> tuple[str, str]:

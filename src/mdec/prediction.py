@@ -100,13 +100,15 @@ class Placement:
         """The versions of the training rows, by power, made ready for all subspaces.
 
         None are there if a subspace must be brought to a scale of its own, or the rows
-        of every member to length one.
+        of every member to length one, or if members look at samples of their own.
         """
         made: dict[float | None, Array] = {None: _in_double(self.rows)}
         if self.learnt:
             made = {power: _in_double(X) for power, X in self.versions.made.items()}
         angular = set(self.plan.kernel_shares) <= set(ANGULAR)
         if angular or not all(map(has_safe_scale, made.values())):
+            return {}
+        if self.plan.sample_ratio < 1.0:
             return {}
         return {power: SearchedRows(X) for power, X in made.items()}
 
@@ -378,24 +380,26 @@ def _ask_member(
     old, among = known.seen(draw)
     new, _ = asked.seen(draw)
     features = plan.features(member, among)
-    new = _in_double(new[:, features])
-    kernel = plan.kernel_of(member)
+    new, own = _in_double(new[:, features]), labels[:, index]
+    drawn, kernel = plan.samples(member), plan.kernel_of(member)
     if searched and kernel not in ANGULAR:
         # Their column, not the table: it is filled where it was unknown.
         means = spacing[:, index].copy()
         search = NearestRows(searched[None if draw is None else draw.power], features)
     else:
         searched = {}
-        means = np.full(len(old), np.nan)
         old = old[:, features]
+        if drawn is not None:
+            old, own = old[drawn], own[drawn]
+        means = np.full(len(old), np.nan)
         if kernel in ANGULAR:
             both = angular_coordinates(np.concatenate([old, new]), kernel)
             old, new = both[: len(old)], both[len(old) :]
         old, new = at_common_scale(old, new)
         search = NearestRows(old)
     neighbors, similarity = _nearest_similarities(search, new, member, kernel, means)
-    n_clusters = int(labels[:, index].max()) + 1
-    places = labels[neighbors, index] + n_clusters * np.arange(len(new))[:, None]
+    n_clusters = int(own.max()) + 1
+    places = own[neighbors] + n_clusters * np.arange(len(new))[:, None]
     votes = np.bincount(places.ravel(), similarity.ravel(), n_clusters * len(new))
     column = votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
     return column, means if searched else None

@@ -150,7 +150,9 @@ def ensemble_driven_cluster_index(
 
     Notes
     -----
-    Eq. 19: :math:`ECI(C_i) = \exp(-H(C_i) / (\theta M))`.
+    Eq. 19: :math:`ECI(C_i) = \exp(-H(C_i) / (\theta M))`. Where members leave samples
+    out, a member judges by the samples of :math:`C_i` that it clusters, and M counts
+    the members that cluster any.
 
     Examples
     --------
@@ -158,7 +160,14 @@ def ensemble_driven_cluster_index(
     >>> ensemble_driven_cluster_index(ensemble).round(4)
     array([0.6065, 1.    , 1.    ])
     """
-    return np.exp(-ensemble_entropy(ensemble, device) / (theta * len(ensemble)))
+    judges = len(ensemble) if ensemble.is_complete else _judges(ensemble.gather())
+    return np.exp(-ensemble_entropy(ensemble, device) / (theta * judges))
+
+
+def _judges(ensemble: Ensemble) -> NDArray[np.int64]:
+    """Return how many members cluster any sample of each base cluster."""
+    present = (ensemble.labels >= 0).astype(np.float64)
+    return np.count_nonzero(ensemble.indicator().T @ present, axis=1)
 
 
 def uniform_weights(

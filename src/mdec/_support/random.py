@@ -20,6 +20,7 @@ _STREAMS = (
     "pool",
     "landmarks",
     "preparation",
+    "samples",
     "which_kernel",
 )
 

@@ -39,19 +39,28 @@ def member_similarity(
 
     Returns
     -------
-    csr_array of shape (n_samples, n_samples)
-        Symmetric, non-negative, no self-loops.
+    csr_array of shape (n_clustered, n_clustered)
+        Of the samples that the member draws: symmetric, non-negative, no self-loops.
     """
     versions = X if isinstance(X, Versions) else Versions(X)
     rows, among = versions.seen(member.preparation)
-    features = plan.features(member, among)
+    drawn = plan.features(member, among), plan.samples(member)
     kernel = plan.kernel_of(member)
     how = kernel, member.n_neighbors, member.mu
     if versions.about_mean is not None and kernel not in ANGULAR:
-        centred = versions.about_mean.T[features].T
-        distances = distances_about_mean(centred, lambda: rows.T[features].T)
+        centred = _taken(versions.about_mean, *drawn)
+        distances = distances_about_mean(centred, lambda: _taken(rows, *drawn))
         return graph_from_distances(distances, *how)
-    return similarity_graph(rows.T[features].T, *how)
+    return similarity_graph(_taken(rows, *drawn), *how)
+
+
+def _taken(
+    X: Array, features: NDArray[np.int64], samples: NDArray[np.int64] | None
+) -> Array:
+    """Return what a member looks at, in columns; None for all samples."""
+    if samples is None:
+        return X.T[features].T
+    return X.T[np.ix_(features, samples)].T
 
 
 def centred_once(X: Array, kernels: Iterable[str]) -> Array | Versions:
@@ -91,21 +100,28 @@ def base_clustering(
     Returns
     -------
     ndarray of shape (n_samples,)
-        Labels below the number of clusters asked for; some may be missing.
+        Labels below the number of clusters asked for; some may be missing. -1 for
+        samples that the member does not draw.
     """
-    return spectral_partition(
+    found = spectral_partition(
         member_similarity(X, member, plan),
         member.n_clusters,
         solver=plan.stream(member, "solver"),
         assign=plan.stream(member, "kmeans"),
     )
+    samples = plan.samples(member)
+    if samples is None:
+        return found
+    labels = np.full(plan.n_samples, -1, dtype=np.int32)
+    labels[samples] = found
+    return labels
 
 
 def member_memory(plan: Plan) -> int:
     """Estimate the bytes that one base clustering takes beside the data."""
     if plan.base == "landmark":
         return landmark_memory(plan)
-    n_samples, n_drawn = plan.n_samples, plan.n_drawn
+    n_samples, n_drawn = plan.n_clustered, plan.n_drawn
     if n_samples <= DENSE_SAMPLES:
         # The subspace twice beside its products, or once beside the matrices of
         # distances, scales and similarities.

@@ -22,7 +22,7 @@ from mdec.cli._recipe import fit_recipe
 from mdec.cli._work import Request, anndata_package, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.generation import generate_ensemble, resolved_base
+from mdec.generation import generate_ensemble, refuse_unseen, resolved_base
 from mdec.rows import opened
 from mdec.tables.door import MAX_BYTES, shown_name
 from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
@@ -136,6 +136,9 @@ def command(
     base: Annotated[
         str, typer.Option(help="Base clusterings by graph, by landmark, or auto.")
     ] = "graph",
+    sample_ratio: Annotated[
+        float, typer.Option(help="Share of the samples in each base clustering.")
+    ] = 1.0,
     device: Annotated[
         str, typer.Option(help="Where to make base clusterings: cpu, cuda or auto.")
     ] = "cpu",
@@ -187,6 +190,7 @@ def command(
         "kernel": kernel.split(",") if "," in kernel else kernel,
         **_ranges(mu_range, n_neighbors_range, base_n_clusters_range),
         "base": base,
+        "sample_ratio": sample_ratio,
         "device": device,
     }
     _check_choices(consensus, weighting, transform, prepare)
@@ -306,6 +310,7 @@ def run(
                 progress=hooks["members"],
                 **settings,
             )
+            refuse_unseen(ensemble)
             request.timings["base clusterings"] = time.perf_counter() - start
             summary = finish(ensemble, request, out, hooks["null"])
         except KeyboardInterrupt:

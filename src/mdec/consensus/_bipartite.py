@@ -88,6 +88,10 @@ def bipartite(
     over row blocks give the small side, and k-means of a sample of rows gives the
     centres that all rows go to.
 
+    A sample has no edge to a member that leaves it out, and those that it has decide:
+    a random walk from it starts with equal chances in the members that cluster it,
+    but for the weights of its clusters.
+
     Examples
     --------
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])

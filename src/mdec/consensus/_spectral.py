@@ -61,6 +61,12 @@ def spectral(
     Above 100,000 samples in at most 10,000 base clusters the eigenvectors come from the
     matrix of the base clusters, see `blocked_spectral`.
 
+    Where members leave samples out, what two samples share is divided by the root of
+    the product of the numbers of members that cluster each of them, which keeps the
+    matrix in factors. For samples drawn at random that is, on average, Monti's
+    consensus times the share of the samples that are drawn, a factor to which the
+    partition is blind.
+
     Examples
     --------
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])

@@ -69,10 +69,10 @@ class CardEngine(LocalEngine):
         kernel_of = self.plan.kernel_of
         for kernel in self.plan.kernel_shares:
             alike = [each for each in members if kernel_of(each) == kernel]
-            yield from self._labelled(alike, kernel)
+            yield from self._labelled(alike)
 
     def _labelled(
-        self, members: Sequence[Member], kernel: str
+        self, members: Sequence[Member]
     ) -> Iterator[tuple[Member, list[Labels] | Exception]]:
         """Yield members of one kernel batch by batch."""
         from mdec.engines import tensors
@@ -85,7 +85,7 @@ class CardEngine(LocalEngine):
             n_members = int(min(max(1, n_bytes // each), most))
             batch, waiting = waiting[:n_members], waiting[n_members:]
             found = tensors.with_less_memory(
-                partial(self._labels, batch, kernel, each),
+                partial(self._labels, batch, each),
                 n_bytes,
                 f"making base clusterings of {self.plan.n_samples} samples",
             )
@@ -93,9 +93,12 @@ class CardEngine(LocalEngine):
                 yield member, labels if isinstance(labels, Exception) else [labels]
 
     def _labels(
-        self, batch: list[Member], kernel: str, member_bytes: int, n_bytes: int
+        self, batch: list[Member], member_bytes: int, n_bytes: int
     ) -> list[Labels | ValueError]:
-        """Return the labels of a batch, in parts if it has to do with fewer bytes."""
+        """Return the labels of a batch, in parts if it has to do with fewer bytes.
+
+        Its members have one kernel.
+        """
         from mdec.engines import tensors
 
         def task(member: Member) -> tensors.Task:
@@ -108,6 +111,7 @@ class CardEngine(LocalEngine):
                 self.plan.stream(member, "kmeans"),
             )
 
+        kernel = self.plan.kernel_of(batch[0])
         n_members = min(len(batch), max(1, n_bytes // member_bytes))
         labels: list[Labels | ValueError] = []
         for start in range(0, len(batch), n_members):

@@ -72,6 +72,10 @@ class LabelBlocks(Protocol):
     def n_base_clusters(self) -> int:
         """Number of clusters in all members together."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every member clusters every sample."""
+
     def __len__(self) -> int: ...
 
     def split(self, rows: NDArray[Any]) -> list[Any]:
@@ -222,6 +226,11 @@ class Ensemble:
     def n_base_clusters(self) -> int:
         """Number of clusters in all members together, Eq. 15."""
         return int(self.offsets[-1])
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether every member clusters every sample."""
+        return bool(self.labels.min() >= 0)
 
     @cached_property
     def cluster_sizes(self) -> NDArray[np.int64]:

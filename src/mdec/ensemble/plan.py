@@ -25,6 +25,9 @@ LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
 MAX_LANDMARKS = 10_000
 MAX_LANDMARK_CLUSTERS = 100
 
+# Fewer samples have no clusters to speak of.
+MIN_CLUSTERED = 3
+
 
 @dataclass(frozen=True)
 class Member:
@@ -99,6 +102,8 @@ class Plan:
     preparation : str or None
         The kind of the values where members draw their own preparation, one of
         `mdec.preparation.KINDS`; None takes the values as they are.
+    sample_ratio : float
+        Share of the samples that a member clusters.
 
     Examples
     --------
@@ -123,6 +128,7 @@ class Plan:
     base_n_clusters_range: tuple[int, int]
     n_landmarks: int | None = None
     preparation: str | None = None
+    sample_ratio: float = 1.0
 
     @classmethod
     def checked(
@@ -139,6 +145,7 @@ class Plan:
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
         preparation: str | None = None,
+        sample_ratio: float = 1.0,
     ) -> Self:
         """Return a plan, or raise one sentence for what does not fit.
 
@@ -158,6 +165,8 @@ class Plan:
             As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
         preparation : str or None
             The kind of the values, if members draw their own preparation.
+        sample_ratio : float, default=1.0
+            Share of the samples that a member clusters.
 
         Returns
         -------
@@ -166,8 +175,10 @@ class Plan:
         """
         _check_sampling_ratio(sampling_ratio, n_features)
         n_landmarks = landmark_count(n_samples) if base == "landmark" else None
+        _check_sample_ratio(sample_ratio, n_samples, base, device)
+        n_clustered = subspace_size(n_samples, sample_ratio)
         if base_n_clusters_range is None:
-            base_n_clusters_range = base_n_clusters_bounds(n_samples, base)
+            base_n_clusters_range = base_n_clusters_bounds(n_clustered, base)
         return cls(
             entropy=entropy,
             n_samples=n_samples,
@@ -179,10 +190,11 @@ class Plan:
             mu_range=_real_range("mu_range", mu_range),
             n_neighbors_range=_whole_range("n_neighbors_range", n_neighbors_range, 1),
             base_n_clusters_range=_cluster_range(
-                base_n_clusters_range, n_samples, n_landmarks
+                base_n_clusters_range, n_clustered, n_landmarks
             ),
             n_landmarks=n_landmarks,
             preparation=preparation,
+            sample_ratio=float(sample_ratio),
         )
 
     @classmethod
@@ -200,7 +212,7 @@ class Plan:
             Equal to the one written.
         """
         names = {field.name for field in fields(cls)}
-        optional = {"n_landmarks", "preparation"}
+        optional = {"n_landmarks", "preparation", "sample_ratio"}
         if not names - optional <= set(content) <= names:
             raise ValueError(
                 "these are not the parameters of an ensemble that generate_ensemble "
@@ -217,6 +229,8 @@ class Plan:
         """Return plain numbers, strings and tuples of them, ready to be written."""
         absent = {"n_landmarks": self.n_landmarks, "preparation": self.preparation}
         dropped = {name for name, value in absent.items() if value is None}
+        if self.sample_ratio == 1.0:
+            dropped.add("sample_ratio")
         return {k: v for k, v in asdict(self).items() if k not in dropped}
 
     @property
@@ -225,6 +239,11 @@ class Plan:
         least = max(LEAST_FEATURES.get(name, 1) for name in self.kernel_shares)
         drawn = subspace_size(self.n_features, self.sampling_ratio)
         return max(drawn, min(least, self.n_features))
+
+    @property
+    def n_clustered(self) -> int:
+        """Number of samples that a member clusters."""
+        return subspace_size(self.n_samples, self.sample_ratio)
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -247,7 +266,7 @@ class Plan:
             The same for any number of members.
         """
         n_neighbors, mu = draw_kernel_params(
-            self.n_samples,
+            self.n_clustered,
             self.n_neighbors_range,
             self.mu_range,
             member_stream(self.entropy, index, "kernel", attempt),
@@ -282,6 +301,13 @@ class Plan:
     def stream(self, member: Member, name: str) -> np.random.Generator:
         """Return the generator of one purpose inside one member."""
         return member_stream(self.entropy, member.index, name, member.attempt)
+
+    def samples(self, member: Member) -> NDArray[np.int64] | None:
+        """Return the sorted samples of a member, drawn again; None for all."""
+        if self.sample_ratio == 1.0:
+            return None
+        rng = self.stream(member, "samples")
+        return draw_subspace(self.n_samples, self.sample_ratio, rng)
 
     def features(
         self, member: Member, among: NDArray[np.int64] | None = None
@@ -437,6 +463,25 @@ def _check_sampling_ratio(ratio: float, n_features: int) -> None:
         raise ValueError(
             f"sampling_ratio={ratio} selects none of the {n_features} features; raise "
             f"it to {0.5 / n_features:.3g} or more."
+        )
+
+
+def _check_sample_ratio(ratio: float, n_samples: int, base: str, device: str) -> None:
+    if not 0.0 < ratio <= 1.0:
+        raise ValueError(f"sample_ratio={ratio} must be above 0 and at most 1.")
+    if ratio == 1.0:
+        return
+    if base != "graph" or device != "cpu":
+        raise ValueError(
+            f"sample_ratio={ratio} draws samples with base='graph' and device='cpu' "
+            f"only, not with base={base!r} and device={device!r}; use those, or "
+            "sample_ratio=1."
+        )
+    if subspace_size(n_samples, ratio) < MIN_CLUSTERED:
+        raise ValueError(
+            f"sample_ratio={ratio} draws {subspace_size(n_samples, ratio)} of the "
+            f"{n_samples} samples for each base clustering, which needs "
+            f"{MIN_CLUSTERED}; raise it to {MIN_CLUSTERED / n_samples:.3g} or more."
         )
 
 

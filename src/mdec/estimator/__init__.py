@@ -75,6 +75,9 @@ class MDEC(
         landmarks above 20,000 samples, and for rows that are not in memory.
     preparation : {None, "diversified"}, default=None
         "diversified": each base clustering draws how expression values are prepared.
+    sample_ratio : float, default=1.0
+        Share of the samples that a base clustering clusters, drawn without
+        replacement; the others are unlabelled (-1) in it. 1 is the paper's.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" uses an NVIDIA card, "auto" does where there is one; needs the extra
         `gpu`. The draws are the same, labels differ by rounding only.
@@ -145,6 +148,7 @@ class MDEC(
         "weighting": [StrOptions(set(WEIGHTINGS))],
         "base": [StrOptions(set(generation.BASES))],
         "preparation": [StrOptions(set(generation.PREPARATIONS)), None],
+        "sample_ratio": [Interval(Real, 0, 1, closed="right")],
         "device": [StrOptions(set(DEVICES))],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
@@ -166,6 +170,7 @@ class MDEC(
         weighting: str = "entropy",
         base: str = "graph",
         preparation: str | None = None,
+        sample_ratio: float = 1.0,
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -183,6 +188,7 @@ class MDEC(
         self.weighting = weighting
         self.base = base
         self.preparation = preparation
+        self.sample_ratio = sample_ratio
         self.device = device
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -213,6 +219,7 @@ class MDEC(
         drawn = {k: v for k, v in self.get_params().items() if k not in own}
         progress = callbacks.member_progress(self, self.ensemble_size)
         ensemble = generation.generate_ensemble(rows, progress=progress, **drawn)
+        generation.refuse_unseen(ensemble)
         plan, self.ensemble_, self.base_ = ensemble.plan, ensemble, ensemble.plan.base
         with single_threaded_blas():
             weigh = WEIGHTINGS[self.weighting]

@@ -44,6 +44,8 @@ CLOSE = Stage(300, 50, (10, 20, 40, 99))
 
 _TINY = 1e-12
 
+_LEAST_CLUSTERED = 50
+
 
 @dataclass(frozen=True)
 class NullReference:
@@ -214,8 +216,11 @@ def _like(
     """Make an ensemble of other data with the parameters of a given one."""
     plan = ensemble.plan
     low, high = plan.base_n_clusters_range
+    share = plan.sample_ratio
     if len(X) < ensemble.n_samples:
-        high = max(low, min(high, math.ceil(math.sqrt(len(X)))))
+        # A small share of few samples would leave members too few to cluster.
+        share = max(share, min(1.0, _LEAST_CLUSTERED / len(X)))
+        high = max(low, min(high, math.ceil(math.sqrt(share * len(X)))))
     return generate_ensemble(
         X,
         ensemble_size=min(len(ensemble), n_members),
@@ -225,6 +230,7 @@ def _like(
         n_neighbors_range=plan.n_neighbors_range,
         preparation=None if plan.preparation is None else "diversified",
         base_n_clusters_range=(low, high),
+        sample_ratio=share,
         n_jobs=n_jobs,
         random_state=rng,
     )

@@ -12,7 +12,7 @@ from scipy.spatial.distance import squareform
 
 from mdec import __version__
 from mdec._support.random import member_stream
-from mdec.coassociation import coassociation_factor
+from mdec.coassociation import coassociation_factor, coassociation_of
 from mdec.confidence import AMBIGUOUS, ambiguous_samples, item_consensus
 from mdec.ensemble import Ensemble
 from mdec.experiments.measure import versions
@@ -117,7 +117,7 @@ def describe_clustering(
     rng = member_stream(0, 0, "selection")
     rows = drawn_in_clusters(labels, PAGE_SAMPLES, rng)
     factor = coassociation_factor(ensemble, weights)[rows]
-    matrix = consensus_matrix(factor)
+    matrix = coassociation_of(factor, ensemble.labels[rows])
     heatmap = consensus_heatmap(matrix, labels[rows], rng)
     association = item_consensus(ensemble, labels, weights)
     n_clusters = association.shape[1]
@@ -128,7 +128,7 @@ def describe_clustering(
     numbers = matched_numbers([parts[k] for k in ks], chosen)
     views = [
         view(
-            associated(factor, parts[k]),
+            associated(factor, ensemble.labels[rows], parts[k]),
             parts[k],
             numbers[i],
             None if known is None else known[rows],
@@ -249,13 +249,6 @@ def drawn_in_clusters(
         size = max(1, round(n_most * rows.size / len(labels)))
         chosen.append(rng.choice(rows, min(size, rows.size), replace=False))
     return np.sort(np.concatenate(chosen))
-
-
-def consensus_matrix(factor: Any) -> Array:
-    """Return the weighted co-association of samples from their rows of the factor."""
-    matrix: Array = np.minimum((factor @ factor.T).toarray(), 1.0)
-    np.fill_diagonal(matrix, 1.0)
-    return matrix
 
 
 def consensus_heatmap(
