@@ -222,6 +222,8 @@ def held_new_rows(
 ) -> Array:
     """Return how firmly the ensemble holds new rows in their clusters.
 
+    `mdec.confidence.confidence` of their mean co-associations with the clusters.
+
     Parameters
     ----------
     base : ndarray of shape (n_new, n_members)
@@ -234,11 +236,29 @@ def held_new_rows(
     Returns
     -------
     ndarray of shape (n_new,)
-        `mdec.confidence.confidence` of the mean co-associations with the clusters.
+        In [0, 1].
+    """
+    return confidence(new_associations(base, placement), clusters)
+
+
+def new_associations(base: NDArray[np.int32], placement: Placement) -> Array:
+    """Return the mean co-association of new rows with every cluster, in [0, 1].
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each new row in each member.
+    placement : Placement
+        What they are placed by.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_clusters)
+        As `mdec.confidence.item_consensus` has it for training rows.
     """
     factor = factor_rows(base, placement.offsets, placement.weights)
-    association = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
-    return confidence(association, clusters)
+    association: Array = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
+    return association
 
 
 def predict_base_clusters(

@@ -21,6 +21,7 @@ from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
 from mdec.base.landmarks import pool_rows
 from mdec.ensemble import Ensemble
+from mdec.estimator.settled import keep_firm
 from mdec.prediction import Placement
 from mdec.preparation.recipes import Preparation
 from mdec.selection.null import NullReference
@@ -120,7 +121,7 @@ def write_model(
     }
     arrays: Arrays = {
         "ensemble": model.ensemble_.labels,
-        "labels": model.labels_,
+        "labels": model.consensus_labels_,
         "confidence": model.confidence_,
         "weights": model.cluster_weights_,
         "rows": placement.rows,
@@ -220,8 +221,9 @@ def _restore(model: Any, content: Mapping[str, Any], arrays: Arrays) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
     model.n_features_in_ = n_features
     model.ensemble_, model.base_ = ensemble, plan.base
-    model.labels_, model.confidence_ = clusters, arrays["confidence"]
-    model.cluster_weights_, model.n_clusters_ = arrays["weights"], shape[0]
+    model.consensus_labels_, model.confidence_ = clusters, arrays["confidence"]
+    model.cluster_weights_ = arrays["weights"]
+    keep_firm(model, shape[0])
     if content["selection"] is not None:
         model.k_selection_ = _selection(content["selection"], arrays)
     model._placement = Placement(
