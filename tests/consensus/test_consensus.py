@@ -275,6 +275,16 @@ def test_spectral_embedding_is_that_of_the_full_matrix(n_samples: int) -> None:
     np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-4)
 
 
+def test_spectral_embedding_counts_a_sample_as_one_with_itself() -> None:
+    # Of few samples with unlike degrees, where the diagonal weighs.
+    labels = [[0, 0], [0, 0], [0, 0], [1, 1], [1, 1], [1, 2], [0, 1], [2, 2]]
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.linspace(0.3, 1.0, 6)
+    _, expected = spectral_oracle(locally_weighted_coassociation(ensemble, weights), 3)
+    E = coassociation_embedding(ensemble, 3, weights, np.random.default_rng(0))
+    np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-8)
+
+
 @pytest.mark.parametrize("share_missing", [0.0, 0.3])
 def test_spectral_through_the_base_clusters(share_missing: float) -> None:
     _, labels = planted(300, 4, 25, 0.2, 1)
@@ -679,6 +689,21 @@ def test_regions_count_by_their_samples(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(each, [0, 1, 2, 3])
     with pytest.raises(ValueError, match="more than the 4 regions"):
         _hierarchical._linked_regions(ensemble, 5, np.ones(8), rng)
+
+
+def test_micro_regions_hold_what_the_ensemble_keeps_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    truth, labels = planted(200, 4, 15, 0.05, 2)
+    ensemble = Ensemble.from_labels(labels)
+    weights = ensemble_driven_cluster_index(ensemble)
+    monkeypatch.setattr(_hierarchical._regions, "REGIONS", 20)
+    rng = np.random.default_rng(0)
+    regions = _hierarchical._regions.micro_regions(ensemble, weights, rng)
+    np.testing.assert_array_equal(np.unique(regions), np.arange(regions.max() + 1))
+    assert 4 <= regions.max() + 1 <= 20
+    whose = [np.bincount(truth[regions == r]).max() for r in np.unique(regions)]
+    assert sum(whose) >= 0.95 * truth.size
 
 
 def test_sorting_samples_changes_no_bipartite_label(
