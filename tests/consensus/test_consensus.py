@@ -41,6 +41,7 @@ from mdec.consensus._bipartite import (
 )
 from mdec.consensus._spectral import cluster_columns, coassociation_embedding
 from mdec.consensus.dendrogram import cut, merges
+from mdec.consensus.partitions import count_clusters
 from mdec.numerics import loops
 from mdec.numerics.eigen import DENSE_ORDER
 from mdec.numerics.transfer import (
@@ -49,6 +50,7 @@ from mdec.numerics.transfer import (
     reduced_vectors,
     unit_over_rows,
 )
+from mdec.rows.work import Here
 from mdec.weights import ensemble_driven_cluster_index
 
 EXAMPLE = np.array(
@@ -729,3 +731,8 @@ def test_samples_alike_are_counted_once_for_the_linkage(
         _hierarchical._regions, "micro_regions", lambda *_: pytest.fail("regions")
     )
     np.testing.assert_array_equal(hierarchical(ensemble, 4), expected)
+
+
+def test_clusters_are_counted_over_all_blocks() -> None:
+    blocks = [np.array([0, 1]), np.array([2, 0, 3]), np.array([1, 1])]
+    assert count_clusters(Here(), blocks) == 4
