@@ -553,6 +553,11 @@ def test_hierarchical_order_invariance_without_structure(
     assert same_partition(hierarchical(permuted, 3, weights), found[order])
 
 
+def without_room_for_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
+    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+
+
 @pytest.mark.parametrize("n_samples", [2, 3, 40, 700])
 def test_factored_linkage_is_the_same(
     n_samples: int, monkeypatch: pytest.MonkeyPatch
@@ -565,7 +570,7 @@ def test_factored_linkage_is_the_same(
     ensemble = Ensemble.from_labels(labels)
     weights = rng.uniform(0.2, 1.0, ensemble.n_base_clusters)
     pairs, similarities = dendrogram.merges(ensemble, weights)
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     factored = dendrogram.merges(ensemble, weights)
     np.testing.assert_allclose(
         np.sort(factored[1]), np.sort(similarities), rtol=0, atol=1e-12
@@ -583,7 +588,7 @@ def test_factored_linkage_with_weights_of_zero(
     weights = np.random.default_rng(0).random(ensemble.n_base_clusters)
     weights[::2] = 0.0
     pairs, similarities = dendrogram.merges(ensemble, weights)
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     factored = dendrogram.merges(ensemble, weights)
     np.testing.assert_array_equal(factored[0], pairs)
     np.testing.assert_allclose(factored[1], similarities, atol=1e-12)
@@ -635,7 +640,7 @@ def test_of_equals_the_lowest_samples_merge_first(
     pairs, similarities = dendrogram.merges(ensemble, weights)
     np.testing.assert_array_equal(pairs, expected)
     rows = [np.arange(ensemble.n_samples), pairs, similarities]
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     np.testing.assert_array_equal(dendrogram.merges(ensemble, weights)[0], expected)
     # Regions of one sample each are linked as the samples are.
     monkeypatch.setattr(_hierarchical._regions, "micro_regions", lambda *_: rows[0])
@@ -650,7 +655,7 @@ def test_memory_does_not_change_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble = Ensemble.from_labels(labels)
     weights = np.ones(ensemble.n_base_clusters)
     plain = [hierarchical(ensemble, k, weights) for k in (3, 5, 20, 100)]
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     for k, expected in zip((3, 5, 20, 100), plain, strict=True):
         np.testing.assert_array_equal(hierarchical(ensemble, k, weights), expected)
 
