@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.parallel import map_ordered, single_threaded_blas
+from mdec.base.given import PRECOMPUTED, GivenRows, given_new_rows
 from mdec.base.kernels import (
     ANGULAR,
     KERNELS,
@@ -289,6 +290,8 @@ def predict_base_clusters(
     """
     members, plan = placement.members, placement.plan
     indices = range(len(members))
+    if plan.metric is not None:
+        return _given_base_clusters(X_new, placement, n_jobs)
     if plan.base == "landmark":
         columns = map_ordered(
             partial(_ask_landmarks, members=members, plan=plan),
@@ -312,6 +315,69 @@ def predict_base_clusters(
         if spacing is not None:
             placement.spacing[:, index] = spacing
     return base
+
+
+def _given_base_clusters(
+    X_new: Array, placement: Placement, n_jobs: int | None
+) -> NDArray[np.int32]:
+    """Return the base clusters of rows that are known by their pairs with old ones."""
+    members, plan = placement.members, placement.plan
+    if plan.metric != PRECOMPUTED:
+        raise ValueError(
+            f"metric={plan.metric} measures the rows of fit among themselves, and not "
+            "new ones; fit with metric='precomputed' to place rows by their distances."
+        )
+    old, new, similar = given_new_rows(placement.rows, X_new)
+    answers = map_ordered(
+        partial(_ask_given, members=members, plan=plan, similar=similar),
+        range(len(members)),
+        shared=(old, new, placement.labels),
+        n_jobs=n_jobs,
+    )
+    return np.stack(list(answers), axis=1)
+
+
+def _ask_given(
+    index: int,
+    old: Array,
+    new: Array,
+    labels: NDArray[np.int32],
+    members: Sequence[Member],
+    plan: Plan,
+    similar: bool,
+) -> NDArray[np.int32]:
+    member, own = members[index], labels[:, index]
+    present = _present(own)
+    if present is not None:
+        old, new, own = old[np.ix_(present, present)], new[:, present], own[present]
+    search = GivenRows(old)
+    if similar:
+        neighbors, below = search.nearest(new, min(member.n_neighbors, len(old)))
+        similarity = (-below).clip(0.0)
+        similarity[similarity.sum(axis=1) == 0.0] = 1.0
+    else:
+        means = np.full(len(old), np.nan)
+        kernel = plan.kernel_of(member)
+        neighbors, similarity = _nearest_similarities(
+            search, new, member, kernel, means
+        )
+    return _voted(own, neighbors, similarity)
+
+
+def _present(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Return the rows that a member clusters; None for all."""
+    return None if own.min() >= 0 else np.flatnonzero(own >= 0)
+
+
+def _voted(
+    own: NDArray[np.int32], neighbors: NDArray[np.int64], similarity: Array
+) -> NDArray[np.int32]:
+    """Return the base cluster with the largest summed similarity of each new row."""
+    n_clusters = int(own.max()) + 1
+    places = own[neighbors] + n_clusters * np.arange(len(neighbors))[:, None]
+    size = n_clusters * len(neighbors)
+    votes = np.bincount(places.ravel(), similarity.ravel(), size)
+    return votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
 
 
 def _in_double(X: Array) -> Array:
@@ -401,16 +467,16 @@ def _ask_member(
     new, _ = asked.seen(draw)
     features = plan.features(member, among)
     new, own = _in_double(new[:, features]), labels[:, index]
-    drawn, kernel = plan.samples(member), plan.kernel_of(member)
-    if searched and kernel not in ANGULAR:
+    present, kernel = _present(own), plan.kernel_of(member)
+    if searched and kernel not in ANGULAR and present is None:
         # Their column, not the table: it is filled where it was unknown.
         means = spacing[:, index].copy()
         search = NearestRows(searched[None if draw is None else draw.power], features)
     else:
         searched = {}
         old = old[:, features]
-        if drawn is not None:
-            old, own = old[drawn], own[drawn]
+        if present is not None:
+            old, own = old[present], own[present]
         means = np.full(len(old), np.nan)
         if kernel in ANGULAR:
             both = angular_coordinates(np.concatenate([old, new]), kernel)
@@ -418,22 +484,23 @@ def _ask_member(
         old, new = at_common_scale(old, new)
         search = NearestRows(old)
     neighbors, similarity = _nearest_similarities(search, new, member, kernel, means)
-    n_clusters = int(own.max()) + 1
-    places = own[neighbors] + n_clusters * np.arange(len(new))[:, None]
-    votes = np.bincount(places.ravel(), similarity.ravel(), n_clusters * len(new))
-    column = votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
+    column = _voted(own, neighbors, similarity)
     return column, means if searched else None
 
 
 def _nearest_similarities(
-    search: NearestRows, new: Array, member: Member, kernel: str, means: Array
+    search: NearestRows | GivenRows,
+    new: Array,
+    member: Member,
+    kernel: str,
+    means: Array,
 ) -> tuple[NDArray[np.int64], Array]:
     """Return the k nearest old rows of each new row, and their similarities.
 
     `means` holds the mean neighbour distances of old rows; those that are asked for and
     not known yet are written to it.
     """
-    k = member.n_neighbors
+    k = min(member.n_neighbors, len(search) - 1)
     neighbors, squared = search.nearest(new, k)
     if kernel in ANGULAR:
         return neighbors, angular_similarity(squared)
@@ -460,7 +527,7 @@ def _nearest_similarities(
 
 def _fill_means(
     means: Array,
-    search: NearestRows,
+    search: NearestRows | GivenRows,
     rows: NDArray[np.int64],
     n_neighbors: int,
     kernel: str,

@@ -22,6 +22,7 @@ _STREAMS = (
     "preparation",
     "samples",
     "which_kernel",
+    "own_base",
 )
 
 

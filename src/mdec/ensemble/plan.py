@@ -82,8 +82,9 @@ class Plan:
         Root of every random stream.
     n_samples, n_features : int
         Shape of the data.
-    base : {"graph", "landmark"}
-        How a member clusters.
+    base : str
+        How a member clusters: "graph", "landmark", or a user's own function by its
+        name.
     device : {"cpu", "cuda", "torch"}
         Where it does.
     sampling_ratio : float
@@ -104,6 +105,9 @@ class Plan:
         `mdec.preparation.KINDS`; None takes the values as they are.
     sample_ratio : float
         Share of the samples that a member clusters.
+    metric : str or None
+        "precomputed" where the data are all pairs of samples, or the name of the
+        function that measures them; None for the distances of the kernel.
 
     Examples
     --------
@@ -129,6 +133,7 @@ class Plan:
     n_landmarks: int | None = None
     preparation: str | None = None
     sample_ratio: float = 1.0
+    metric: str | None = None
 
     @classmethod
     def checked(
@@ -146,6 +151,7 @@ class Plan:
         base_n_clusters_range: tuple[int, int] | None = None,
         preparation: str | None = None,
         sample_ratio: float = 1.0,
+        metric: str | None = None,
     ) -> Self:
         """Return a plan, or raise one sentence for what does not fit.
 
@@ -155,7 +161,7 @@ class Plan:
             Shape of the data.
         entropy : int
             Root of every random stream.
-        base : {"graph", "landmark"}
+        base : str
             How a member clusters.
         device : {"cpu", "cuda", "torch"}
             Where it does.
@@ -167,6 +173,8 @@ class Plan:
             The kind of the values, if members draw their own preparation.
         sample_ratio : float, default=1.0
             Share of the samples that a member clusters.
+        metric : str or None
+            How its distances are measured, if not by the kernel.
 
         Returns
         -------
@@ -195,6 +203,7 @@ class Plan:
             n_landmarks=n_landmarks,
             preparation=preparation,
             sample_ratio=float(sample_ratio),
+            metric=metric,
         )
 
     @classmethod
@@ -212,7 +221,7 @@ class Plan:
             Equal to the one written.
         """
         names = {field.name for field in fields(cls)}
-        optional = {"n_landmarks", "preparation", "sample_ratio"}
+        optional = {"n_landmarks", "preparation", "sample_ratio", "metric"}
         if not names - optional <= set(content) <= names:
             raise ValueError(
                 "these are not the parameters of an ensemble that generate_ensemble "
@@ -228,10 +237,16 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers, strings and tuples of them, ready to be written."""
         absent = {"n_landmarks": self.n_landmarks, "preparation": self.preparation}
+        absent |= {"metric": self.metric}
         dropped = {name for name, value in absent.items() if value is None}
         if self.sample_ratio == 1.0:
             dropped.add("sample_ratio")
         return {k: v for k, v in asdict(self).items() if k not in dropped}
+
+    @property
+    def has_own_base(self) -> bool:
+        """Whether members cluster by a user's own function."""
+        return self.base not in ("graph", "landmark")
 
     @property
     def n_drawn(self) -> int:
@@ -471,7 +486,7 @@ def _check_sample_ratio(ratio: float, n_samples: int, base: str, device: str) ->
         raise ValueError(f"sample_ratio={ratio} must be above 0 and at most 1.")
     if ratio == 1.0:
         return
-    if base != "graph" or device != "cpu":
+    if base == "landmark" or device != "cpu":
         raise ValueError(
             f"sample_ratio={ratio} draws samples with base='graph' and device='cpu' "
             f"only, not with base={base!r} and device={device!r}; use those, or "

@@ -17,8 +17,10 @@ from mdec import generation
 from mdec._support import callbacks
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState
+from mdec.base.given import PRECOMPUTED, Metric
 from mdec.base.kernels import KERNELS
 from mdec.base.mixes import Kernel
+from mdec.base.own import Base
 from mdec.consensus import CONSENSUS, agreed
 from mdec.engines.card import DEVICES
 from mdec.estimator.kept import KeptMixin
@@ -69,10 +71,20 @@ class MDEC(
         :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
     weighting : {"entropy", "uniform"}, default="entropy"
         Weights of the base clusters: the ECI, or all alike.
-    base : {"graph", "landmark", "auto"}, default="graph"
+    base : {"graph", "landmark", "auto"} or callable, default="graph"
         How a base clustering is made: from the similarity graph of all samples, or
         from their ties to landmarks, whose cost grows only linearly. "auto" takes
-        landmarks above 20,000 samples, and for rows that are not in memory.
+        landmarks above 20,000 samples, and for rows that are not in memory. A function
+        ``base(rows, n_clusters, rng) -> labels`` of your own gets the rows of a
+        subspace, the number of clusters drawn, which it may ignore, and a random
+        stream; -1 leaves a row out. `mdec.base.from_estimator` makes one of any
+        scikit-learn clusterer.
+    metric : None, "precomputed" or callable, default=None
+        "precomputed": X holds the distances or similarities of all pairs of samples,
+        told apart by the diagonal. Features are not drawn then, and `sampling_ratio`
+        has no effect; k, mu, the number of clusters and, with `sample_ratio`, the
+        samples still are. A function ``metric(rows) -> (n, n) matrix`` of your own
+        measures the rows of each subspace. See `generate_ensemble`.
     preparation : {None, "diversified"}, default=None
         "diversified": each base clustering draws how expression values are prepared.
     sample_ratio : float, default=1.0
@@ -112,8 +124,9 @@ class MDEC(
         undecided.
     n_clusters_ : int
         Number of clusters in `labels_`, samples that are left out not counted.
-    base_ : {"graph", "landmark"}
-        How the base clusterings were made; tells what "auto" took.
+    base_ : str
+        How the base clusterings were made; tells what "auto" took, or the name of a
+        function of your own.
     k_selection_ : KSelection
         The criteria for each number of clusters, with ``n_clusters="auto"`` only.
     n_features_in_ : int
@@ -154,7 +167,8 @@ class MDEC(
         "n_neighbors_range": [tuple, list],
         "base_n_clusters_range": [tuple, list, None],
         "weighting": [StrOptions(set(WEIGHTINGS))],
-        "base": [StrOptions(set(generation.BASES))],
+        "base": [StrOptions(set(generation.BASES)), callable],
+        "metric": [StrOptions({PRECOMPUTED}), callable, None],
         "preparation": [StrOptions(set(generation.PREPARATIONS)), None],
         "sample_ratio": [Interval(Real, 0, 1, closed="right")],
         "min_confidence": [Interval(Real, 0, 1, closed="both"), None],
@@ -177,7 +191,8 @@ class MDEC(
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
         weighting: str = "entropy",
-        base: str = "graph",
+        base: str | Base = "graph",
+        metric: str | Metric | None = None,
         preparation: str | None = None,
         sample_ratio: float = 1.0,
         min_confidence: float | None = None,
@@ -197,6 +212,7 @@ class MDEC(
         self.base_n_clusters_range = base_n_clusters_range
         self.weighting = weighting
         self.base = base
+        self.metric = metric
         self.preparation = preparation
         self.sample_ratio = sample_ratio
         self.min_confidence = min_confidence
@@ -236,12 +252,24 @@ class MDEC(
             weigh = WEIGHTINGS[self.weighting]
             self.cluster_weights_ = weigh(ensemble, device=plan.device)
             if self.n_clusters == "auto":
-                known = generation.rows_as_seen(rows, plan)
+                # Rows of the same covariance without groups have no such pairs.
+                known = None
+                if self.metric is None:
+                    known = generation.rows_as_seen(rows, plan)
                 self.k_selection_ = select_n_clusters(
-                    ensemble, X=known, weighting=self.weighting, n_jobs=self.n_jobs
+                    ensemble,
+                    X=known,
+                    weighting=self.weighting,
+                    base=self.base if callable(self.base) else None,
+                    n_jobs=self.n_jobs,
                 )
             settle(self, rows, self._clusters(self.consensus, None))
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == PRECOMPUTED
+        return tags
 
     def _validated(self, X: Any) -> Rows:
         """Return the rows in blocks, or raise one sentence for what cannot be done."""
