@@ -254,6 +254,25 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
     return np.bincount(labels, own) / np.bincount(labels)
 
 
+def cluster_support(association: Array, labels: Labels) -> Array:
+    r"""Return how firmly clusters are held together, each against its nearest rival.
+
+    From the item consensus: :math:`m(k) / (m(k) + \max_{l \ne k} m(k, l))`, with the
+    mean co-associations m(k) inside a cluster and m(k, l) of its samples with those of
+    another one. 1 without a rival, 0.5 where samples of a rival are as near.
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.4, 0.3], [0.0, 1.0]])
+    >>> cluster_support(association, np.array([0, 0, 1]))
+    array([0.75, 1.  ])
+    """
+    n_clusters = association.shape[1]
+    means = _membership(labels, n_clusters) @ association
+    means /= np.bincount(labels, minlength=n_clusters)[:, None]
+    return confidence(means, np.arange(n_clusters))
+
+
 def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
     """Return the best other cluster of each sample, -1 if there is only one cluster.
 

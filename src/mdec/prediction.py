@@ -192,6 +192,26 @@ class Placement:
         return cls(known, learnt, labels, *drawn, means, weights, plain_means)
 
 
+@dataclass(frozen=True)
+class JoinedPlacement:
+    """What new rows are placed by that come in several views.
+
+    Attributes
+    ----------
+    views : tuple of Placement
+        What the base clusters of each view's members are found by, in the order of the
+        ensemble's views.
+    offsets, means, weights, plain_means
+        As in `Placement`, of the members of all views.
+    """
+
+    views: tuple[Placement, ...]
+    offsets: NDArray[np.int64]
+    means: Array
+    weights: Array
+    plain_means: Array
+
+
 def placed(
     X_new: Array, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
@@ -219,7 +239,9 @@ def placed(
 
 
 def held_new_rows(
-    base: NDArray[np.int32], clusters: NDArray[np.int32], placement: Placement
+    base: NDArray[np.int32],
+    clusters: NDArray[np.int32],
+    placement: Placement | JoinedPlacement,
 ) -> Array:
     """Return how firmly the ensemble holds new rows in their clusters.
 
@@ -231,7 +253,7 @@ def held_new_rows(
         Base cluster of each new row in each member.
     clusters : ndarray of shape (n_new,)
         The rows' consensus clusters.
-    placement : Placement
+    placement : Placement or JoinedPlacement
         What they were placed by.
 
     Returns
@@ -242,14 +264,16 @@ def held_new_rows(
     return confidence(new_associations(base, placement), clusters)
 
 
-def new_associations(base: NDArray[np.int32], placement: Placement) -> Array:
+def new_associations(
+    base: NDArray[np.int32], placement: Placement | JoinedPlacement
+) -> Array:
     """Return the mean co-association of new rows with every cluster, in [0, 1].
 
     Parameters
     ----------
     base : ndarray of shape (n_new, n_members)
         Base cluster of each new row in each member.
-    placement : Placement
+    placement : Placement or JoinedPlacement
         What they are placed by.
 
     Returns

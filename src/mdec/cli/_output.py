@@ -197,6 +197,19 @@ def show_prediction(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> N
     console.print(Text(f"  {summary['out']}"), soft_wrap=True)
 
 
+def show_cut(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Print the clusters of a consensus matrix: nothing, JSON or a table for people."""
+    if as_json:
+        _show_json(summary)
+        return
+    if quiet:
+        return
+    console = Console(highlight=False)
+    console.print(cluster_table(summary))
+    for path in summary["files"].values():
+        console.print(Text(f"  {path}"), soft_wrap=True)
+
+
 def show_comparison(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
     """Print two clusterings side by side: nothing, JSON or a table for people."""
     console = Console(highlight=False)

@@ -10,6 +10,7 @@ from mdec._support.random import RandomState
 from mdec.consensus._bipartite import bipartite, blocked_bipartite, is_blocked
 from mdec.consensus._hierarchical import hierarchical
 from mdec.consensus._spectral import blocked_spectral, spectral
+from mdec.consensus.matrix import from_matrix
 from mdec.ensemble import LabelBlocks
 
 CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
@@ -31,6 +32,7 @@ __all__ = [
     "bipartite",
     "blocked_bipartite",
     "blocked_spectral",
+    "from_matrix",
     "hierarchical",
     "spectral",
 ]

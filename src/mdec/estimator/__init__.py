@@ -25,7 +25,7 @@ from mdec.consensus import CONSENSUS, agreed
 from mdec.engines.card import DEVICES
 from mdec.estimator.kept import KeptMixin
 from mdec.estimator.new_rows import NewRowsMixin
-from mdec.estimator.settled import settle
+from mdec.estimator.settled import drawn_parameters, settle
 from mdec.rows import Rows, RowSource, opened
 from mdec.rows.sources import is_dask_array
 from mdec.selection import select_n_clusters
@@ -242,8 +242,7 @@ class MDEC(
             The fitted estimator.
         """
         rows = self._validated(X)
-        own = ("n_clusters", "consensus", "weighting", "min_confidence")
-        drawn = {k: v for k, v in self.get_params().items() if k not in own}
+        drawn = drawn_parameters(self)
         progress = callbacks.member_progress(self, self.ensemble_size)
         ensemble = generation.generate_ensemble(rows, progress=progress, **drawn)
         generation.refuse_unseen(ensemble)

@@ -41,14 +41,33 @@ class Placed(NamedTuple):
     unlike: NDArray[np.bool_]
 
 
-class NewRowsMixin:
+class MembershipMixin:
+    """How far samples belong to the clusters of a fitted estimator."""
+
+    ensemble_: Any
+    cluster_weights_: Array
+    consensus_labels_: Any
+
+    @property
+    def membership_(self) -> Array:
+        """How far each sample belongs to each cluster; rows add up to one.
+
+        The mean co-association of a sample with the samples of each cluster, itself
+        left out, over the sum of these, of shape (n_samples, n_clusters); computed when
+        it is asked for. The columns are the clusters of `consensus_labels_`.
+        """
+        check_is_fitted(self, "ensemble_")
+        ensemble = self.ensemble_.gather()
+        labels = np.asarray(self.consensus_labels_)
+        with single_threaded_blas():
+            return memberships(item_consensus(ensemble, labels, self.cluster_weights_))
+
+
+class NewRowsMixin(MembershipMixin):
     """The methods of an estimator that place new rows."""
 
     n_jobs: int | None
     min_confidence: float | None
-    ensemble_: Any
-    cluster_weights_: Array
-    consensus_labels_: Any
     _placement: Placement
 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -95,20 +114,6 @@ class NewRowsMixin:
         base = predict_base_clusters(rows, known, n_jobs=self.n_jobs)
         with single_threaded_blas():
             return memberships(new_associations(base, known))
-
-    @property
-    def membership_(self) -> Array:
-        """How far each sample belongs to each cluster; rows add up to one.
-
-        The mean co-association of a sample with the samples of each cluster, itself
-        left out, over the sum of these, of shape (n_samples, n_clusters); computed when
-        it is asked for. The columns are the clusters of `consensus_labels_`.
-        """
-        check_is_fitted(self, "ensemble_")
-        ensemble = self.ensemble_.gather()
-        labels = np.asarray(self.consensus_labels_)
-        with single_threaded_blas():
-            return memberships(item_consensus(ensemble, labels, self.cluster_weights_))
 
     def predict_confidence(self, X: ArrayLike) -> Array:
         """Return how firmly the ensemble holds new rows in their clusters.
