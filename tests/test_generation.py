@@ -381,6 +381,11 @@ BAD = {
         "base_n_clusters_range",
     ),
     "one number": (with_entry(0.0), {"mu_range": (0.5,)}, "mu_range"),
+    "half a neighbour at one end": (
+        with_entry(0.0),
+        {"n_neighbors_range": (5, 8.5)},
+        "n_neighbors_range",
+    ),
     "half a neighbour": (
         with_entry(0.0),
         {"n_neighbors_range": (5.5, 8.5)},

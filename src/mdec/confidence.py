@@ -254,6 +254,25 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
     return np.bincount(labels, own) / np.bincount(labels)
 
 
+def cluster_support(association: Array, labels: Labels) -> Array:
+    r"""Return how firmly clusters are held together, each against its nearest rival.
+
+    From the item consensus: :math:`m(k) / (m(k) + \max_{l \ne k} m(k, l))`, with the
+    mean co-associations m(k) inside a cluster and m(k, l) of its samples with those of
+    another one. 1 without a rival, 0.5 where samples of a rival are as near.
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.4, 0.3], [0.0, 1.0]])
+    >>> cluster_support(association, np.array([0, 0, 1]))
+    array([0.75, 1.  ])
+    """
+    n_clusters = association.shape[1]
+    means = _membership(labels, n_clusters) @ association
+    means /= np.bincount(labels, minlength=n_clusters)[:, None]
+    return confidence(means, np.arange(n_clusters))
+
+
 def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
     """Return the best other cluster of each sample, -1 if there is only one cluster.
 
@@ -288,6 +307,38 @@ def confidence(association: Array, labels: Labels) -> Array:
         rival = np.zeros_like(own)
     total = own + rival
     return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 0.5)
+
+
+def memberships(association: Array) -> Array:
+    r"""Return how far each sample belongs to each cluster; rows add up to one.
+
+    From the item consensus: :math:`m_i(k) / \sum_l m_i(l)`, and equal shares where no
+    cluster holds a sample at all.
+
+    Examples
+    --------
+    >>> memberships(np.array([[0.6, 0.2], [0.0, 0.0]]))
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+    totals = association.sum(axis=1, keepdims=True)
+    held = totals > 0.0
+    shares = association / np.where(held, totals, 1.0)
+    return np.where(held, shares, 1.0 / association.shape[1])
+
+
+def firm_labels(labels: Any, confidences: Any, least: float | None) -> Any:
+    """Return the labels with -1 where the confidence is below a level; None keeps all.
+
+    Examples
+    --------
+    >>> firm_labels(np.array([0, 1, 0]), np.array([0.9, 0.4, 0.6]), 0.6)
+    array([ 0, -1,  0])
+    """
+    if least is None:
+        return labels
+    # Times a truth value instead of a choice, which Dask arrays do as well.
+    return (labels + 1) * (confidences >= least) - 1
 
 
 def ambiguous_samples(

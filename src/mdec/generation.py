@@ -185,7 +185,7 @@ def generate_ensemble(
     refuse_useless(rows)
     store = None
     if checkpoint is not None:
-        _check_resumable(random_state, base=own_base, metric=own_metric)
+        check_resumable(random_state, base=own_base, metric=own_metric)
         digest = digest_of_rows(rows, whole=base_name != "landmark")
         store = Store(checkpoint, digest, plan)
     engine = engine_for(rows, plan, n_jobs, own_base, own_metric)
@@ -412,7 +412,7 @@ def _checked(X: Any) -> Any:
     return check_array(X, dtype=FLOATS, ensure_min_samples=3)
 
 
-def _check_resumable(
+def check_resumable(
     random_state: RandomState, **functions: Callable[..., Any] | None
 ) -> None:
     """Raise if a checkpoint would not find the same members again."""

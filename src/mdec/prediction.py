@@ -192,6 +192,26 @@ class Placement:
         return cls(known, learnt, labels, *drawn, means, weights, plain_means)
 
 
+@dataclass(frozen=True)
+class JoinedPlacement:
+    """What new rows are placed by that come in several views.
+
+    Attributes
+    ----------
+    views : tuple of Placement
+        What the base clusters of each view's members are found by, in the order of the
+        ensemble's views.
+    offsets, means, weights, plain_means
+        As in `Placement`, of the members of all views.
+    """
+
+    views: tuple[Placement, ...]
+    offsets: NDArray[np.int64]
+    means: Array
+    weights: Array
+    plain_means: Array
+
+
 def placed(
     X_new: Array, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
@@ -219,9 +239,13 @@ def placed(
 
 
 def held_new_rows(
-    base: NDArray[np.int32], clusters: NDArray[np.int32], placement: Placement
+    base: NDArray[np.int32],
+    clusters: NDArray[np.int32],
+    placement: Placement | JoinedPlacement,
 ) -> Array:
     """Return how firmly the ensemble holds new rows in their clusters.
+
+    `mdec.confidence.confidence` of their mean co-associations with the clusters.
 
     Parameters
     ----------
@@ -229,17 +253,37 @@ def held_new_rows(
         Base cluster of each new row in each member.
     clusters : ndarray of shape (n_new,)
         The rows' consensus clusters.
-    placement : Placement
+    placement : Placement or JoinedPlacement
         What they were placed by.
 
     Returns
     -------
     ndarray of shape (n_new,)
-        `mdec.confidence.confidence` of the mean co-associations with the clusters.
+        In [0, 1].
+    """
+    return confidence(new_associations(base, placement), clusters)
+
+
+def new_associations(
+    base: NDArray[np.int32], placement: Placement | JoinedPlacement
+) -> Array:
+    """Return the mean co-association of new rows with every cluster, in [0, 1].
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each new row in each member.
+    placement : Placement or JoinedPlacement
+        What they are placed by.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_clusters)
+        As `mdec.confidence.item_consensus` has it for training rows.
     """
     factor = factor_rows(base, placement.offsets, placement.weights)
-    association = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
-    return confidence(association, clusters)
+    association: Array = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
+    return association
 
 
 def predict_base_clusters(

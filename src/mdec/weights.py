@@ -146,7 +146,8 @@ def ensemble_driven_cluster_index(
     Returns
     -------
     ndarray of shape (n_base_clusters,)
-        In (0, 1]; 1 for a cluster that no member splits.
+        In (0, 1]; 1 for a cluster that no member splits. Of joined views with shares
+        of their own, multiplied by what their members count.
 
     Notes
     -----
@@ -161,7 +162,8 @@ def ensemble_driven_cluster_index(
     array([0.6065, 1.    , 1.    ])
     """
     judges = len(ensemble) if ensemble.is_complete else _judges(ensemble.gather())
-    return np.exp(-ensemble_entropy(ensemble, device) / (theta * judges))
+    index = np.exp(-ensemble_entropy(ensemble, device) / (theta * judges))
+    return _by_member(index, ensemble)
 
 
 def _judges(ensemble: Ensemble) -> NDArray[np.int64]:
@@ -174,8 +176,18 @@ def uniform_weights(
     ensemble: LabelBlocks,
     device: str = "cpu",  # noqa: ARG001
 ) -> Array:
-    """Return a weight of one for every base cluster, the ablation of the paper."""
-    return np.ones(ensemble.n_base_clusters)
+    """Return a weight of one for every base cluster, the ablation of the paper.
+
+    Of joined views with shares of their own, what the clusters' members count.
+    """
+    return _by_member(np.ones(ensemble.n_base_clusters), ensemble)
+
+
+def _by_member(weights: Array, ensemble: LabelBlocks) -> Array:
+    """Multiply the weights of base clusters by what their members count."""
+    if ensemble.member_weights is None:
+        return weights
+    return weights * np.repeat(ensemble.member_weights, np.diff(ensemble.offsets))
 
 
 WEIGHTINGS: dict[str, Callable[..., Array]] = {

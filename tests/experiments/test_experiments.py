@@ -16,6 +16,7 @@ import pytest
 
 from mdec import generate_ensemble
 from mdec.experiments import plan_groups, read_records, read_study, run_study
+from mdec.experiments.measure import commit
 from mdec.experiments.methods import METHODS, prepared_ensemble, resolve
 from mdec.experiments.plan import seed_from_names
 from mdec.experiments.records import Journal, decode_labels, encode_labels, run_key
@@ -276,6 +277,7 @@ def test_records_describe_themselves_and_are_not_run_twice(tmp_path: Path) -> No
     for run in store.runs.values():
         assert run["status"] == "ok"
         assert {"numpy", "mdec", "python"} <= run["versions"].keys()
+        assert run["commit"] == commit()
         assert {"processor", "cores"} <= run["machine"].keys()
         assert run["consensus"]["seconds"] >= 0.0
         assert run["consensus"]["peak_bytes"] > 10**7

@@ -129,7 +129,7 @@ class Landmarks:
     center: Array
     index: LandmarkIndex
     rho: Array
-    scale: float = 1.0
+    scale: float
 
 
 def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:

@@ -135,14 +135,16 @@ def _word(value: Any) -> str:
 def criteria_table(summary: dict[str, Any]) -> Table:
     """Return the K table with the suggestion marked."""
     table = Table("K", title="Number of clusters", title_justify="left", box=None)
-    names = ("pac", "delta_area", "eigengap", "agreement", "silhouette")
+    names = ["pac", "delta_area", "eigengap", "agreement", "silhouette"]
+    if any("p_value" in row for row in summary["criteria"]):
+        names.append("p_value")
     for name in names:
         table.add_column(name.replace("_", " "), justify="right")
     for row in summary["criteria"]:
         chosen = row["n_clusters"] == summary["suggested_n_clusters"]
         table.add_row(
             f"{row['n_clusters']}{' *' if chosen else ''}",
-            *(f"{row[name]:.3f}" for name in names),
+            *(f"{row[name]:.3f}" if name in row else "" for name in names),
             style="bold" if chosen else None,
         )
     return table
@@ -193,6 +195,19 @@ def show_prediction(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> N
             "clusters mean little."
         )
     console.print(Text(f"  {summary['out']}"), soft_wrap=True)
+
+
+def show_cut(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Print the clusters of a consensus matrix: nothing, JSON or a table for people."""
+    if as_json:
+        _show_json(summary)
+        return
+    if quiet:
+        return
+    console = Console(highlight=False)
+    console.print(cluster_table(summary))
+    for path in summary["files"].values():
+        console.print(Text(f"  {path}"), soft_wrap=True)
 
 
 def show_comparison(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:

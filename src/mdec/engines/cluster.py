@@ -80,6 +80,10 @@ class DistributedEnsemble:
         return True
 
     @property
+    def member_weights(self) -> None:
+        """How much each member counts: all alike."""
+
+    @property
     def bounds(self) -> list[tuple[int, int]]:
         """First row of each part and the one after its last."""
         return self.plan.bounds

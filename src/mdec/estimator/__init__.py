@@ -25,7 +25,7 @@ from mdec.consensus import CONSENSUS, agreed
 from mdec.engines.card import DEVICES
 from mdec.estimator.kept import KeptMixin
 from mdec.estimator.new_rows import NewRowsMixin
-from mdec.estimator.settled import settle
+from mdec.estimator.settled import drawn_parameters, settle
 from mdec.rows import Rows, RowSource, opened
 from mdec.rows.sources import is_dask_array
 from mdec.selection import select_n_clusters
@@ -90,6 +90,9 @@ class MDEC(
     sample_ratio : float, default=1.0
         Share of the samples that a base clustering clusters, drawn without
         replacement; the others are unlabelled (-1) in it. 1 is the paper's.
+    min_confidence : float, default=None
+        Samples that the ensemble holds less firmly are left out: -1 in `labels_`, and
+        new rows in `predict`. None leaves none out.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" uses an NVIDIA card, "auto" does where there is one; needs the extra
         `gpu`. The draws are the same, labels differ by rounding only.
@@ -106,7 +109,12 @@ class MDEC(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
+        Cluster of each sample, numbered in the order of first samples; -1 for those
+        below `min_confidence`, if it is set.
+    consensus_labels_ : ndarray of shape (n_samples,)
+        The same with no sample left out.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        How far each sample belongs to each of these clusters; rows add up to one.
     ensemble_ : Ensemble
         The base clusterings.
     cluster_weights_ : ndarray of shape (n_base_clusters,)
@@ -115,7 +123,7 @@ class MDEC(
         How firmly the ensemble holds each sample in its cluster, in [0, 1]; 0.5 is
         undecided.
     n_clusters_ : int
-        Number of clusters in `labels_`.
+        Number of clusters in `labels_`, samples that are left out not counted.
     base_ : str
         How the base clusterings were made; tells what "auto" took, or the name of a
         function of your own.
@@ -163,6 +171,7 @@ class MDEC(
         "metric": [StrOptions({PRECOMPUTED}), callable, None],
         "preparation": [StrOptions(set(generation.PREPARATIONS)), None],
         "sample_ratio": [Interval(Real, 0, 1, closed="right")],
+        "min_confidence": [Interval(Real, 0, 1, closed="both"), None],
         "device": [StrOptions(set(DEVICES))],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
@@ -186,6 +195,7 @@ class MDEC(
         metric: str | Metric | None = None,
         preparation: str | None = None,
         sample_ratio: float = 1.0,
+        min_confidence: float | None = None,
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -205,6 +215,7 @@ class MDEC(
         self.metric = metric
         self.preparation = preparation
         self.sample_ratio = sample_ratio
+        self.min_confidence = min_confidence
         self.device = device
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -231,8 +242,7 @@ class MDEC(
             The fitted estimator.
         """
         rows = self._validated(X)
-        own = ("n_clusters", "consensus", "weighting")
-        drawn = {k: v for k, v in self.get_params().items() if k not in own}
+        drawn = drawn_parameters(self)
         progress = callbacks.member_progress(self, self.ensemble_size)
         ensemble = generation.generate_ensemble(rows, progress=progress, **drawn)
         generation.refuse_unseen(ensemble)

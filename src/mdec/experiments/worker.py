@@ -23,7 +23,13 @@ from mdec.baselines import BASELINES, generate_kmeans_ensemble
 from mdec.datasets import Dataset, load_dataset
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
-from mdec.experiments.measure import Measured, limit_memory, machine, versions
+from mdec.experiments.measure import (
+    Measured,
+    commit,
+    limit_memory,
+    machine,
+    versions,
+)
 from mdec.experiments.methods import resolve
 from mdec.experiments.plan import Group, Run
 from mdec.experiments.process import Answer
@@ -77,6 +83,7 @@ def execute(group: Group, emit: Emit) -> None:
         record |= {
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(*_PACKAGES),
+            "commit": commit(),
             "machine": machine(),
             "generation": made.costs,
             "consensus": done.costs,

@@ -71,9 +71,9 @@ class ConsensusMatrixDisplay(_Display):
     def from_estimator(cls, model: Any) -> Self:
         """Take the consensus of a fitted `MDEC`, of 400 samples at most."""
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.labels_, HEATMAP_SAMPLES, rng)
+        rows = drawn_in_clusters(model.consensus_labels_, HEATMAP_SAMPLES, rng)
         factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
-        labels = model.labels_[rows]
+        labels = model.consensus_labels_[rows]
         matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
         found = consensus_heatmap(matrix, labels, rng)
         order = sample_order(labels, found)
@@ -185,7 +185,7 @@ class TrackingDisplay(_Display):
     def from_estimator(cls, model: Any) -> Self:
         """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
         found = model.k_selection_
-        ks, own = found.table["n_clusters"], model.labels_[found.samples]
+        ks, own = found.table["n_clusters"], model.consensus_labels_[found.samples]
         # The row of the model's own number follows the model's own clusters.
         start = int(np.abs(ks - model.n_clusters_).argmin())
         parts = [*found.partitions[:start], own, *found.partitions[start:]]
@@ -229,10 +229,10 @@ class SampleMapDisplay(_Display):
     def from_estimator(cls, model: Any) -> Self:
         """Lay out the samples of a fitted `MDEC`, 1200 at most."""
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.labels_, TSNE_SAMPLES, rng)
+        rows = drawn_in_clusters(model.consensus_labels_, TSNE_SAMPLES, rng)
         factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
         matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
-        return cls(plane(matrix), model.labels_[rows])
+        return cls(plane(matrix), model.consensus_labels_[rows])
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
         """Draw; settings go to ``scatter``."""

@@ -67,6 +67,18 @@ class NullReference:
     draws: Array
     p_value: float
 
+    @property
+    def p_values(self) -> Array:
+        """For each number of clusters, the share of draws at least as clear there.
+
+        (b + 1) / (R + 1), with b of the R draws at least as clear for that very number;
+        never below 1 / (R + 1). Each is a test by itself: that many are looked at is
+        what `p_value` accounts for.
+        """
+        as_clear = (self.draws >= self.observed).sum(axis=0)
+        shares: Array = (as_clear + 1) / (len(self.draws) + 1)
+        return shares
+
 
 def rotated_samples(X: Array, rng: np.random.Generator) -> Array:
     r"""Draw data without groups that have the very mean and covariance of X.

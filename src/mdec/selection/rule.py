@@ -50,7 +50,8 @@ class KSelection:
         Why, in a sentence or two.
     table : dict of ndarray
         One entry per number of clusters in each column: "n_clusters", "pac", "area",
-        "delta_area", "eigengap", "agreement", "silhouette".
+        "delta_area", "eigengap", "agreement", "silhouette"; and "p_value" where the
+        null reference was drawn, see `NullReference.p_values`.
     cdf : ndarray of shape (n_numbers, n_levels)
         Share of the pairs whose consensus is at most each of `levels`.
     levels : ndarray of shape (n_levels,)
@@ -156,6 +157,9 @@ def select_n_clusters(
             n_jobs=n_jobs,
             progress=progress,
         )
+        # Few samples are compared, and no more clusters than they can have.
+        table["p_value"] = np.full(len(ks), np.nan)
+        table["p_value"][: null.observed.size] = null.p_values
     suggested, reason = suggest(table, null, allow_one=allow_one)
     return KSelection(suggested, reason, table, cdf, levels, partitions, samples, null)
 

@@ -218,6 +218,10 @@ def selection_rows(selection: KSelection) -> Selection:
         {"n_clusters": int(k), **{name: float(table[name][i]) for name in names}}
         for i, k in enumerate(table["n_clusters"])
     ]
+    for row in rows:
+        # JSON has no such number.
+        if np.isnan(row.get("p_value", 0.0)):
+            del row["p_value"]
     band: NullBand | None = None
     if null is not None:
         band = {
