@@ -48,12 +48,29 @@ class Member:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the member that `to_json` wrote; raise if it is none."""
+        """Return the member that `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : dict
+            What `to_json` gave.
+
+        Returns
+        -------
+        Member
+            The same member.
+        """
         drawn = content.get("preparation")
         return cls(**{**content, "preparation": Draw(**drawn) if drawn else None})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, without a preparation if there is none."""
+        """Return plain numbers, without a preparation if there is none.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
         content = asdict(self)
         if self.preparation is None:
             del content["preparation"]
@@ -142,7 +159,9 @@ class Plan:
             How a member clusters.
         device : {"cpu", "cuda", "torch"}
             Where it does.
-        sampling_ratio, kernel, mu_range, n_neighbors_range, base_n_clusters_range
+        sampling_ratio, kernel, mu_range, n_neighbors_range : object
+            As in `mdec.generate_ensemble`.
+        base_n_clusters_range : object
             As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
         preparation : str or None
             The kind of the values, if members draw their own preparation.
@@ -199,7 +218,13 @@ class Plan:
         return cls(**{**content, **tuples})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, strings and tuples of them, ready to be written."""
+        """Return plain numbers, strings and tuples of them, ready to be written.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
         absent = {"n_landmarks": self.n_landmarks, "preparation": self.preparation}
         dropped = {name for name, value in absent.items() if value is None}
         return {k: v for k, v in asdict(self).items() if k not in dropped}
@@ -245,7 +270,20 @@ class Plan:
         return Member(index, attempt, n_neighbors, mu, n_clusters, preparation)
 
     def stream(self, member: Member, name: str) -> np.random.Generator:
-        """Return the generator of one purpose inside one member."""
+        """Return the generator of one purpose inside one member.
+
+        Parameters
+        ----------
+        member : Member
+            Who draws.
+        name : str
+            What is drawn, one of the names of the random streams.
+
+        Returns
+        -------
+        Generator
+            The same for the same plan, member, attempt and name.
+        """
         return member_stream(self.entropy, member.index, name, member.attempt)
 
     def features(
