@@ -238,7 +238,9 @@ def test_the_report_is_made(blobs) -> None:
 
 def test_samples_in_no_member_are_named(blobs) -> None:
     X, _ = blobs
-    with pytest.raises(ValueError, match=r"\d+ of the 120 samples were drawn for none"):
+    with pytest.raises(
+        ValueError, match=r"\d+ of the 120 samples are clustered in none"
+    ):
         MDEC(3, ensemble_size=2, sample_ratio=0.3, random_state=0).fit(X)
 
 

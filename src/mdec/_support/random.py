@@ -23,6 +23,8 @@ _STREAMS = (
     "landmarks",
     "preparation",
     "samples",
+    "which_kernel",
+    "own_base",
     "views",
 )
 

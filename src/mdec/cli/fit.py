@@ -140,9 +140,13 @@ def command(
     sampling_ratio: Annotated[
         float, typer.Option(help="Share of the features in each.")
     ] = 0.5,
-    kernel: Annotated[str, typer.Option(help=f"{', '.join(KERNELS)}.")] = (
-        "scaled_gaussian"
-    ),
+    kernel: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(KERNELS)}; of several, joined by commas, each base "
+            "clustering draws its own."
+        ),
+    ] = "scaled_gaussian",
     mu_range: Annotated[str, typer.Option(help="Widths of the kernel.")] = "0.2:0.8",
     n_neighbors_range: Annotated[str, typer.Option(help="Neighbours.")] = "5:20",
     base_n_clusters_range: Annotated[
@@ -217,7 +221,7 @@ def command(
     settings = {
         "ensemble_size": ensemble_size,
         "sampling_ratio": sampling_ratio,
-        "kernel": kernel,
+        "kernel": kernel.split(",") if "," in kernel else kernel,
         **_ranges(mu_range, n_neighbors_range, base_n_clusters_range),
         "base": base,
         "sample_ratio": sample_ratio,

@@ -123,14 +123,17 @@ def _check_labels(
 ) -> None:
     """Raise unless these can be the labels of so many rows in a member.
 
-    With a plan, the rows that the member leaves out are those that it draws not.
+    With a plan, the rows that the member leaves out are those that it draws not; a
+    user's own base clustering may leave out more, and make any number of clusters.
     """
     fits = labels.shape == (n_rows,) and labels.dtype == np.int32
     drawn = None if plan is None else plan.samples(member)
     if fits and drawn is not None:
-        fits = np.array_equal(np.flatnonzero(labels >= 0), drawn)
+        fits = bool((np.delete(labels, drawn) == -1).all())
         labels = labels[drawn]
-    if not fits or labels.min() < 0 or labels.max() >= member.n_clusters:
+    own = plan is not None and plan.has_own_base
+    least, most = (-1, n_rows) if own else (0, member.n_clusters)
+    if not fits or labels.min() < least or not 0 <= labels.max() < most:
         raise DamagedFileError("these are not the labels of that member")
 
 

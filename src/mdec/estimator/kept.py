@@ -20,6 +20,7 @@ from mdec import __version__
 from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
 from mdec.base.landmarks import pool_rows
+from mdec.base.own import name_of
 from mdec.ensemble import Ensemble
 from mdec.estimator.settled import keep_firm
 from mdec.prediction import Placement
@@ -33,6 +34,8 @@ Labels = NDArray[np.int32]
 _KIND = "mdec model"
 _FORMAT = 1
 
+# Parameters that may be functions; a file keeps their names only.
+_FUNCTIONS = ("base", "metric")
 _PLAIN = (bool, int, float, str, type(None))
 # Arrays of KSelection and of its null reference.
 _MEASURED = ("cdf", "levels", "partitions", "samples")
@@ -50,7 +53,9 @@ class KeptMixin:
         path : path-like
             The file, an .npz archive whatever its name; an old one is replaced at the
             end. It holds the rows of `fit` (with landmarks, those they were drawn
-            from): give it to nobody who may not see them.
+            from): give it to nobody who may not see them. Of a function of your own
+            (`base`, `metric`) it holds the name: set the parameter before the loaded
+            model is fitted again.
         """
         write_model(path, self)
 
@@ -287,8 +292,13 @@ def plain_parameters(model: Any) -> dict[str, Any]:
         elif isinstance(value, os.PathLike):
             plain = os.fspath(value)
         elif isinstance(value, tuple | list):
-            plain = [each.item() if hasattr(each, "item") else each for each in value]
+            plain = [_item(each) for each in value]
+        elif name in _FUNCTIONS and callable(value):
+            plain = name_of(value)
+        elif isinstance(value, Mapping):
+            plain = {str(key): _item(each) for key, each in value.items()}
         parts = plain if isinstance(plain, list) else [plain]
+        parts = list(plain.values()) if isinstance(plain, dict) else parts
         if not all(isinstance(each, _PLAIN) for each in parts):
             raise ValueError(
                 f"{name}={value!r} cannot be saved; set it to a plain value first, "
@@ -297,6 +307,10 @@ def plain_parameters(model: Any) -> dict[str, Any]:
             )
         found[name] = plain
     return found
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
 
 
 def as_tuples(parameters: Mapping[str, Any]) -> dict[str, Any]:

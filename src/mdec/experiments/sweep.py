@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.datasets import list_datasets
 from mdec.experiments.ranking import average_score
 from mdec.experiments.records import RunRecord, Store
 from mdec.experiments.summary import (
@@ -19,6 +20,7 @@ from mdec.experiments.summary import (
 )
 
 Array = NDArray[np.floating]
+Where = Callable[[RunRecord], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +39,8 @@ class Sweep:
     error: Array
 
 
-def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Sweep:
-    r"""Return mean scores against the swept parameter `x`, over all datasets or on one.
+def sweep(store: Store, metric: str, x: str, where: Where | None = None) -> Sweep:
+    r"""Return mean scores against the swept parameter `x`, over the chosen records.
 
     Notes
     -----
@@ -54,7 +56,7 @@ def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Swee
     means: dict[str, Array] = {}
     errors: dict[str, Array] = {}
     for place, value in enumerate(values):
-        table = score_table(store, metric, _having(x, value, dataset))
+        table = score_table(store, metric, _having(x, value, where))
         scores = zip(
             table.methods, average_score(table), _standard_error(table), strict=True
         )
@@ -73,12 +75,60 @@ def _standard_error(table: ScoreTable) -> Array:
     return errors
 
 
-def _having(name: str, value: Any, dataset: str | None) -> Callable[[RunRecord], bool]:
+def _having(name: str, value: Any, where: Where | None) -> Where:
     def chosen(record: RunRecord) -> bool:
         given = given_parameters(record).get(name, value)
-        return given == value and dataset in (None, record["dataset"])
+        return given == value and (where is None or where(record))
 
     return chosen
+
+
+@dataclass(frozen=True)
+class Part:
+    """Methods, and datasets on which each of them has all scores of a study."""
+
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+
+    def by_kind(self) -> dict[str, Self]:
+        """Return the parts of each kind of dataset, such as "image"."""
+        kinds: dict[str, list[str]] = {}
+        registered = {info.id: info.kind for info in list_datasets()}
+        for name in self.datasets:
+            kinds.setdefault(registered.get(name, "other"), []).append(name)
+        return {
+            kind: replace(self, datasets=tuple(names)) for kind, names in kinds.items()
+        }
+
+    def holds(self, record: RunRecord) -> bool:
+        """Return whether a record is of the part."""
+        return record["dataset"] in self.datasets and record["method"] in self.methods
+
+
+def comparable_parts(store: Store, metric: str) -> list[Part]:
+    """Return parts of a study whose means compare, the one of most datasets first.
+
+    A mean compares with another over the same datasets alone. Methods that have been
+    run on fewer datasets than others make a part of their own, with the others on these
+    datasets.
+    """
+    table = score_table(store, metric)
+    scored = ~np.isnan(table.mean)
+    columns: dict[str, list[int]] = {}
+    for j, name in enumerate(table.methods):
+        columns.setdefault(name.split(",")[0], []).append(j)
+    complete = {
+        method: frozenset(np.flatnonzero(scored[:, found].all(axis=1)))
+        for method, found in columns.items()
+    }
+    return [
+        Part(
+            tuple(table.datasets[i] for i in sorted(rows)),
+            tuple(method for method, has in complete.items() if rows <= has),
+        )
+        for rows in sorted(set(complete.values()), key=len, reverse=True)
+        if rows
+    ]
 
 
 def _without(column: str, x: str) -> str:

@@ -92,9 +92,14 @@ def describe_clustering(
 
     Parameters
     ----------
-    ensemble, labels, weights, selection
-        The base clusterings, the consensus cluster of each sample from 0, the weight of
-        each base cluster, and the criteria for each number of clusters.
+    ensemble : Ensemble
+        The base clusterings.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample, from 0.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    selection : KSelection
+        The criteria for each number of clusters.
     sample_names, feature_names : sequence of str
         One name per sample, and one per feature.
     values : ndarray of shape (n_samples, n_features), optional
