@@ -22,6 +22,11 @@ def test_blocks_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for model in ("mixed", "by_pairs", "by_columns"):
         assert adjusted_rand_score(names["y"], names[model].labels_) > 0.9
     np.testing.assert_allclose(names["gower"], by_hand(names["frame"]), atol=1e-12)
+    for model in ("several", "drawn", "model", "firm"):
+        found = names[model].consensus_labels_
+        assert adjusted_rand_score(names["y"], found) > 0.9
+    assert (names["drawn"].ensemble_.labels < 0).mean() == pytest.approx(0.2)
+    assert adjusted_rand_score(names["y"], names["labels"]) > 0.9
 
 
 def by_hand(frame: pd.DataFrame) -> np.ndarray:

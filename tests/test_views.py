@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs
 from mdec import Ensemble, generate_ensemble
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus import hierarchical
+from mdec.selection import select_n_clusters
 from mdec.weights import ensemble_driven_cluster_index, uniform_weights
 
 
@@ -133,3 +134,25 @@ def test_other_samples_are_refused(parts) -> None:
 def test_weights_are_checked(parts, weights, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Ensemble.concatenate(parts, weights=weights)
+
+
+def test_some_samples_keep_their_views(parts) -> None:
+    joined = Ensemble.concatenate(parts, weights=[1, 1])
+    some = joined.among(np.arange(10))
+    assert some.views == joined.views
+    np.testing.assert_array_equal(some.member_weights, joined.member_weights)
+    few = np.where(np.arange(40)[:, None] < 10, -1, joined.labels[:, :3])
+    part = Ensemble(
+        np.column_stack([few, joined.labels[:, 3:]]), origins=joined.origins
+    )
+    assert part.among(np.arange(10)).origins == joined.origins[3:]
+
+
+def test_shares_count_when_numbers_of_clusters_are_compared(parts) -> None:
+    """A view of no weight to speak of hardly changes the criteria of the other."""
+    alone = select_n_clusters(parts["blobs"], k_range=[2, 3, 4], seed=0).table
+    joined = Ensemble.concatenate(parts, weights=[1.0, 1e-9])
+    table = select_n_clusters(joined, k_range=[2, 3, 4], seed=0).table
+    plain = select_n_clusters(Ensemble.concatenate(parts), k_range=[2, 3, 4], seed=0)
+    gap = np.abs(table["silhouette"] - alone["silhouette"]).max()
+    assert gap < np.abs(plain.table["silhouette"] - alone["silhouette"]).max()

@@ -120,7 +120,7 @@ def locally_weighted_coassociation(
         weights = ensemble_driven_cluster_index(ensemble)
     n_samples = ensemble.n_samples
     require_memory(
-        3 * 8 * n_samples**2,
+        (3 if ensemble.is_complete else 6) * 8 * n_samples**2,
         f"the {n_samples} x {n_samples} co-association matrix",
         "the consensus functions work without it",
     )

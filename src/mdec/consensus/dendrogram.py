@@ -81,9 +81,11 @@ def merges(
 
 def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
     """Estimate the bytes of the factor, and of the triangle if there is one."""
-    n_labels = ensemble.labels.size
+    # Rows of presence are dense, and there twice.
+    each = 76 if ensemble.is_complete else 76 + 24
     triangle = _triangle_bytes(n_distinct)
-    return 76 * n_labels + (triangle if triangle <= triangle_budget() else 0) + 2**20
+    kept = triangle if triangle <= triangle_budget() else 0
+    return each * ensemble.labels.size + kept + 2**20
 
 
 def _triangle_bytes(n_rows: int) -> int:

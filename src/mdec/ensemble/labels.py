@@ -14,7 +14,7 @@ from scipy import sparse
 
 from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
-from mdec.ensemble.numbering import numbered_columns
+from mdec.ensemble.numbering import numbered_columns, renumbered_columns
 from mdec.ensemble.plan import Member, Plan
 from mdec.ensemble.provenance import (
     Failure,
@@ -261,6 +261,25 @@ class Ensemble:
             views=(),
             origins=(),
         )
+
+    def among(self, samples: NDArray[np.integer]) -> Ensemble:
+        """Return the ensemble of some samples, with clusters numbered anew.
+
+        Parameters
+        ----------
+        samples : ndarray
+            Their rows.
+
+        Returns
+        -------
+        Ensemble
+            Of the members that cluster any of them; how these were made is left out.
+        """
+        labels = self.labels[samples]
+        kept = np.flatnonzero((labels >= 0).any(axis=0))
+        origins = tuple(self.origins[m] for m in kept) if self.origins else ()
+        labels = renumbered_columns(labels[:, kept])
+        return type(self)(labels, views=self.views, origins=origins)
 
     @cached_property
     def member_weights(self) -> NDArray[np.float64] | None:

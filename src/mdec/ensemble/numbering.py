@@ -80,7 +80,25 @@ def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
     if present.dtype == object:
         # Numbers and strings have no common order.
         present = np.array([f"{type(value).__name__} {value}" for value in present])
-    labels = np.full(column.shape, -1, dtype=np.int32)
+    return _from_zero(present, absent)
+
+
+def renumbered_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Number the clusters that are left in some rows of labels from 0 again.
+
+    Examples
+    --------
+    >>> renumbered_columns(np.array([[2, 0], [4, -1], [2, 1]], dtype=np.int32))
+    array([[ 0,  0],
+           [ 1, -1],
+           [ 0,  1]], dtype=int32)
+    """
+    columns = [_from_zero(column[column >= 0], column < 0) for column in labels.T]
+    return np.stack(columns, axis=1)
+
+
+def _from_zero(present: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[np.int32]:
+    labels = np.full(absent.shape, -1, dtype=np.int32)
     labels[~absent] = np.unique(present, return_inverse=True)[1]
     return labels
 

@@ -155,6 +155,7 @@ class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
             part = clone(own).set_params(random_state=view_entropy(entropy, name))
             if own.checkpoint is not None:
                 part.set_params(checkpoint=Path(own.checkpoint) / f"view-{number + 1}")
+            part._validate_params()
             rows[name] = part._validated(table)
             self.feature_names_[name] = getattr(part, "feature_names_in_", None)
             parts[name] = generate_ensemble(rows[name], **drawn_parameters(part))

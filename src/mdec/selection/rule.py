@@ -147,8 +147,7 @@ def select_n_clusters(
     ks = _checked_range(k_range, ensemble.n_samples)
     rng = member_stream(seed, 0, "selection")
     samples = _drawn_samples(ensemble.n_samples, rng)
-    labels = ensemble.labels[samples]
-    measured = Ensemble.from_labels(labels[:, (labels >= 0).any(axis=0)])
+    measured = ensemble.among(samples)
     with single_threaded_blas():
         table, cdf, levels, partitions = _measure(measured, ks, weighting, rng)
     null = None

@@ -62,7 +62,7 @@ def _of_rows(
     """Return the ensemble of some samples, with the weights of its base clusters."""
     old = ensemble.labels[rows]
     members = np.flatnonzero((old >= 0).any(axis=0))
-    part = Ensemble.from_labels(old[:, members])
+    part = ensemble.among(rows)
     kept = np.empty(part.n_base_clusters)
     for new, member in enumerate(members):
         there = old[:, member] >= 0
