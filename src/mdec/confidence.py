@@ -181,6 +181,20 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
     cluster has 1 there. Clusters count from 0 with none left out; the result has shape
     (n_samples, n_clusters).
 
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster.
+
     Notes
     -----
     :math:`m_i(k) = \frac{1}{|k \setminus i|} \sum_{j \in k, j \ne i} A_{ij}`. With
@@ -244,6 +258,18 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
     :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster of one
     sample.
 
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Mean co-association within each cluster.
+
     Examples
     --------
     >>> association = np.array([[0.8, 0.1], [0.6, 0.2], [0.0, 1.0]])
@@ -252,6 +278,17 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
     """
     own = association[np.arange(len(labels)), labels]
     return np.bincount(labels, own) / np.bincount(labels)
+
+
+def view_associations(
+    ensemble: Ensemble, labels: Labels, weights: Array
+) -> list[Array]:
+    """Return the item consensus of each view of a joined ensemble by itself."""
+    origins = np.repeat(np.array(ensemble.origins), np.diff(ensemble.offsets))
+    return [
+        item_consensus(ensemble.view(number), labels, weights[origins == number])
+        for number in range(len(ensemble.views))
+    ]
 
 
 def cluster_support(association: Array, labels: Labels) -> Array:
@@ -276,6 +313,18 @@ def cluster_support(association: Array, labels: Labels) -> Array:
 def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
     """Return the best other cluster of each sample, -1 if there is only one cluster.
 
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Number of the best other cluster.
+
     Examples
     --------
     >>> second_choice(np.array([[0.9, 0.1, 0.2]]), np.array([0]))
@@ -294,6 +343,18 @@ def confidence(association: Array, labels: Labels) -> Array:
     From the item consensus: :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in
     [0, 1]: 1 without a rival, 0.5 between two clusters, below it where a rival holds
     the sample more firmly; 0.5 where no cluster holds it at all.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        In [0, 1].
 
     Examples
     --------
@@ -345,6 +406,18 @@ def ambiguous_samples(
     confidences: Array, threshold: float = AMBIGUOUS
 ) -> NDArray[np.int64]:
     """Return the rows of samples below a confidence, the least certain first.
+
+    Parameters
+    ----------
+    confidences : ndarray of shape (n_samples,)
+        How firmly each sample is held.
+    threshold : float, default=0.6
+        Below it a sample is ambiguous.
+
+    Returns
+    -------
+    ndarray of int
+        Rows of the samples.
 
     Examples
     --------

@@ -94,6 +94,18 @@ def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None)
 def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
     r"""Return the entropy of every base cluster with regard to all members.
 
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to count the overlaps of clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_base_clusters,)
+        :math:`H(C)` in bits.
+
     Notes
     -----
     Eq. 18: :math:`H(C_i) = \sum_m H^m(C_i)`; its own member adds nothing.
@@ -178,7 +190,18 @@ def uniform_weights(
 ) -> Array:
     """Return a weight of one for every base cluster, the ablation of the paper.
 
-    Of joined views with shares of their own, what the clusters' members count.
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    device : str, default="cpu"
+        Not used.
+
+    Returns
+    -------
+    ndarray of shape (n_base_clusters,)
+        Ones; of joined views with shares of their own, what the clusters' members
+        count.
     """
     return _by_member(np.ones(ensemble.n_base_clusters), ensemble)
 

@@ -120,10 +120,17 @@ def test_hierarchical_by_definition(seed: int) -> None:
         )
 
 
+@pytest.mark.parametrize("kept", ["square", "triangle", "factor"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_samples", [40, 250, 601])
-def test_hierarchical_is_average_linkage(n_samples: int, seed: int) -> None:
+def test_hierarchical_is_average_linkage(
+    n_samples: int, seed: int, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Random weights of many members leave no two merges at one height."""
+    if kept == "triangle":
+        monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
+    elif kept == "factor":
+        without_room_for_pairs(monkeypatch)
     ensemble = Ensemble.from_labels(random_labels(n_samples, 30, seed))
     weights = np.random.default_rng(seed).random(ensemble.n_base_clusters)
     distance = 1.0 - locally_weighted_coassociation(ensemble, weights)
@@ -178,10 +185,16 @@ def test_single_precision_linkage_is_close(monkeypatch: pytest.MonkeyPatch) -> N
     y, labels = planted(300, 5, 40, 0.3, 0)
     ensemble = Ensemble.from_labels(labels)
     double = hierarchical(ensemble, 5)
-    monkeypatch.setattr("mdec.consensus.dendrogram.DOUBLE_PRECISION_SAMPLES", 10)
+    monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
+    monkeypatch.setattr(dendrogram, "DOUBLE_PRECISION_SAMPLES", 10)
     single = hierarchical(ensemble, 5)
     assert adjusted_rand_score(double, single) == 1.0
     assert adjusted_rand_score(y, single) > 0.95
+
+
+def test_a_triangle_takes_whole_tiles() -> None:
+    # 17 rows are three rows of tiles, of three, two and one tiles of 8 x 8.
+    assert [loops.triangle_entries(n) for n in (1, 8, 9, 17)] == [64, 64, 192, 384]
 
 
 def linked(A: np.ndarray, sizes: np.ndarray, *, mutual: bool) -> tuple[Any, Any, int]:

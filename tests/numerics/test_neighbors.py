@@ -13,6 +13,13 @@ from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import BlockedDistances, nearest_pairs, squared_distances
 
 
+def test_single_precision_is_left_alone_unless_it_is_huge() -> None:
+    X = np.array([[1.0, -3.0]], dtype=np.float32)
+    assert at_safe_scale(X) is X
+    for huge in (X * np.float32(2.0**101), -X * np.float32(2.0**101)):
+        assert at_safe_scale(huge).dtype == np.float64
+
+
 def test_products_tell_whether_distances_lost_digits() -> None:
     X = np.random.default_rng(0).normal(size=(20, 5))
     plain = X @ X.T

@@ -82,6 +82,20 @@ def as_kernel_takes_them(squared: Any, kernel: str) -> Any:
 def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
     r"""Return the scale of each pair, Eq. 3.
 
+    Parameters
+    ----------
+    distance : ndarray of shape (n_pairs,)
+        Distances.
+    rho_i : ndarray of shape (n_pairs,)
+        Neighbour distance of the one end.
+    rho_j : ndarray of shape (n_pairs,)
+        Neighbour distance of the other.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        :math:`\varepsilon_{ij}`.
+
     Notes
     -----
     :math:`\varepsilon_{ij} = (\rho_k(x_i) + \rho_k(x_j) + d(x_i, x_j)) / 3`.
@@ -97,6 +111,20 @@ def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
 def scaled_exponential_similarity(distance: Any, scale: Any, mu: float) -> Any:
     r"""Return the similarity of Eq. 1 as printed.
 
+    Parameters
+    ----------
+    distance : ndarray of shape (n_pairs,)
+        Distances.
+    scale : ndarray of shape (n_pairs,)
+        Scale of each pair, from `scaling_term`.
+    mu : float
+        Width of the kernel.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        In (0, 1].
+
     Notes
     -----
     :math:`\varphi(x_i, x_j) = \exp(-d_{ij} / (\mu \varepsilon_{ij}))` with the
@@ -107,6 +135,20 @@ def scaled_exponential_similarity(distance: Any, scale: Any, mu: float) -> Any:
 
 def scaled_gaussian_similarity(distance: Any, scale: Any, mu: float) -> Any:
     r"""Return the similarity that made the published tables.
+
+    Parameters
+    ----------
+    distance : ndarray of shape (n_pairs,)
+        Distances.
+    scale : ndarray of shape (n_pairs,)
+        Scale of each pair, from `scaling_term`.
+    mu : float
+        Width of the kernel.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        Positive, without an upper bound.
 
     Notes
     -----

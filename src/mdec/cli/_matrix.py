@@ -11,7 +11,8 @@ import numpy as np
 from mdec._support.files import write_atomically
 from mdec._support.folders import replaced_together
 from mdec.cli._model import MODEL
-from mdec.cli._work import parse_k, table_csv
+from mdec.cli._output import table_csv
+from mdec.cli._work import parse_k
 from mdec.confidence import confidence, second_choice
 from mdec.consensus.matrix import (
     METHODS,

@@ -143,6 +143,7 @@ def command(
         reading=reading,
         seed=seed,
         kept=came.kept,
+        min_confidence=None if came.kept is None else came.kept.min_confidence,
     )
     with claimed(out), progress_bars(quiet=quiet or as_json) as hooks:
         summary = finish(ensemble, request, out, hooks["null"])

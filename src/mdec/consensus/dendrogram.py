@@ -206,6 +206,22 @@ def cut(
     """Undo the last merges until the asked number of clusters is left.
 
     Of equal similarities those are undone that come last.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_samples - 1, 2)
+        Samples of the regions that merge, as from `merges`.
+    similarities : ndarray of shape (n_samples - 1,)
+        Similarity of each merge.
+    n_samples : int
+        Number of samples.
+    n_clusters : int
+        Number of clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Cluster of each sample.
     """
     order = np.argsort(-_rounded(similarities), kind="stable")
     order = order[: n_samples - n_clusters]

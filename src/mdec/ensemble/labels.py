@@ -295,15 +295,43 @@ class Ensemble:
         return self.split(self.labels)
 
     def split(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut an array with one row for each sample into the parts' blocks."""
+        """Cut an array with one row for each sample into the parts' blocks.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples,)
+            One entry for each sample.
+
+        Returns
+        -------
+        list
+            One part for each block of rows.
+        """
         return [rows[start:stop] for start, stop in self.bounds]
 
     def joined(self, parts: list[NDArray[Any]]) -> NDArray[Any]:
-        """Put blocks with one row for each sample together again."""
+        """Put blocks with one row for each sample together again.
+
+        Parameters
+        ----------
+        parts : list
+            One array for each block of rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Their rows, one after the other.
+        """
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def gather(self) -> Ensemble:
-        """Return the ensemble itself: its labels are here."""
+        """Return the ensemble itself: its labels are here.
+
+        Returns
+        -------
+        Ensemble
+            With all labels in this process.
+        """
         return self
 
     @cached_property
@@ -400,7 +428,13 @@ class Ensemble:
         write_sealed(path, provenance, {"labels": self.labels})
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the labels, ready to be written."""
+        """Return all but the labels, ready to be written.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
         joined: dict[str, Any] = {}
         if self.views:
             joined["views"] = [view.to_json() for view in self.views]

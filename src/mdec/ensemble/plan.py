@@ -61,12 +61,29 @@ class Member:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the member that `to_json` wrote; raise if it is none."""
+        """Return the member that `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : dict
+            What `to_json` gave.
+
+        Returns
+        -------
+        Member
+            The same member.
+        """
         drawn = content.get("preparation")
         return cls(**{**content, "preparation": Draw(**drawn) if drawn else None})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, without what was not drawn."""
+        """Return plain numbers, without what was not drawn.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
         absent = {"preparation": self.preparation, "kernel": self.kernel}
         dropped = {name for name, value in absent.items() if value is None}
         return {k: v for k, v in asdict(self).items() if k not in dropped}
@@ -165,9 +182,11 @@ class Plan:
             How a member clusters.
         device : {"cpu", "cuda", "torch"}
             Where it does.
+        sampling_ratio, mu_range, n_neighbors_range : object
+            As in `mdec.generate_ensemble`.
         kernel : str or tuple of (str, float)
             As `mdec.base.mixes.checked_kernel` returns it.
-        sampling_ratio, mu_range, n_neighbors_range, base_n_clusters_range
+        base_n_clusters_range : object
             As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
         preparation : str or None
             The kind of the values, if members draw their own preparation.
@@ -235,7 +254,13 @@ class Plan:
         return cls(**{**content, **tuples, "kernel": kernel})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, strings and tuples of them, ready to be written."""
+        """Return plain numbers, strings and tuples of them, ready to be written.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
         absent = {"n_landmarks": self.n_landmarks, "preparation": self.preparation}
         absent |= {"metric": self.metric}
         dropped = {name for name, value in absent.items() if value is None}
@@ -314,7 +339,20 @@ class Plan:
         return str(kernel)
 
     def stream(self, member: Member, name: str) -> np.random.Generator:
-        """Return the generator of one purpose inside one member."""
+        """Return the generator of one purpose inside one member.
+
+        Parameters
+        ----------
+        member : Member
+            Who draws.
+        name : str
+            What is drawn, one of the names of the random streams.
+
+        Returns
+        -------
+        Generator
+            The same for the same plan, member, attempt and name.
+        """
         return member_stream(self.entropy, member.index, name, member.attempt)
 
     def samples(self, member: Member) -> NDArray[np.int64] | None:

@@ -131,7 +131,7 @@ class MDEC(
         The criteria for each number of clusters, with ``n_clusters="auto"`` only.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X has names.
 
     See Also

@@ -22,10 +22,10 @@ from mdec.confidence import (
     confidence,
     firm_labels,
     held_samples,
-    item_consensus,
     mean_profiles,
     memberships,
     summed_profiles,
+    view_associations,
 )
 from mdec.consensus import agreed
 from mdec.consensus.partitions import count_clusters
@@ -209,14 +209,9 @@ class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
         """Return the samples' mean co-association with clusters, view by view."""
         check_is_fitted(self, "ensemble_")
         with single_threaded_blas():
-            return [
-                item_consensus(
-                    self.ensemble_.view(number),
-                    self.consensus_labels_,
-                    self._weights_of(number),
-                )
-                for number in range(len(self.views_))
-            ]
+            return view_associations(
+                self.ensemble_, self.consensus_labels_, self.cluster_weights_
+            )
 
     @property
     def view_confidence_(self) -> Array:

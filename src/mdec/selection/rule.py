@@ -74,7 +74,13 @@ class KSelection:
     null: NullReference | None
 
     def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame."""
+        """Return the table as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row for each number of clusters.
+        """
         import pandas
 
         return pandas.DataFrame(self.table).set_index("n_clusters")
