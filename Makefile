@@ -38,6 +38,7 @@ lint: $(VENV)/lint
 
 # The site, in docs/_build/html; the gallery's examples run, every link is followed.
 docs: $(VENV)/docs
+	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_site/check.py docs/_build/html
 

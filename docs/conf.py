@@ -90,9 +90,10 @@ html_theme_options: dict[str, Any] = {
         "image_dark": "_static/logo-dark.svg",
         "alt_text": "mdec, start page",
     },
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "navigation_with_keys": True,
     "show_prev_next": True,
+    "navbar_persistent": ["search-button"],
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -100,7 +101,19 @@ html_theme_options: dict[str, Any] = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "changes": []}
+html_context = {"default_mode": "auto"}
+# Pages that have none below them.
+html_sidebars = {
+    name: []
+    for name in (
+        "index",
+        "start",
+        "how-it-works",
+        "choosing-k",
+        "confidence",
+        "changes",
+    )
+}
 
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples" / "gallery"),

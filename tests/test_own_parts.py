@@ -221,6 +221,10 @@ def test_what_does_not_fit_is_one_sentence(
 def test_unknown_metrics_are_refused() -> None:
     with pytest.raises(ValueError, match="metric='euclidean' is not None"):
         generate_ensemble(X, metric="euclidean")
+    with pytest.raises(ValueError, match="metric=5 is not None"):
+        generate_ensemble(X, metric=5)
+    with pytest.raises(ValueError, match="base=5 is not one of"):
+        generate_ensemble(X, base=5)
     with pytest.raises(ValueError, match="metric"):
         fitted(metric="euclidean")
 

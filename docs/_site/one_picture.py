@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.manifold import TSNE
 
 from mdec import MDEC
 from mdec.report.clustering.svg import COLOURS
-from mdec.report.plots import SampleMapDisplay
 
 INK = "#767676"
 MEMBERS = (2, 5, 11, 18)
@@ -41,10 +41,8 @@ def main() -> None:
     """Fit 400 digits and write the picture."""
     X = load_digits().data[:400]
     model = MDEC(n_clusters=10, random_state=0, n_jobs=2).fit(X)
-    display = SampleMapDisplay.from_estimator(model)
-    unit = (display.places - display.places.min(axis=0)) / np.ptp(
-        display.places, axis=0
-    )
+    places = TSNE(perplexity=30, random_state=0).fit_transform(X)
+    unit = (places - places.min(axis=0)) / np.ptp(places, axis=0)
     parts = []
     for number, member in enumerate(MEMBERS):
         corner = np.array([8 + 124 * (number % 2), 26 + 132 * (number // 2)])

@@ -156,7 +156,8 @@ def generate_ensemble(
     rows = X if isinstance(X, Rows) else opened(_checked(X))
     own_base = base if callable(base) else None
     own_metric = metric if callable(metric) else None
-    base_name, metric_name = name_of(base), None if metric is None else name_of(metric)
+    base_name = name_of(base) if callable(base) else base
+    metric_name = name_of(metric) if callable(metric) else metric
     drawn_kernel = checked_kernel(kernel)
     if own_base is None and metric is None:
         base_name, device = resolved_base(base_name, device, rows)

@@ -25,7 +25,7 @@ from mdec.experiments.records import Store, encode_labels
 from mdec.experiments.summary import ScoreTable, places, ran_on, score_table
 from mdec.experiments.sweep import Part, comparable_parts, sweep
 from mdec.report.document import _summary_section, _test_sentence, write_report
-from mdec.report.tables import RENDERERS, score_rows
+from mdec.report.tables import RENDERERS, caption, score_rows
 
 TABLES = {"nmi_max": "nmi", "ari": "ari"}
 
@@ -205,6 +205,28 @@ def test_a_repetition_with_and_without_a_device_counts_once() -> None:
     assert places(store) == ["P with cuda", "P"]
     only = score_table(store, "seconds", lambda r: ran_on(r) == "P")
     assert only.counts.item() == 1
+
+
+def test_what_was_not_run_has_no_rank() -> None:
+    lost = _half_right("DS-2", "B") | {"status": "OM"}
+    store = _holding(
+        [
+            _half_right("DS-1", "A"),
+            _half_right("DS-1", "B"),
+            _half_right("DS-2", "A"),
+            lost,
+            _half_right("DS-3", "A"),
+        ]
+    )
+    table = score_table(store, "ari")
+    common = table.in_common()
+    assert table.status[:, 1].tolist() == ["", "OM", "-"]
+    assert common.datasets == ("DS-1", "DS-2")
+    assert average_rank(common).tolist() == [1.0, 1.5]
+    assert "over the 2 datasets on which every method was run" in caption(table)
+    assert score_rows(table)[-2][1][1].text == "1.50"
+    alone = score_table(_holding([lost, _half_right("DS-3", "A")]), "ari")
+    assert alone.in_common().datasets == ("DS-2", "DS-3")
 
 
 def test_means_compare_over_the_same_datasets_alone() -> None:

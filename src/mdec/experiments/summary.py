@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ METRIC_TITLES = {
     "cpu_seconds": "CPU seconds on one core, making the ensemble included",
 }
 
+# The status of a cell without a record.
+NOT_RUN = "-"
 # Less is better.
 COSTS = {"seconds", "cpu_seconds"}
 
@@ -69,6 +71,21 @@ class ScoreTable:
     def lower_is_better(self) -> bool:
         """Whether the metric is a cost."""
         return self.metric in COSTS
+
+    def in_common(self) -> Self:
+        """Return the rows in which every method was run, or all if there are none.
+
+        A run that failed is a run; one that has not been made says nothing of a rank.
+        """
+        rows = np.flatnonzero((self.status != NOT_RUN).all(axis=1))
+        if not rows.size:
+            return self
+        names = tuple(self.datasets[i] for i in rows)
+        cells = {
+            name: getattr(self, name)[rows]
+            for name in ("mean", "std", "counts", "status")
+        }
+        return replace(self, datasets=names, **cells)
 
 
 def given_parameters(record: RunRecord) -> Parameters:
@@ -195,7 +212,7 @@ def score_table(
             lost = [run["status"] for run in found if run["status"] != OK]
             # A mean over the lucky repetitions alone would flatter the method.
             if lost or not found:
-                status[i, j] = lost[0] if lost else "-"
+                status[i, j] = lost[0] if lost else NOT_RUN
                 continue
             values = np.array([run_value(store, run, metric) for run in found])
             mean[i, j], counts[i, j] = values.mean(), values.size

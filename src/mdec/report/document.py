@@ -154,10 +154,10 @@ def _sections(store: Store, shown: Shown, with_figures: bool) -> Iterator[Sectio
         table = score_table(store, metric)
         section = _score_section(table, shown.published)
         if with_figures and shown.critical_difference and len(table.methods) > 2:
-            section.figures = [_rank_figure(table)]
+            section.figures = [_rank_figure(table.in_common())]
         yield section
         if shown.published and metric in _PUBLISHED:
-            yield _summary_section(table)
+            yield _summary_section(table.in_common())
     if shown.times:
         yield from _time_sections(store, shown, with_figures)
     lost = failures(store)
@@ -196,7 +196,7 @@ def _score_section(table: ScoreTable, beside: bool) -> Section:
     published = published_table(table.metric) if known else None
     text = caption(table)
     if not table.lower_is_better and len(table.methods) > 2:
-        text += f" {_test_sentence(table)}"
+        text += f" {_test_sentence(table.in_common())}"
     if published is not None and not table.lower_is_better:
         text += f" {_comparison_sentence(table)}"
     headers = ["dataset", *table.methods]
