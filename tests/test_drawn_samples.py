@@ -12,7 +12,8 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble
-from mdec.coassociation import locally_weighted_coassociation
+from mdec.coassociation import factor_rows, locally_weighted_coassociation
+from mdec.confidence import item_consensus, mean_profiles, summed_profiles
 from mdec.consensus import CONSENSUS, _regions, dendrogram, hierarchical
 from mdec.consensus.dendrogram import cut, merges
 from mdec.ensemble.plan import Plan
@@ -279,3 +280,19 @@ def test_the_plan_in_json() -> None:
     content = json.loads(json.dumps(plan.to_json()))
     assert Plan.from_json(content) == plan
     assert plan.n_clustered == 50
+
+
+def test_profiles_of_new_rows_are_those_of_samples_in_every_member() -> None:
+    """A row that every member clusters meets other clusters as a sample would."""
+    labels = with_gaps(30, 10, 0.4, 6).labels.copy()
+    labels[0] = np.maximum(labels[0], 0)
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.random.default_rng(0).uniform(0.2, 1.0, ensemble.n_base_clusters)
+    clusters = np.arange(30) % 3
+    split = ensemble.split(clusters)
+    profiles = summed_profiles(ensemble, split, weights, 3)
+    means = mean_profiles(ensemble, split, weights, profiles, by_degree=False)
+    row = factor_rows(ensemble.labels[:1], ensemble.offsets, weights)
+    found = (row @ means.T)[0]
+    expected = item_consensus(ensemble, clusters, weights)[0]
+    np.testing.assert_allclose(found[1:], expected[1:], atol=1e-12)

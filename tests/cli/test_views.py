@@ -194,3 +194,23 @@ def test_a_p_value_for_each_number(tables, tmp_path, capsys) -> None:
     assert "p value" in capsys.readouterr().out
     criteria = json.loads((out / "summary.json").read_text())["criteria"]
     assert all(0.0 < row["p_value"] <= 1.0 for row in criteria)
+
+
+def test_views_are_told_before_a_run(tables, tmp_path, capsys) -> None:
+    words = "fit", tables / "expr.csv", "--view", tables / "<b>meth.csv", "--dry-run"
+    assert call(*words, "--out", tmp_path / "out") == 0
+    assert "expr; <b>meth" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+def test_drawn_samples(tables, tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    words = "fit", tables / "expr.csv", "--k", 2, "-o", out, "-q"
+    assert call(*words, "--sample-ratio", 0.5, "--ensemble-size", 30) == 0
+    ensemble = Ensemble.load(out / "ensemble.npz")
+    assert ((ensemble.labels >= 0).sum(axis=0) == 21).all()
+    assert MDEC.load(out / "model.npz").sample_ratio == 0.5
+    assert call(*words, "--sample-ratio", 0.02) == 2
+    assert "draws 1 of the 42 samples" in capsys.readouterr().err
+    assert call(*words, "--sample-ratio", 0.1, "--ensemble-size", 2) == 2
+    assert "in none of the 2 base clusterings" in capsys.readouterr().err

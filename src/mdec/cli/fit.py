@@ -268,6 +268,8 @@ def command(
             for key in ("transform", "prepare", "k", "ensemble_size", "consensus")
         }
         plan |= {**ready.told, "seed": seed, "out": str(out)}
+        if views is not None:
+            plan["views"] = list(views)
         show_reading(table.reading, plan, as_json=as_json)
         return
     steps = Steps.of(table, transform, ready.fitted, ready.told["prepared"])

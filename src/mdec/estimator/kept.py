@@ -314,6 +314,7 @@ def _item(value: Any) -> Any:
 
 
 def as_tuples(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as they were before JSON made lists of tuples."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
 
 
@@ -346,6 +347,7 @@ def selection_content(selection: KSelection, arrays: Arrays) -> dict[str, Any]:
 
 
 def restored_selection(content: Mapping[str, Any], arrays: Arrays) -> KSelection:
+    """Return the selection that `selection_content` took apart."""
     null = None
     if content["p_value"] is not None:
         found = {name: arrays[f"k_null_{name}"] for name in _REFERENCE}

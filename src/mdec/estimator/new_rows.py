@@ -109,8 +109,7 @@ class NewRowsMixin(MembershipMixin):
             As `membership_`; rows add up to one. These are shares of the ensemble's
             agreement, not chances that a cluster is right.
         """
-        known = self._placement
-        rows = self._checked_rows(X)
+        rows, known = self._checked_rows(X), self._placement
         base = predict_base_clusters(rows, known, n_jobs=self.n_jobs)
         with single_threaded_blas():
             return memberships(new_associations(base, known))
