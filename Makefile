@@ -19,7 +19,7 @@ test-slow: $(VENV)/test $(VENV)-scanpy/test
 	$(VENV)-scanpy/bin/python -m pytest -m "slow or not slow" tests/tables/test_containers.py
 
 # Needs chromium and chromedriver.
-test-browser: $(VENV)/test
+test-browser: $(VENV)/test docs
 	$(BIN)/python -m pip install --quiet selenium
 	$(BIN)/python -m pytest -m browser
 

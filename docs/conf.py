@@ -90,7 +90,7 @@ html_theme_options: dict[str, Any] = {
         "image_dark": "_static/logo-dark.svg",
         "alt_text": "mdec, start page",
     },
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 5,
     "navigation_with_keys": True,
     "show_prev_next": True,
     "navbar_persistent": ["search-button"],

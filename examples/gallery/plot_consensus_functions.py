@@ -29,10 +29,9 @@ labels = {
 }
 
 # %%
-# The same matrix three times, its rows and columns in the order of each answer. A
-# dark block is a cluster that the members agree on; grey beside the diagonal is
-# doubt. Average linkage may keep a small odd group, the other two prefer clusters of
-# similar size.
+# The same matrix three times, its rows and columns in the order of each answer. A dark
+# block is a cluster that the members agree on; pale blue beside the diagonal is doubt,
+# and that is where the three answers differ.
 
 pairs = locally_weighted_coassociation(ensemble)
 fig, axes = plt.subplots(

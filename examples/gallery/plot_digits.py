@@ -21,10 +21,9 @@ model = MDEC(n_clusters=10, random_state=0, n_jobs=2).fit(X)
 print(f"NMI {nmi_max(y, model.labels_):.3f}, ARI {ari(y, model.labels_):.3f}")
 
 # %%
-# The true digits are used for the scores alone. Here the clusters stand in rows: on
-# the left the eight images that the ensemble holds most firmly, on the right the four
-# that it holds least. The surest are all alike; the others are mostly ones that
-# people would look at twice.
+# The true digits are used for the scores alone. Here the clusters stand in rows: on the
+# left the eight images that the ensemble holds most firmly, on the right the four that
+# it holds least. The surest are alike; among the others are digits of another kind.
 
 fig, axes = plt.subplots(
     10,

@@ -18,7 +18,7 @@ from mdec.evaluation import nmi_max
 
 rng = np.random.default_rng(0)
 y = np.repeat(range(5), 60)
-centres = rng.normal(0.0, 0.8, (5, 300)) * (np.arange(300) < 60)
+centres = rng.normal(0.0, 0.6, (5, 300)) * (np.arange(300) < 60)
 X = centres[y] + rng.normal(size=(300, 300))
 
 # %%
@@ -54,4 +54,6 @@ axes[-1].set_xlabel("NMI with the true groups")
 plt.show()
 
 # %%
-# Members that see less score less, one by one. Their consensus does not.
+# Members that see half of the features score less, one by one, and their consensus
+# scores more. On this simple mixture the kernels add nothing to that; they are there
+# for data where no single scale is right.

@@ -7,8 +7,7 @@ with the number of rows, and nothing of that size is made.
 """
 
 # %%
-# Rings around a disc, in two of eight features; the other six are noise. The disc is
-# a cluster and so is each ring.
+# Two rings around a disc. Each is a cluster.
 
 import time
 

@@ -22,7 +22,7 @@ rng = np.random.default_rng(0)
 y = np.repeat(range(4), 40)
 level = np.tile(rng.lognormal(0.5, 1.0, 1000), (4, 1))
 for k in range(4):
-    level[k, 25 * k : 25 * k + 25] *= 4.0
+    level[k, 25 * k : 25 * k + 25] *= 3.0
 depth = rng.lognormal(0.0, 0.8, (160, 1))
 counts = rng.poisson(level[y] * depth).astype(float)
 
@@ -33,8 +33,7 @@ print(f"{preparation.kind_}: {preparation.reason_}")
 
 # %%
 # The first two principal components before and after, coloured by the clusters that
-# MDEC finds there; the marks are the true types. Before, the clusters are slices of
-# depth.
+# MDEC finds there; the marks are the true types. Before, depth decides.
 
 fig, axes = plt.subplots(
     1,
