@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from mdec.datasets import dataset_info
-from mdec.experiments.records import Store, decode_labels, read_records
+from mdec.experiments.records import RunRecord, Store, decode_labels, read_records
+from mdec.experiments.summary import score_table, swept_parameters, variant
 from mdec.report.document import write_report
 
 pytest.importorskip("jinja2")
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 STUDIES = sorted(p.name.split(".")[0] for p in (RESULTS / "records").iterdir())
+LARGE = {"paper-tables", "ensemble-size", "sampling-ratio", "metrics"}
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +31,42 @@ def stores() -> dict[str, Store]:
 
 
 @pytest.mark.parametrize("name", STUDIES)
+def test_a_sample_of_cells_is_what_the_records_give(
+    stores: dict[str, Store], name: str
+) -> None:
+    store, swept = stores[name], swept_parameters(stores[name].study)
+    with (RESULTS / name / "scores.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["status"] == "ok"]
+    for index in np.random.default_rng(0).choice(len(rows), 8, replace=False):
+        row = rows[index]
+        table = score_table(store, row["metric"], partial(_is_in, row, swept))
+        mean, spread = table.mean.item(), table.std.item()
+        assert (f"{mean:.4f}", f"{spread:.4f}") == (row["mean"], row["std"])
+        assert table.counts.item() == int(row["runs"])
+        if not swept:
+            shown = _rows(RESULTS / name / "tables" / f"{row['metric']}.md")
+            cell = shown[row["dataset"]][shown["dataset"].index(row["method"])]
+            assert re.match(rf"[*\[]*{mean:.2f}\b", cell)
+
+
+def _is_in(row: dict[str, str], swept: dict[str, Any], record: RunRecord) -> bool:
+    same = record["dataset"] == row["dataset"]
+    return same and variant(record, swept) == row["method"]
+
+
+def _rows(path: Path) -> dict[str, list[str]]:
+    lines = [line.strip("|").split("|") for line in path.read_text().splitlines()]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    return {row[0]: row[1:] for row in cells}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LARGE else ())
+        for name in STUDIES
+    ],
+)
 def test_a_page_is_what_its_records_give(
     stores: dict[str, Store], name: str, tmp_path: Path
 ) -> None:
@@ -47,7 +89,7 @@ def test_records_are_of_the_registered_data(
 
 
 def _table(text: str, heading: str) -> dict[str, list[str]]:
-    """Return the rows of the first table under a heading."""
+    """Return the rows of the first table under a heading, by their first cells."""
     below = text.split(f"\n## {heading}\n", 1)[1]
     lines = re.search(r"(?:^\|.*\n)+", below, flags=re.MULTILINE)
     assert lines is not None

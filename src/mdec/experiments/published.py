@@ -127,12 +127,15 @@ def published_points(
 class Difference:
     """How far a method is from its published scores, on the datasets with both.
 
-    The means are of ours less the published; `far` are the datasets, with differences,
+    `ours` and `published` are the mean scores, `mean` and `mean_absolute` those of ours
+    less the published; `far` are the datasets, with differences,
     that are off by more than 3 points and two published standard deviations.
     """
 
     method: str
     n_datasets: int
+    ours: float
+    published: float
     mean: float
     mean_absolute: float
     far: tuple[tuple[str, float], ...]
@@ -157,6 +160,15 @@ def compare(table: ScoreTable) -> list[Difference]:
             for i in both
             if abs(gaps[i, j]) > limits[i, j]
         )
-        size = float(np.abs(gap).mean())
-        found.append(Difference(method, both.size, float(gap.mean()), size, far))
+        found.append(
+            Difference(
+                method,
+                n_datasets=both.size,
+                ours=float(table.mean[both, j].mean()),
+                published=float(published.mean[both, j].mean()),
+                mean=float(gap.mean()),
+                mean_absolute=float(np.abs(gap).mean()),
+                far=far,
+            )
+        )
     return found

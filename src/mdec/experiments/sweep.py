@@ -14,7 +14,6 @@ from mdec.experiments.ranking import average_score
 from mdec.experiments.records import RunRecord, Store
 from mdec.experiments.summary import (
     ScoreTable,
-    given_parameters,
     score_table,
     swept_parameters,
 )
@@ -53,17 +52,18 @@ def sweep(store: Store, metric: str, x: str, where: Where | None = None) -> Swee
     if x not in swept:
         raise ValueError(f"the study does not vary {x!r}; name a swept parameter.")
     values = list(swept[x])
+    table = score_table(store, metric, where)
     means: dict[str, Array] = {}
     errors: dict[str, Array] = {}
-    for place, value in enumerate(values):
-        table = score_table(store, metric, _having(x, value, where))
-        scores = zip(
-            table.methods, average_score(table), _standard_error(table), strict=True
-        )
-        for name, mean, error in scores:
-            column = _without(name, x)
-            means.setdefault(column, np.full(len(values), np.nan))[place] = mean
-            errors.setdefault(column, np.full(len(values), np.nan))[place] = error
+    scores = zip(
+        table.methods, average_score(table), _standard_error(table), strict=True
+    )
+    for name, mean, error in scores:
+        column = _without(name, x)
+        # A method that does not take the parameter has one score for all its values.
+        at = [f"{x}={value}" in name.split(", ") or column == name for value in values]
+        means.setdefault(column, np.full(len(values), np.nan))[at] = mean
+        errors.setdefault(column, np.full(len(values), np.nan))[at] = error
     mean, error = (np.stack(list(e.values()), axis=1) for e in (means, errors))
     return Sweep(metric, values, tuple(means), mean, error)
 
@@ -73,14 +73,6 @@ def _standard_error(table: ScoreTable) -> Array:
     counts = np.where(table.counts > 1, table.counts, np.nan)
     errors: Array = np.sqrt((table.std**2 / counts).sum(axis=0)) / len(table.datasets)
     return errors
-
-
-def _having(name: str, value: Any, where: Where | None) -> Where:
-    def chosen(record: RunRecord) -> bool:
-        given = given_parameters(record).get(name, value)
-        return given == value and (where is None or where(record))
-
-    return chosen
 
 
 @dataclass(frozen=True)

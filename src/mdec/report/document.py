@@ -158,6 +158,7 @@ def _sections(store: Store, shown: Shown, with_figures: bool) -> Iterator[Sectio
         yield section
         if shown.published and metric in _PUBLISHED:
             yield _summary_section(table.in_common())
+            yield _distance_section(table)
     if shown.times:
         yield from _time_sections(store, shown, with_figures)
     lost = failures(store)
@@ -197,8 +198,6 @@ def _score_section(table: ScoreTable, beside: bool) -> Section:
     text = caption(table)
     if not table.lower_is_better and len(table.methods) > 2:
         text += f" {_test_sentence(table.in_common())}"
-    if published is not None and not table.lower_is_better:
-        text += f" {_comparison_sentence(table)}"
     headers = ["dataset", *table.methods]
     rows = score_rows(table, published)
     return Section(table.metric, title, text, headers, rows)
@@ -332,15 +331,28 @@ def _leaders(table: ScoreTable, test: RankTest) -> str:
     return f"{table.methods[best]}: {', '.join(near) or 'none'}"
 
 
-def _comparison_sentence(table: ScoreTable) -> str:
-    found = compare(table)
-    if not found:
-        return "The paper has none of these numbers."
-    sizes = ", ".join(f"{d.method} {d.mean_absolute:.2f}" for d in found)
-    far = [f"{d.method} {name} {gap:+.2f}" for d in found for name, gap in d.far]
-    return (
-        f"Mean absolute difference from the paper: {sizes}. Off by more than 3 points "
-        f"and two published standard deviations: {', '.join(far) or 'none'}."
+def _distance_section(table: ScoreTable) -> Section:
+    """Return how far each method is from its published scores."""
+    headers = ["method", "datasets", "average score", "paper", "mean difference"]
+    rows = [
+        (
+            each.method,
+            each.n_datasets,
+            f"{each.ours:.2f}",
+            f"{each.published:.2f}",
+            f"{each.mean:+.2f}",
+            f"{each.mean_absolute:.2f}",
+            ", ".join(f"{name} {gap:+.1f}" for name, gap in each.far) or "none",
+        )
+        for each in compare(table)
+    ]
+    return Section(
+        f"{table.metric}_distance",
+        f"{METRIC_TITLES[table.metric].split(' (')[0]}: distance from the paper",
+        "Over all datasets with both scores. Far off is more than 3 points and two "
+        "published standard deviations.",
+        [*headers, "mean absolute difference", "far off"],
+        plain_rows(rows),
     )
 
 
