@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.parallel import map_ordered, single_threaded_blas
+from mdec.base.given import PRECOMPUTED, GivenRows, given_new_rows
 from mdec.base.kernels import (
     ANGULAR,
+    KERNELS,
     RELATIVE_FLOOR,
     SIMILARITY,
     angular_coordinates,
@@ -98,13 +100,16 @@ class Placement:
     def searched(self) -> dict[float | None, SearchedRows]:
         """The versions of the training rows, by power, made ready for all subspaces.
 
-        None are there if a subspace must be brought to a scale of its own, or its rows
-        to length one.
+        None are there if a subspace must be brought to a scale of its own, or the rows
+        of every member to length one, or if members look at samples of their own.
         """
         made: dict[float | None, Array] = {None: _in_double(self.rows)}
         if self.learnt:
             made = {power: _in_double(X) for power, X in self.versions.made.items()}
-        if self.plan.kernel in ANGULAR or not all(map(has_safe_scale, made.values())):
+        angular = set(self.plan.kernel_shares) <= set(ANGULAR)
+        if angular or not all(map(has_safe_scale, made.values())):
+            return {}
+        if self.plan.sample_ratio < 1.0:
             return {}
         return {power: SearchedRows(X) for power, X in made.items()}
 
@@ -125,13 +130,16 @@ class Placement:
         """Return rows in the coordinates in which they are like or unlike others.
 
         These are all features, prepared as members do but for the samples' means, by
-        which they may well differ; and directions for a kernel that looks at those.
+        which they may well differ; and directions for a kernel that looks at those. Of
+        several kernels the one that loses least of a row decides.
         """
         everything = np.arange(X.shape[1])
         for learnt in self.learnt.values():
             X = prepared(X, replace(learnt, center=False), everything)
             break  # the first power stands for the others
-        return coordinates(X, everything, self.plan.kernel)
+        # They stand in the order of what they lose: nothing, lengths, means, values.
+        kernel = next(each for each in KERNELS if each in self.plan.kernel_shares)
+        return coordinates(X, everything, kernel)
 
     @classmethod
     def of(
@@ -184,6 +192,26 @@ class Placement:
         return cls(known, learnt, labels, *drawn, means, weights, plain_means)
 
 
+@dataclass(frozen=True)
+class JoinedPlacement:
+    """What new rows are placed by that come in several views.
+
+    Attributes
+    ----------
+    views : tuple of Placement
+        What the base clusters of each view's members are found by, in the order of the
+        ensemble's views.
+    offsets, means, weights, plain_means
+        As in `Placement`, of the members of all views.
+    """
+
+    views: tuple[Placement, ...]
+    offsets: NDArray[np.int64]
+    means: Array
+    weights: Array
+    plain_means: Array
+
+
 def placed(
     X_new: Array, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
@@ -211,9 +239,13 @@ def placed(
 
 
 def held_new_rows(
-    base: NDArray[np.int32], clusters: NDArray[np.int32], placement: Placement
+    base: NDArray[np.int32],
+    clusters: NDArray[np.int32],
+    placement: Placement | JoinedPlacement,
 ) -> Array:
     """Return how firmly the ensemble holds new rows in their clusters.
+
+    `mdec.confidence.confidence` of their mean co-associations with the clusters.
 
     Parameters
     ----------
@@ -221,17 +253,37 @@ def held_new_rows(
         Base cluster of each new row in each member.
     clusters : ndarray of shape (n_new,)
         The rows' consensus clusters.
-    placement : Placement
+    placement : Placement or JoinedPlacement
         What they were placed by.
 
     Returns
     -------
     ndarray of shape (n_new,)
-        `mdec.confidence.confidence` of the mean co-associations with the clusters.
+        In [0, 1].
+    """
+    return confidence(new_associations(base, placement), clusters)
+
+
+def new_associations(
+    base: NDArray[np.int32], placement: Placement | JoinedPlacement
+) -> Array:
+    """Return the mean co-association of new rows with every cluster, in [0, 1].
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each new row in each member.
+    placement : Placement or JoinedPlacement
+        What they are placed by.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_clusters)
+        As `mdec.confidence.item_consensus` has it for training rows.
     """
     factor = factor_rows(base, placement.offsets, placement.weights)
-    association = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
-    return confidence(association, clusters)
+    association: Array = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
+    return association
 
 
 def predict_base_clusters(
@@ -262,6 +314,8 @@ def predict_base_clusters(
     """
     members, plan = placement.members, placement.plan
     indices = range(len(members))
+    if plan.metric is not None:
+        return _given_base_clusters(X_new, placement, n_jobs)
     if plan.base == "landmark":
         columns = map_ordered(
             partial(_ask_landmarks, members=members, plan=plan),
@@ -285,6 +339,69 @@ def predict_base_clusters(
         if spacing is not None:
             placement.spacing[:, index] = spacing
     return base
+
+
+def _given_base_clusters(
+    X_new: Array, placement: Placement, n_jobs: int | None
+) -> NDArray[np.int32]:
+    """Return the base clusters of rows that are known by their pairs with old ones."""
+    members, plan = placement.members, placement.plan
+    if plan.metric != PRECOMPUTED:
+        raise ValueError(
+            f"metric={plan.metric} measures the rows of fit among themselves, and not "
+            "new ones; fit with metric='precomputed' to place rows by their distances."
+        )
+    old, new, similar = given_new_rows(placement.rows, X_new)
+    answers = map_ordered(
+        partial(_ask_given, members=members, plan=plan, similar=similar),
+        range(len(members)),
+        shared=(old, new, placement.labels),
+        n_jobs=n_jobs,
+    )
+    return np.stack(list(answers), axis=1)
+
+
+def _ask_given(
+    index: int,
+    old: Array,
+    new: Array,
+    labels: NDArray[np.int32],
+    members: Sequence[Member],
+    plan: Plan,
+    similar: bool,
+) -> NDArray[np.int32]:
+    member, own = members[index], labels[:, index]
+    present = _present(own)
+    if present is not None:
+        old, new, own = old[np.ix_(present, present)], new[:, present], own[present]
+    search = GivenRows(old)
+    if similar:
+        neighbors, below = search.nearest(new, min(member.n_neighbors, len(old)))
+        similarity = (-below).clip(0.0)
+        similarity[similarity.sum(axis=1) == 0.0] = 1.0
+    else:
+        means = np.full(len(old), np.nan)
+        kernel = plan.kernel_of(member)
+        neighbors, similarity = _nearest_similarities(
+            search, new, member, kernel, means
+        )
+    return _voted(own, neighbors, similarity)
+
+
+def _present(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Return the rows that a member clusters; None for all."""
+    return None if own.min() >= 0 else np.flatnonzero(own >= 0)
+
+
+def _voted(
+    own: NDArray[np.int32], neighbors: NDArray[np.int64], similarity: Array
+) -> NDArray[np.int32]:
+    """Return the base cluster with the largest summed similarity of each new row."""
+    n_clusters = int(own.max()) + 1
+    places = own[neighbors] + n_clusters * np.arange(len(neighbors))[:, None]
+    size = n_clusters * len(neighbors)
+    votes = np.bincount(places.ravel(), similarity.ravel(), size)
+    return votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
 
 
 def _in_double(X: Array) -> Array:
@@ -373,36 +490,41 @@ def _ask_member(
     old, among = known.seen(draw)
     new, _ = asked.seen(draw)
     features = plan.features(member, among)
-    new = _in_double(new[:, features])
-    if searched:
+    new, own = _in_double(new[:, features]), labels[:, index]
+    present, kernel = _present(own), plan.kernel_of(member)
+    if searched and kernel not in ANGULAR and present is None:
         # Their column, not the table: it is filled where it was unknown.
         means = spacing[:, index].copy()
         search = NearestRows(searched[None if draw is None else draw.power], features)
     else:
-        means = np.full(len(old), np.nan)
+        searched = {}
         old = old[:, features]
-        if plan.kernel in ANGULAR:
-            both = angular_coordinates(np.concatenate([old, new]), plan.kernel)
+        if present is not None:
+            old, own = old[present], own[present]
+        means = np.full(len(old), np.nan)
+        if kernel in ANGULAR:
+            both = angular_coordinates(np.concatenate([old, new]), kernel)
             old, new = both[: len(old)], both[len(old) :]
         old, new = at_common_scale(old, new)
         search = NearestRows(old)
-    neighbors, similarity = _nearest_similarities(search, new, member, plan, means)
-    n_clusters = int(labels[:, index].max()) + 1
-    places = labels[neighbors, index] + n_clusters * np.arange(len(new))[:, None]
-    votes = np.bincount(places.ravel(), similarity.ravel(), n_clusters * len(new))
-    column = votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
+    neighbors, similarity = _nearest_similarities(search, new, member, kernel, means)
+    column = _voted(own, neighbors, similarity)
     return column, means if searched else None
 
 
 def _nearest_similarities(
-    search: NearestRows, new: Array, member: Member, plan: Plan, means: Array
+    search: NearestRows | GivenRows,
+    new: Array,
+    member: Member,
+    kernel: str,
+    means: Array,
 ) -> tuple[NDArray[np.int64], Array]:
     """Return the k nearest old rows of each new row, and their similarities.
 
     `means` holds the mean neighbour distances of old rows; those that are asked for and
     not known yet are written to it.
     """
-    k, kernel = member.n_neighbors, plan.kernel
+    k = min(member.n_neighbors, len(search) - 1)
     neighbors, squared = search.nearest(new, k)
     if kernel in ANGULAR:
         return neighbors, angular_similarity(squared)
@@ -429,7 +551,7 @@ def _nearest_similarities(
 
 def _fill_means(
     means: Array,
-    search: NearestRows,
+    search: NearestRows | GivenRows,
     rows: NDArray[np.int64],
     n_neighbors: int,
     kernel: str,

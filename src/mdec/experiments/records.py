@@ -100,6 +100,7 @@ class RunRecord(TypedDict):
     message: str
     time: NotRequired[str]
     versions: NotRequired[dict[str, str]]
+    commit: NotRequired[str]
     machine: NotRequired[Machine]
     generation: NotRequired[Costs]
     consensus: NotRequired[Costs]

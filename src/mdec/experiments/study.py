@@ -392,8 +392,9 @@ def _method(entry: Any) -> tuple[str, Method]:
         raise ValueError(
             f'the method {entry.get("name")!r} needs function = "module:function".'
         )
+    generator = entry.get("generator", base.generator)
     parameters = {**base.parameters, **entry.get("parameters", {})}
-    return entry["name"], Method(base.function, base.generator, parameters)
+    return entry["name"], Method(base.function, generator, parameters)
 
 
 def _generators(tables: dict[str, Parameters]) -> dict[str, Generator]:

@@ -13,12 +13,11 @@ import numpy as np
 
 from mdec._support.optional import import_optional
 from mdec._support.random import member_stream
-from mdec.coassociation import coassociation_factor
+from mdec.coassociation import coassociation_factor, coassociation_of
 from mdec.report.clustering.compute import (
     HEATMAP_SAMPLES,
     TRACKED_SAMPLES,
     consensus_heatmap,
-    consensus_matrix,
     drawn_in_clusters,
     sample_order,
 )
@@ -83,10 +82,11 @@ class ConsensusMatrixDisplay(_Display):
             Ready to plot.
         """
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.labels_, HEATMAP_SAMPLES, rng)
+        rows = drawn_in_clusters(model.consensus_labels_, HEATMAP_SAMPLES, rng)
         factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
-        labels = model.labels_[rows]
-        found = consensus_heatmap(consensus_matrix(factor[rows]), labels, rng)
+        labels = model.consensus_labels_[rows]
+        matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
+        found = consensus_heatmap(matrix, labels, rng)
         order = sample_order(labels, found)
         shown = found["rows"][order]
         return cls(found["matrix"][np.ix_(order, order)], labels[shown])
@@ -270,7 +270,7 @@ class TrackingDisplay(_Display):
             Ready to plot.
         """
         found = model.k_selection_
-        ks, own = found.table["n_clusters"], model.labels_[found.samples]
+        ks, own = found.table["n_clusters"], model.consensus_labels_[found.samples]
         # The row of the model's own number follows the model's own clusters.
         start = int(np.abs(ks - model.n_clusters_).argmin())
         parts = [*found.partitions[:start], own, *found.partitions[start:]]
@@ -338,9 +338,10 @@ class SampleMapDisplay(_Display):
             Ready to plot.
         """
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.labels_, TSNE_SAMPLES, rng)
+        rows = drawn_in_clusters(model.consensus_labels_, TSNE_SAMPLES, rng)
         factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
-        return cls(plane(consensus_matrix(factor[rows])), model.labels_[rows])
+        matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
+        return cls(plane(matrix), model.consensus_labels_[rows])
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
         """Draw; settings go to ``scatter``.

@@ -26,6 +26,7 @@ from mdec.numerics.loops.landmarks import (
 from mdec.numerics.loops.linkage import (
     average_linkage,
     count_overlaps,
+    divide_by_products,
     factored_linkage,
     linkage_of_products,
     merge_mutual,
@@ -53,6 +54,7 @@ __all__ = [
     "components",
     "count_overlaps",
     "csr_chebyshev",
+    "divide_by_products",
     "elkan",
     "embed_rows",
     "exponents",
