@@ -43,7 +43,7 @@ PUBLIC = {
     },
     "mdec.selection": set(),
     "mdec.preparation": {
-        *("KINDS", "RECIPES", "Draw", "Preparation", "Recipe", "Versions"),
+        *("DRAWN", "KINDS", "RECIPES", "Draw", "Preparation", "Recipe", "Versions"),
         *("centered", "draw_preparation", "feature_spreads", "kind_of_layer"),
         *("leading_features", "learn_preparation", "prepared", "sample_totals"),
         *("scaled_to_spread", "scaled_to_total", "stabilized", "variance_order"),
