@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -21,14 +23,12 @@ Array = NDArray[np.floating]
 MEMBER_ERRORS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
 
 
-def member_similarity(
-    X: Array | Versions, member: Member, plan: Plan
-) -> sparse.csr_array:
+def member_similarity(X: Any, member: Member, plan: Plan) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features) or Versions
+    X : ndarray or csr_array of shape (n_samples, n_features), or Versions
         All features; in versions where members draw their own preparation.
     member : Member
         What to make it with.
@@ -71,14 +71,12 @@ def centred_once(X: Array, kernel: str) -> Array | Versions:
     return Versions(X, about_mean=X - X.mean(axis=0))
 
 
-def base_clustering(
-    X: Array | Versions, member: Member, plan: Plan
-) -> NDArray[np.int32]:
+def base_clustering(X: Any, member: Member, plan: Plan) -> NDArray[np.int32]:
     """Return the labels of one member, Eqs. 11 to 13.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features) or Versions
+    X : ndarray or csr_array of shape (n_samples, n_features), or Versions
         All features; in versions where members draw their own preparation.
     member : Member
         What to make it with.
@@ -98,11 +96,30 @@ def base_clustering(
     )
 
 
-def member_memory(plan: Plan) -> int:
-    """Estimate the bytes that one base clustering takes beside the data."""
+def member_memory(plan: Plan, n_stored: int | None = None) -> int:
+    """Estimate the bytes that one base clustering takes beside the data.
+
+    Parameters
+    ----------
+    plan : Plan
+        What the members share.
+    n_stored : int, optional
+        Numbers that sparse data store; None for dense ones.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
     if plan.base == "landmark":
-        return landmark_memory(plan)
+        return landmark_memory(plan, n_stored)
     n_samples, n_drawn = plan.n_samples, plan.n_drawn
+    if n_stored is not None:
+        # The subspace, centred, and once more feature by feature; the tile of products
+        # and the candidate pairs as of dense rows.
+        pairs = 134 * (2 * plan.n_neighbors_range[1] + 16)
+        subspace = int(48 * n_stored * plan.sampling_ratio)
+        return subspace + n_samples * pairs + 2**25
     if n_samples <= DENSE_SAMPLES:
         # The subspace twice beside its products, or once beside the matrices of
         # distances, scales and similarities.

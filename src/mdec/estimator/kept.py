@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from mdec import __version__
@@ -23,6 +24,7 @@ from mdec.base.landmarks import pool_rows
 from mdec.ensemble import Ensemble
 from mdec.prediction import Placement
 from mdec.preparation.recipes import Preparation
+from mdec.rows.sparse import canonical_rows
 from mdec.selection.null import NullReference
 from mdec.selection.rule import KSelection
 
@@ -35,6 +37,8 @@ _PLAIN = (bool, int, float, str, type(None))
 # Arrays of KSelection and of its null reference.
 _MEASURED = ("cdf", "levels", "partitions", "samples")
 _REFERENCE = ("observed", "draws")
+# Arrays of sparse training rows.
+_SPARSE = ("data", "indices", "indptr")
 
 
 class KeptMixin:
@@ -123,7 +127,7 @@ def write_model(
         "labels": model.labels_,
         "confidence": model.confidence_,
         "weights": model.cluster_weights_,
-        "rows": placement.rows,
+        **_row_arrays(placement.rows),
         "means": placement.means,
         "plain_means": placement.plain_means,
     }
@@ -200,7 +204,6 @@ def _restore(model: Any, content: Mapping[str, Any], arrays: Arrays) -> None:
         "labels": (ensemble.n_samples,),
         "confidence": (ensemble.n_samples,),
         "weights": shape[1:],
-        "rows": (len(labels), n_features),
         "means": shape,
         "plain_means": shape,
     }
@@ -209,7 +212,8 @@ def _restore(model: Any, content: Mapping[str, Any], arrays: Arrays) -> None:
             raise ValueError(f"{name} have another shape")
     if (plan.n_samples, plan.n_features) != (ensemble.n_samples, n_features):
         raise ValueError("the plan is that of other data")
-    if not ensemble.members or clusters.min() < 0 or np.isnan(arrays["rows"]).any():
+    rows = _kept_rows(arrays, (len(labels), n_features))
+    if not ensemble.members or clusters.min() < 0:
         raise ValueError("no model has such parts")
     if any(np.any(np.sort(p.order) != np.arange(n_features)) for p in learnt.values()):
         raise ValueError("the features have another order")
@@ -225,7 +229,7 @@ def _restore(model: Any, content: Mapping[str, Any], arrays: Arrays) -> None:
     if content["selection"] is not None:
         model.k_selection_ = _selection(content["selection"], arrays)
     model._placement = Placement(
-        rows=arrays["rows"],
+        rows=rows,
         learnt=learnt,
         labels=labels,
         offsets=ensemble.offsets,
@@ -235,6 +239,31 @@ def _restore(model: Any, content: Mapping[str, Any], arrays: Arrays) -> None:
         weights=arrays["weights"],
         plain_means=arrays["plain_means"],
     )
+
+
+def _row_arrays(rows: Any) -> Arrays:
+    """Return training rows as arrays: one, or the three of sparse ones."""
+    if not sparse.issparse(rows):
+        return {"rows": rows}
+    return {f"rows_{name}": getattr(rows, name) for name in _SPARSE}
+
+
+def _kept_rows(arrays: Arrays, shape: tuple[int, int]) -> Any:
+    """Return the training rows of a file, or raise if they cannot be any."""
+    rows: Any
+    if "rows" in arrays:
+        rows = numbers = arrays["rows"]
+    else:
+        numbers, indices, indptr = (arrays[f"rows_{name}"] for name in _SPARSE)
+        rows = sparse.csr_array((numbers, indices, indptr), shape=shape)
+        # SciPy looks at the lengths alone; places outside would be read as they are.
+        rows.check_format(full_check=True)
+        rows = canonical_rows(rows)
+    if rows.shape != shape or numbers.dtype not in (np.float32, np.float64):
+        raise ValueError("rows have another shape")
+    if np.isnan(numbers).any():
+        raise ValueError("rows hold what is no number")
+    return rows
 
 
 def _plain_parameters(model: Any) -> dict[str, Any]:
