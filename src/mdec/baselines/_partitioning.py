@@ -20,6 +20,7 @@ from mdec.baselines._estimator import (
     documented,
     estimator_of,
 )
+from mdec.baselines._new_rows import PlacingBaseline
 from mdec.baselines._starts import agreement_blocks
 from mdec.consensus import bipartite
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
@@ -339,7 +340,7 @@ class SSHGPA(StratifiedBaseline, HGPA):
 
 
 @estimator_of(mcla, _EXAMPLE)
-class MCLA(Baseline):
+class MCLA(PlacingBaseline):
     """Meta-clustering."""
 
     partitioner: Annotated[str, StrOptions({"metis", "spectral"})] = "metis"
