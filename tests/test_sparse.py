@@ -252,6 +252,13 @@ def test_what_sparse_rows_cannot_have_is_said(
         generate_ensemble(topics(50, 20)[0], **settings)
 
 
+def test_sparse_blocks_of_a_dask_array_are_refused() -> None:
+    array = pytest.importorskip("dask.array")
+    X = array.from_array(topics(50, 20)[0].toarray(), chunks=(25, 20))
+    with pytest.raises(ValueError, match="blocks of X are sparse"):
+        generate_ensemble(X.map_blocks(sparse.csr_matrix))
+
+
 def test_a_card_is_not_taken_for_sparse_rows() -> None:
     made = generate_ensemble(topics(80, 30)[0], device="auto", **SETTINGS)
     assert made.parameters["device"] == "cpu"
