@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-slow test-browser test-mutations fuzz lint bench bench-scale paper figures clean
+.PHONY: demo test test-slow test-browser test-mutations fuzz lint docs release-check test-lowest bench bench-scale paper figures clean
 
 # Three consensus functions beside k-means on embedded data, then everything once; the
 # last line is the path of the report.
@@ -19,7 +19,7 @@ test-slow: $(VENV)/test $(VENV)-scanpy/test
 	$(VENV)-scanpy/bin/python -m pytest -m "slow or not slow" tests/tables/test_containers.py
 
 # Needs chromium and chromedriver.
-test-browser: $(VENV)/test
+test-browser: $(VENV)/test docs
 	$(BIN)/python -m pip install --quiet selenium
 	$(BIN)/python -m pytest -m browser
 
@@ -35,6 +35,20 @@ lint: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, in docs/_build/html; the gallery's examples run, every link is followed.
+docs: $(VENV)/docs
+	rm -rf docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/_site/check.py docs/_build/html
+
+# Wheel and sdist as a stranger gets them; PYTEST_ARGS narrows the tests of the sdist.
+release-check: $(VENV)/release
+	$(BIN)/python .ci/release_check.py $(PYTEST_ARGS)
+
+# The tests with the lowest versions that pyproject.toml allows.
+test-lowest: $(VENV)-lowest/test
+	$(VENV)-lowest/bin/python -m pytest -n 2 $(PYTEST_ARGS)
 
 # Speed and memory; DATA, a folder of DS-XX_name.npz files, is optional.
 bench: $(VENV)/core
@@ -86,5 +100,18 @@ $(VENV)/lint: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[lint]"
 	@touch $@
 
+$(VENV)/release: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[release]"
+	@touch $@
+
+$(VENV)-lowest/test: pyproject.toml tests/lowest.txt
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --constraint tests/lowest.txt --editable ".[test]"
+	@touch $@
+
+$(VENV)/docs: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-scanpy build dist
+	rm -rf $(VENV) $(VENV)-scanpy $(VENV)-lowest build dist docs/_build docs/gallery docs/api/generated

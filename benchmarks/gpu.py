@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from sklearn.utils import check_array
 
 from mdec import MDEC, generate_ensemble
 from mdec.base.members import member_similarity
-from mdec.consensus import CONSENSUS, hierarchical
+from mdec.consensus import CONSENSUS
 from mdec.engines import tensors
 from mdec.engines.tensors import members
 from mdec.engines.tensors.neighbors import SPARE, TiledDistances
@@ -133,7 +134,7 @@ def roofline(X: np.ndarray, peak: float, bandwidth: float) -> dict[str, float]:
 
 
 def measured(X: np.ndarray, repeats: int, consensus: bool = True) -> dict[str, Any]:
-    """Time an ensemble and its hierarchical consensus on the card."""
+    """Time an ensemble and its consensus on the card."""
 
     def make(seed: int = 0) -> Any:
         return generate_ensemble(X, random_state=seed, device="cuda")
@@ -156,14 +157,15 @@ def measured(X: np.ndarray, repeats: int, consensus: bool = True) -> dict[str, A
         row["weights"] = seconds(
             lambda: ensemble_driven_cluster_index(ensemble, device="cuda"), 1
         )
-        hierarchical(ensemble, 10, weights, device="cuda")
-        row["linkage"] = seconds(
-            lambda: hierarchical(ensemble, 10, weights, device="cuda"), 1
-        )
-        model = MDEC(n_clusters=10, device="cuda", random_state=0)
-        start = time.perf_counter()
-        model.fit(X)
-        row["fit, hierarchical"] = time.perf_counter() - start
+        for name, function in CONSENSUS.items():
+            agree = partial(function, ensemble, 10, weights, random_state=0)
+            agree(device="cuda")
+            row[name] = seconds(partial(agree, device="cuda"), max(1, repeats))
+            if repeats:
+                row[f"{name}, on the host"] = seconds(agree, repeats)
+            model = MDEC(10, consensus=name, device="cuda", random_state=0)
+            fit = partial(model.fit, X)
+            row[f"fit, {name}"] = seconds(fit, max(1, repeats))
         row["repeatable"] = bool(
             np.array_equal(model.ensemble_.labels, ensemble.labels)
         )

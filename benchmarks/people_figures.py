@@ -3,10 +3,10 @@
 Usage: python benchmarks/people_figures.py PART [DATA [XX ...]]
        python benchmarks/people_figures.py noise [SETS [KIND ...]]
 
-PART is k, noise, rules, scan, auto, confidence, predict or unlike. DATA is a folder of
-DS-XX_name.npz files with X and y; noise and scan need none. The numbers XX choose some
-of the sets. Each part prints a Markdown table; noise also keeps its answers in
-results/noise.jsonl.
+PART is k, noise, rules, scan, auto, confidence, membership, predict or unlike. DATA is
+a folder of DS-XX_name.npz files with X and y; noise and scan need none. The numbers XX
+choose some of the sets. Each part prints a Markdown table; noise also keeps its answers
+in results/noise.jsonl.
 """
 
 from __future__ import annotations
@@ -240,6 +240,26 @@ def calibration(folder: str, *only: str) -> None:
         row(name, *cells, int((scores[:, -1] > 0.0).sum()))
 
 
+def membership(folder: str, *only: str) -> None:
+    """Print how often the largest membership is that of the label, in percent."""
+    row("dataset", *CONSENSUS)
+    means = []
+    for name, X, y in datasets(folder, GENE_SETS, only):
+        found = []
+        for seed in range(3):
+            model = MDEC(np.unique(y).size, random_state=seed).fit(X)
+            shares = []
+            for consensus in CONSENSUS:
+                labels = model.recluster(consensus=consensus)
+                weights = model.cluster_weights_
+                association = item_consensus(model.ensemble_, labels, weights)
+                shares.append(100 * (association.argmax(axis=1) == labels).mean())
+            found.append(shares)
+        means.append(np.mean(found, axis=0))
+        row(name, *(f"{value:.1f}" for value in means[-1]))
+    row("mean", *(f"{value:.1f}" for value in np.mean(means, axis=0)))
+
+
 def held_back(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, list[float]]:
     """Score a held-back fifth, placed and clustered with the rest, and that rest.
 
@@ -334,6 +354,7 @@ if __name__ == "__main__":
         "scan": scan,
         "auto": auto,
         "confidence": calibration,
+        "membership": membership,
         "predict": predict,
         "unlike": unlike,
     }

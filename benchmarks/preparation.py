@@ -9,7 +9,8 @@ the number of classes given, and appends one record to the results for each set,
 and seed that is not there yet; "noisy DS-1" is a raw set less a noisy background, and
 "counts 0" is simulated. `suggest` records what the rule for the number of clusters says
 where one cluster is ruled out. `tables` prints what docs/quality.md shows. NMI is in
-percent, over the larger entropy.
+percent, over the larger entropy. The variants "today" need the packages of the study
+`today`, which docs/experiments.md names.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec import Ensemble, generate_ensemble
-from mdec.cli._prepare import DRAWN
 from mdec.consensus import CONSENSUS
 from mdec.datasets import load_dataset
 from mdec.evaluation import nmi_max
-from mdec.experiments.peers import kmeans, spectral_knn, ward
+from mdec.experiments.peers import PEERS
 from mdec.preparation import (
+    DRAWN,
     ExpressionPreparation,
     SampleScaler,
     centered,
@@ -280,14 +281,13 @@ def screened_by_consensus(share: float) -> Variant:
 
 
 def peers(values: Callable[[Array], Array]) -> Variant:
-    """Cluster by the simple methods that people use today."""
+    """Cluster by what people use today, as the study `today` does."""
 
     def variant(X: Array, n_clusters: int, seed: int) -> dict[str, Labels]:
         Z = values(X)
         return {
-            "k-means": kmeans(Z, n_clusters, random_state=seed),
-            "Ward": ward(Z, n_clusters, random_state=seed),
-            "spectral kNN": spectral_knn(Z, n_clusters, random_state=seed),
+            name: cluster(Z, n_clusters, random_state=seed)
+            for name, cluster in PEERS.items()
         }
 
     return variant
@@ -333,8 +333,8 @@ PREPARED: dict[str, Callable[[Array], Array]] = {
     "expression": expression,
     "root, centred, 30%": lambda X: fixed_values(X, 0.5, True, 0.3),
 }
-PEERS: dict[str, Variant] = {
-    f"peers, {name}": peers(values) for name, values in PREPARED.items()
+TODAY: dict[str, Variant] = {
+    f"today, {name}": peers(values) for name, values in PREPARED.items()
 }
 ON_NOISY: dict[str, Variant] = {
     **{name: FIXED[name] for name in ("none", "power 0.75", "root")},
@@ -351,7 +351,7 @@ ON_COUNTS: dict[str, Variant] = {
     "same sum, log, 20%": changed(same_totals, fixed(0.0, False, 0.2)),
 }
 MIXED = {f"mixed {', '.join(map(str, each))}": mixed(*each) for each in MIXTURES}
-VARIANTS = FIXED | IDEAS | PEERS | ON_NOISY | ON_COUNTS | MIXED
+VARIANTS = FIXED | IDEAS | TODAY | ON_NOISY | ON_COUNTS | MIXED
 
 
 def run(options: argparse.Namespace) -> None:
@@ -361,7 +361,7 @@ def run(options: argparse.Namespace) -> None:
         X, y = load(name, options.data)
         n_clusters = len(np.unique(y))
         wanted = product(
-            range(options.seeds), options.variants or FIXED | IDEAS | PEERS
+            range(options.seeds), options.variants or FIXED | IDEAS | TODAY
         )
         for seed, variant in wanted:
             if (name, variant, seed) in done:
@@ -471,14 +471,18 @@ def print_sets(table: Table) -> None:
         print(f"| {name} | {' | '.join(cells)} |")
 
 
-def print_peers(table: Table) -> None:
-    """Print the simple methods with the same preparations."""
-    methods = ("k-means", "Ward", "spectral kNN")
-    print(f"| preparation | {' | '.join(methods)} |")
-    print("|---|---|---|---|")
-    for variant, scores in table.items():
-        cells = [f"{_over(scores, GENE_SETS, method):.1f}" for method in methods]
-        print(f"| {variant.partition(', ')[2]} | {' | '.join(cells)} |")
+def print_peers(table: Table, own: Table) -> None:
+    """Print what people use today, and MDEC, with the same preparations."""
+    print("| method | " + " | ".join(v.partition(", ")[2] for v in table) + " |")
+    print("|---" * (len(table) + 1) + "|")
+    for method in PEERS:
+        cells = [f"{_over(scores, GENE_SETS, method):.1f}" for scores in table.values()]
+        print(f"| {method} | {' | '.join(cells)} |")
+    cells = [
+        " / ".join(f"{_over(scores, GENE_SETS, method):.1f}" for method in SHORT)
+        for scores in own.values()
+    ]
+    print(f"| MDEC, {' / '.join(SHORT.values())} | {' | '.join(cells)} |")
 
 
 def print_suggestions(table: Table) -> None:
@@ -540,7 +544,7 @@ def tables(records: list[dict[str, Any]]) -> None:
     print_means(means(records, ("none", *IDEAS), GENE_SETS), GENE_SETS)
     print_means(means(records, ON_NOISY, NOISY), NOISY)
     print_means(means(records, ON_COUNTS, COUNTS), COUNTS)
-    print_peers(means(records, PEERS, GENE_SETS))
+    print_peers(means(records, TODAY, GENE_SETS), means(records, PREPARED, GENE_SETS))
     suggestions = [f"K, {name}" for name in PREPARED]
     print_suggestions(means(records, suggestions, GENE_SETS))
 

@@ -2,8 +2,9 @@
 
     python benchmarks/speed.py [--data DIR] [--sizes small medium large] [--jobs 2]
 
-All sides run in this process, one after the other, on the same cores and the same drawn
-members. Slow sides run fewer members and are scaled up, and say so. Without ``--data``
+All sides run one after the other, on the same cores and the same drawn members; with
+``--jobs 1`` in this process and in CPU seconds, which a busy machine disturbs less.
+Slow sides run fewer members and are scaled up, and say so. Without ``--data``
 the sizes are generated mixtures; with it, the files of DS-11, DS-26 and DS-30. Each
 run appends a line of JSON to benchmarks/results/speed.jsonl.
 """
@@ -57,10 +58,12 @@ def load(size: str, data: Path | None) -> NDArray[Any]:
     return (latent @ rng.normal(size=(12, n_features)) + noise).astype(np.float32)
 
 
-def clock(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def clock(function: Callable[[], object], jobs: int = 2) -> float:
+    """Seconds by the clock; of one job the processor's."""
+    now = time.process_time if jobs == 1 else time.perf_counter
+    start = now()
     function()
-    return time.perf_counter() - start
+    return now() - start
 
 
 def blocked_products(X: NDArray[Any], member: Any) -> None:
@@ -72,9 +75,12 @@ def blocked_products(X: NDArray[Any], member: Any) -> None:
         np.dot(block, rows.T, out=out[: len(block)])
 
 
-def single_threaded(work: Callable[..., object], X: NDArray[Any], member: Any) -> None:
+def single_threaded(
+    work: Callable[..., object], X: NDArray[Any], members: list[Any]
+) -> None:
     with threadpool_limits(1):
-        work(X, member)
+        for member in members:
+            work(X, member)
 
 
 def per_member(
@@ -87,8 +93,11 @@ def per_member(
     """
     with Parallel(n_jobs=jobs, backend="loky") as run:
         task = delayed(single_threaded)
-        run(task(work, X, members[0]) for _ in range(jobs))
-        return clock(lambda: run(task(work, X, m) for m in members)) / len(members)
+        run(task(work, X, members[:1]) for _ in range(jobs))
+        # Setting the threads costs milliseconds, so not for each member.
+        parts = [members[i :: 4 * jobs] for i in range(min(4 * jobs, len(members)))]
+        seconds = clock(lambda: run(task(work, X, part) for part in parts), jobs)
+        return seconds / len(members)
 
 
 def port_member(X: NDArray[Any], member: Any) -> None:
@@ -108,15 +117,21 @@ def sklearn_member(X: NDArray[Any], member: Any) -> None:
 
 @contextmanager
 def stopwatch(seconds: dict[str, float]) -> Iterator[None]:
-    """Time the stages of generation by wrapping the functions that do them."""
+    """Time the stages of generation by wrapping the functions that do them.
+
+    What a stage calls of another counts there alone.
+    """
     stages = [
+        (members, "distances_about_mean", "neighbours"),
         (graphs, "nearest_pairs", "neighbours"),
         (graphs, "squared_distances", "neighbours"),
         (members, "similarity_graph", "graph"),
+        (members, "graph_from_distances", "graph"),
         (affinity, "leading_vectors", "eigenvectors"),
         (spectral, "kmeans", "k-means"),
     ]
     originals = []
+    inner = [0.0]
     for module, name, stage in stages:
         original = getattr(module, name)
         originals.append((module, name, original))
@@ -124,9 +139,12 @@ def stopwatch(seconds: dict[str, float]) -> Iterator[None]:
         def timed(
             *args: Any, _do: Any = original, _stage: str = stage, **kwargs: Any
         ) -> Any:
-            start = time.perf_counter()
+            inner.append(0.0)
+            start = time.process_time()
             result = _do(*args, **kwargs)
-            seconds[_stage] = seconds.get(_stage, 0.0) + time.perf_counter() - start
+            taken = time.process_time() - start
+            seconds[_stage] = seconds.get(_stage, 0.0) + taken - inner.pop()
+            inner[-1] += taken
             return result
 
         setattr(module, name, timed)
@@ -135,7 +153,6 @@ def stopwatch(seconds: dict[str, float]) -> Iterator[None]:
     finally:
         for module, name, original in originals:
             setattr(module, name, original)
-    seconds["graph"] -= seconds["neighbours"]
 
 
 def check_same_graphs(X: NDArray[Any], ensemble: Ensemble) -> None:
@@ -149,10 +166,10 @@ def check_same_graphs(X: NDArray[Any], ensemble: Ensemble) -> None:
         features = ensemble.plan.features(member)
         rows = X[:, features].astype(np.float64)
         theirs = port.similarity(rows, member.n_neighbors, member.mu)
-        weights_equal = ours.nnz == np.count_nonzero(theirs) and np.allclose(
-            np.sort(ours.data), np.sort(theirs[theirs > 0.0]), rtol=1e-4
+        weights_equal = ours.nnz == theirs.nnz and np.allclose(
+            np.sort(ours.data), np.sort(theirs.data), rtol=1e-4
         )
-        n_moved = np.count_nonzero((ours.toarray() > 0.0) != (theirs > 0.0))
+        n_moved = ((ours > 0.0) != (theirs > 0.0)).nnz
         if not weights_equal or n_moved > 1e-3 * ours.nnz:
             raise SystemExit("the straight port and mdec disagree on a graph")
 
@@ -171,9 +188,18 @@ def generation_times(
             mdec.generate_ensemble(
                 X, ensemble_size=n_members, random_state=0, n_jobs=jobs
             )
-        )
+        ),
+        jobs,
     )
     ensemble = made[0]
+    same = seconds
+    if n_port < n_members:
+        same = clock(
+            lambda: mdec.generate_ensemble(
+                X, ensemble_size=n_port, random_state=0, n_jobs=jobs
+            ),
+            jobs,
+        )
     # The same members on both sides: they differ in cost.
     n_few = max(4, n_members // 4)
     one_job = clock(
@@ -195,9 +221,11 @@ def generation_times(
     theirs = per_member(sklearn_member, X, drawn[:n_port], jobs)
     return {
         "members": n_members,
+        "one": jobs == 1,
         "port_members": n_port,
         "mdec_seconds": seconds,
         "per_member": seconds / n_members,
+        "per_port_member": same / n_port,
         "speedup_of_jobs": one_job / few_jobs,
         "bare_products": bare,
         "port": ported,
@@ -208,7 +236,7 @@ def generation_times(
 
 
 def consensus_times(
-    ensemble: Ensemble, n_clusters: int, with_port: bool
+    ensemble: Ensemble, n_clusters: int, with_port: bool, jobs: int
 ) -> dict[str, Any]:
     with single_threaded_blas():
         weights.ensemble_driven_cluster_index(ensemble[:2])
@@ -217,11 +245,12 @@ def consensus_times(
         out: dict[str, Any] = {}
         index: list[NDArray[Any]] = []
         out["weights"] = clock(
-            lambda: index.append(weights.ensemble_driven_cluster_index(ensemble))
+            lambda: index.append(weights.ensemble_driven_cluster_index(ensemble)), jobs
         )
         for name, function in CONSENSUS.items():
             out[name] = clock(
-                lambda f=function: f(ensemble, n_clusters, index[0], random_state=0)
+                lambda f=function: f(ensemble, n_clusters, index[0], random_state=0),
+                jobs,
             )
         out["all"] = sum(out.values())
     if with_port:
@@ -234,7 +263,8 @@ def consensus_times(
             port.spectral(A, n_clusters)
             port.bipartite(labels, w, n_clusters)
 
-        out["port"] = clock(everything)
+        with threadpool_limits(1):
+            out["port"] = clock(everything, jobs)
     return out
 
 
@@ -256,13 +286,16 @@ def machine() -> dict[str, Any]:
 def print_result(size: str, shape: tuple[int, ...], result: dict[str, Any]) -> None:
     print(f"\n{size}: {shape[0]} x {shape[1]}, M = {result['members']}")
     print(f"  generation           {result['mdec_seconds']:9.2f} s")
+    bare = result["bare_products"]
+    print(f"    {'bare products':<18} {1000 * bare:9.1f} ms per member")
     for stage, value in result["stages_per_member"].items():
-        print(f"    {stage:<18} {1000 * value:9.1f} ms per member, one core")
-    ours = result["per_member"]
+        share = f"{value / bare:6.2f} x the bare products" if result["one"] else ""
+        print(f"    {stage:<18} {1000 * value:9.1f} ms, one core {share}")
+    same = result["per_port_member"]
     print(f"  jobs against one job {result['speedup_of_jobs']:9.2f} x")
-    print(f"  straight port        {result['port'] / ours:9.2f} x our time")
-    print(f"  scikit-learn         {result['sklearn'] / ours:9.2f} x our time")
-    print(f"  ours to bare GEMM    {ours / result['bare_products']:9.2f} x")
+    print(f"  straight port        {result['port'] / same:9.2f} x our time")
+    print(f"  scikit-learn         {result['sklearn'] / same:9.2f} x our time")
+    print(f"  ours to bare GEMM    {result['per_member'] / bare:9.2f} x")
     for name, value in result["consensus"].items():
         print(f"  consensus {name:<12}{value:9.2f} s")
     if "port" in result["consensus"]:
@@ -290,7 +323,7 @@ def main() -> None:
         )
         ensemble = result.pop("ensemble")
         result["consensus"] = consensus_times(
-            ensemble, SIZES[size][3], not options.no_consensus_port
+            ensemble, SIZES[size][3], not options.no_consensus_port, options.jobs
         )
         print_result(size, X.shape, result)
         record = {

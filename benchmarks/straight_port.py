@@ -1,8 +1,8 @@
-"""MDEC written down from its equations, with no thought for time or memory.
+"""MDEC written down from its equations, as well as plain NumPy and SciPy allow.
 
-The yardstick of `speed.py`: dense float64 distances, a dense kernel, scikit-learn's
-spectral clustering for each member, the full co-association matrix, SciPy's linkage and
-dense eigenvectors.
+The yardstick of `speed.py`: dense float64 distances and a dense kernel, of which a
+sparse graph is kept, its leading eigenvectors by LAPACK or ARPACK, scikit-learn's
+k-means; the full co-association matrix, SciPy's linkage and dense eigenvectors.
 """
 
 from __future__ import annotations
@@ -11,38 +11,56 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import squareform
-from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.cluster import KMeans
 from sklearn.metrics import euclidean_distances
 
 Array = NDArray[np.float64]
 
 
-def similarity(X: Array, n_neighbors: int, mu: float) -> Array:
+# Up to this many samples LAPACK is faster than ARPACK.
+DENSE_SAMPLES = 700
+
+
+def similarity(X: Array, n_neighbors: int, mu: float) -> sparse.csr_array:
     distances = euclidean_distances(X, squared=True)
     np.fill_diagonal(distances, np.inf)
-    nearest = np.sort(distances, axis=1)[:, :n_neighbors].mean(axis=1)
+    nearest = np.partition(distances, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    nearest = nearest.mean(axis=1)
     np.fill_diagonal(distances, 0.0)
     width = mu * (nearest[:, None] + nearest[None, :] + distances) / 3.0
     weights = np.exp(-0.5 * (distances / width) ** 2) / (np.sqrt(2.0 * np.pi) * width)
     np.fill_diagonal(weights, 0.0)
     largest = np.argpartition(-weights, n_neighbors, axis=1)[:, :n_neighbors]
-    kept = np.zeros_like(weights)
-    np.put_along_axis(kept, largest, np.take_along_axis(weights, largest, 1), axis=1)
-    return np.maximum(kept, kept.T)
+    kept = np.take_along_axis(weights, largest, axis=1).ravel()
+    row = np.repeat(np.arange(len(X)), n_neighbors)
+    graph = sparse.csr_array((kept, (row, largest.ravel())), shape=weights.shape)
+    return graph.maximum(graph.T)
+
+
+def leading_vectors(graph: sparse.csr_array, n_vectors: int) -> Array:
+    degrees = np.maximum(graph.sum(axis=1), np.finfo(np.float64).eps)
+    scale = sparse.diags_array(1.0 / np.sqrt(degrees))
+    normalized = scale @ graph @ scale
+    n = graph.shape[0]
+    if n <= DENSE_SAMPLES:
+        full = normalized.toarray()
+        vectors: Array = eigh(full, subset_by_index=[n - n_vectors, n - 1])[1]
+        return vectors
+    start = np.random.default_rng(0).random(n)
+    found: Array = eigsh(normalized, k=n_vectors, which="LA", v0=start)[1]
+    return found
 
 
 def base_clustering(
     X: Array, features: NDArray[np.int64], n_neighbors: int, mu: float, n_clusters: int
 ) -> NDArray[np.int32]:
-    weights = similarity(X[:, features].astype(np.float64), n_neighbors, mu)
-    model = SpectralClustering(
-        n_clusters, affinity="precomputed", n_init=3, random_state=0
-    )
-    labels: NDArray[np.int32] = model.fit_predict(weights)
-    return labels
+    graph = similarity(X[:, features], n_neighbors, mu)
+    return _assign(leading_vectors(graph, n_clusters), n_clusters)
 
 
 def indicator(labels: NDArray[np.int32]) -> Array:
@@ -76,7 +94,7 @@ def hierarchical(A: Array, n_clusters: int) -> NDArray[Any]:
 
 
 def _assign(rows: Array, n_clusters: int) -> NDArray[Any]:
-    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-10)
     labels: NDArray[Any] = KMeans(n_clusters, n_init=3, random_state=0).fit_predict(
         rows
     )

@@ -124,10 +124,10 @@ def test_range_and_symmetry(labels: np.ndarray) -> None:
 
 
 def test_missing_labels_share_what_is_there() -> None:
-    """Pairs are divided by the root of both counts; here 2 and 1 members of 2."""
+    """A pair is divided by the members that cluster both: here one, two and one."""
     ensemble = Ensemble.from_labels([[0, 0], [0, -1], [1, 0]])
     A = locally_weighted_coassociation(ensemble, np.ones(3))
-    assert A[0, 1] == pytest.approx(1.0 / np.sqrt(2.0))
+    assert A[0, 1] == pytest.approx(1.0)
     assert A[0, 2] == pytest.approx(0.5)
     assert A[1, 2] == 0.0
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mdec import MDEC, Ensemble, generate_ensemble
+from mdec.base.kernels import KERNELS
 from mdec.consensus import CONSENSUS
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -34,6 +35,9 @@ def small(**settings: object) -> MDEC:
 
 @parametrize_with_checks(
     [MDEC(n_clusters=2, ensemble_size=3, consensus=name) for name in NAMES]
+    + [MDEC(2, ensemble_size=12, kernel=name) for name in KERNELS[1:]]
+    + [MDEC(2, ensemble_size=12, kernel=list(KERNELS))]
+    + [MDEC(2, ensemble_size=12, kernel={"correlation": 1, "spearman": 2})]
 )
 def test_scikit_learn_contract(estimator: MDEC, check: object) -> None:
     check(estimator)

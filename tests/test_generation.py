@@ -181,7 +181,7 @@ def test_a_member_can_be_recomputed_alone(X: np.ndarray) -> None:
 def test_what_all_members_share_changes_none(X: np.ndarray, apart: float) -> None:
     X = np.asfortranarray(X + apart * (np.arange(len(X)) % 2)[:, None])
     plan = Plan.checked(*X.shape, entropy=3)
-    shared = members.centred_once(X, plan.kernel)
+    shared = members.centred_once(X, plan.kernel_shares)
     assert isinstance(shared, Versions)
     for number in range(5):
         member = plan.member(number)
@@ -192,9 +192,9 @@ def test_what_all_members_share_changes_none(X: np.ndarray, apart: float) -> Non
 
 
 def test_members_look_at_scales_and_directions_themselves(X: np.ndarray) -> None:
-    assert members.centred_once(X, "cosine") is X
+    assert members.centred_once(X, ["cosine", "spearman"]) is X
     wide = X * np.where(np.arange(X.shape[1]) % 2, 1e-140, 1e140)
-    assert members.centred_once(wide, "scaled_gaussian") is wide
+    assert members.centred_once(wide, ["scaled_gaussian"]) is wide
 
 
 @pytest.mark.parametrize(
@@ -381,6 +381,11 @@ BAD = {
         "base_n_clusters_range",
     ),
     "one number": (with_entry(0.0), {"mu_range": (0.5,)}, "mu_range"),
+    "half a neighbour at one end": (
+        with_entry(0.0),
+        {"n_neighbors_range": (5, 8.5)},
+        "n_neighbors_range",
+    ),
     "half a neighbour": (
         with_entry(0.0),
         {"n_neighbors_range": (5.5, 8.5)},

@@ -239,7 +239,9 @@ def test_what_is_no_number_is_refused(bad: float) -> None:
     [
         ({"kernel": "correlation"}, "fill the zeros of sparse rows; use one of"),
         ({"kernel": "spearman"}, "fill the zeros of sparse rows; use one of"),
+        ({"kernel": ["cosine", "correlation"]}, "fill the zeros of sparse rows"),
         ({"preparation": "diversified"}, "not sparse"),
+        ({"metric": "precomputed"}, "not sparse"),
         ({"device": "torch"}, "sparse rows are not clustered on a card"),
     ],
 )
@@ -287,6 +289,20 @@ def test_a_saved_model_keeps_sparse_rows_sparse(base: str, tmp_path: Path) -> No
     np.testing.assert_array_equal(
         loaded.predict_confidence(X.toarray()), model.predict_confidence(X)
     )
+
+
+def test_several_kernels_and_drawn_samples_are_those_of_the_array() -> None:
+    X = topics(200, 100)[0]
+    settings = {
+        **SETTINGS,
+        "kernel": ["scaled_gaussian", "cosine"],
+        "sample_ratio": 0.8,
+    }
+    made = generate_ensemble(X, **settings)
+    dense = generate_ensemble(X.toarray(), **settings)
+    np.testing.assert_array_equal(made.labels, dense.labels)
+    model, same = MDEC(5, **settings).fit(X), MDEC(5, **settings).fit(X.toarray())
+    np.testing.assert_array_equal(model.predict(X), same.predict(X.toarray()))
 
 
 def test_the_number_of_clusters_is_found() -> None:

@@ -55,9 +55,20 @@ def naive_entropy(labels: np.ndarray, judge: int) -> list[float]:
 
 
 def naive_eci(labels: np.ndarray, theta: float) -> np.ndarray:
+    """Return the weights; members that cluster no sample of a cluster do not judge."""
     M = labels.shape[1]
     total = np.sum([naive_entropy(labels, m) for m in range(M)], axis=0)
-    return np.array([math.exp(-h / (theta * M)) for h in total])
+    judges = [
+        sum(
+            any(column[i] == name and labels[i, m] != -1 for i in range(len(labels)))
+            for m in range(M)
+        )
+        for column in labels.T
+        for name in sorted(set(column.tolist()) - {-1})
+    ]
+    return np.array(
+        [math.exp(-h / (theta * n)) for h, n in zip(total, judges, strict=True)]
+    )
 
 
 def test_worked_example() -> None:

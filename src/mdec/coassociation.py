@@ -27,8 +27,8 @@ def coassociation_factor(ensemble: Ensemble, weights: Array) -> sparse.csr_array
     -------
     csr_array of shape (n_samples, n_base_clusters)
         :math:`F = Z\,diag(\sqrt{w / M})`. The row of a sample that only a share f of
-        the members cluster is divided by :math:`\sqrt f`, which keeps A within
-        [0, 1].
+        the members cluster is divided by :math:`\sqrt f`; what pairs of such samples
+        share is then :math:`F F^T` over that of `presence_rows`.
     """
     return factor_rows(ensemble.labels, ensemble.offsets, weights)
 
@@ -47,13 +47,40 @@ def factor_rows(
     return sparse.csr_array((data, factor.indices, factor.indptr), shape=factor.shape)
 
 
+def presence_rows(labels: NDArray[np.int32]) -> Array:
+    r"""Return in which members samples are, as rows of unit length.
+
+    Of labels, (n_rows, n_members), that are -1 where a member leaves a sample out.
+
+    Notes
+    -----
+    With :math:`n_i` members that cluster sample i, and :math:`n_{ij}` that cluster both
+    i and j, the rows P have :math:`(P P^T)_{ij} = n_{ij} / \sqrt{n_i n_j}`.
+    """
+    present = (labels >= 0).astype(np.float64)
+    present /= np.sqrt(np.maximum(present.sum(axis=1, keepdims=True), 1.0))
+    return present
+
+
+def shared(sums: Array, draws: Array) -> Array:
+    """Divide what pairs share by how often both were there; 0 where they never were.
+
+    Examples
+    --------
+    >>> shared(np.array([0.2, 0.0]), np.array([0.5, 0.0]))
+    array([0.4, 0. ])
+    """
+    return np.where(draws > 0.0, sums / np.where(draws > 0.0, draws, 1.0), 0.0)
+
+
 def degree_scaled(factor: sparse.csr_array, totals: Array) -> sparse.csr_array:
     r"""Divide rows of the factor by the roots of their degrees.
 
     Rows of :math:`D^{-1/2} F` with :math:`D_{jj} = \sum_i A_{ij}`; `totals` is
     :math:`F^T 1`, over all samples.
     """
-    degrees = factor @ totals
+    # A sample that no member clusters has no row to divide.
+    degrees = np.maximum(factor @ totals, np.finfo(np.float64).tiny)
     return sparse.csr_array(sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor)
 
 
@@ -77,7 +104,9 @@ def locally_weighted_coassociation(
     Notes
     -----
     Eqs. 20 to 23: :math:`A_{ij} = \frac{1}{M} \sum_m w(C) [x_i, x_j \in C \in \pi^m]`.
-    The consensus functions do not need this matrix; it is for looking at.
+    Where members leave samples out, M counts those that cluster both i and j, as in
+    Monti's consensus matrix; a pair that no member clusters has 0. The consensus
+    functions do not need this matrix; it is for looking at.
 
     Examples
     --------
@@ -91,11 +120,22 @@ def locally_weighted_coassociation(
         weights = ensemble_driven_cluster_index(ensemble)
     n_samples = ensemble.n_samples
     require_memory(
-        3 * 8 * n_samples**2,
+        (3 if ensemble.is_complete else 6) * 8 * n_samples**2,
         f"the {n_samples} x {n_samples} co-association matrix",
         "the consensus functions work without it",
     )
-    factor = coassociation_factor(ensemble, weights)
+    rows = coassociation_factor(ensemble, weights)
+    return coassociation_of(rows, ensemble.labels)
+
+
+def coassociation_of(factor: sparse.csr_array, labels: NDArray[np.int32]) -> Array:
+    """Return the co-association of some samples from their rows of the factor.
+
+    Labels are those of the same samples, (n_rows, n_members).
+    """
     dense: Array = (factor @ factor.T).toarray()
+    if labels.min() < 0:
+        present = presence_rows(labels)
+        dense = shared(dense, present @ present.T)
     np.fill_diagonal(dense, 1.0)
     return np.minimum(dense, 1.0)

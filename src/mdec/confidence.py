@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec.coassociation import degree_scaled, factor_rows
+from mdec.coassociation import degree_scaled, factor_rows, presence_rows, shared
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.rows.work import ordered_sum
 
@@ -21,6 +21,9 @@ Labels = NDArray[np.integer]
 # as its own cluster.
 AMBIGUOUS = 0.6
 
+# Less than the presence that two samples can share.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Profiles:
@@ -28,11 +31,13 @@ class Profiles:
 
     The factor's rows summed over each cluster, :math:`\sum_{j \in k} F_j` with
     :math:`A = F F^T`, of shape (n_clusters, n_base_clusters), and the samples of each
-    cluster.
+    cluster. Where members leave samples out, `present` has the sums of the rows of
+    presence, (n_clusters, n_members); else it is None.
     """
 
     sums: Any
     sizes: Any
+    present: Any = None
 
 
 def summed_profiles(
@@ -52,9 +57,13 @@ def summed_profiles(
     pairs = zip(ensemble.parts, clusters, strict=True)
     both = [worker.call(_pair, *each) for each in pairs]
     settings = n_clusters, ensemble.offsets, weights, totals
+    present = None
+    if not ensemble.is_complete:
+        present = ordered_sum(worker, _presences, both, n_clusters)
     return Profiles(
         ordered_sum(worker, _profiles, both, *settings),
         ordered_sum(worker, _sizes, clusters, n_clusters),
+        present,
     )
 
 
@@ -74,11 +83,21 @@ def _profiles(
         factor = factor_rows(labels, offsets, weights)
         if totals is not None:
             factor = degree_scaled(factor, totals)
-        samples = np.arange(len(clusters))
-        inside = (np.ones(len(clusters)), (clusters, samples))
-        membership = sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
-        total += (membership @ factor).toarray()
+        total += (_membership(clusters, n_clusters) @ factor).toarray()
     return total
+
+
+def _membership(clusters: Labels, n_clusters: int) -> sparse.csr_array:
+    inside = np.ones(len(clusters)), (clusters, np.arange(len(clusters)))
+    return sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
+
+
+def _presences(parts: list[tuple[NDArray[np.int32], Labels]], n_clusters: int) -> Array:
+    sums = [
+        _membership(clusters, n_clusters) @ presence_rows(labels)
+        for labels, clusters in parts
+    ]
+    return np.sum(sums, axis=0)
 
 
 def _sizes(parts: list[Labels], n_clusters: int) -> Array:
@@ -103,6 +122,9 @@ def mean_profiles(
     """
     worker = ensemble.worker
     sums, sizes = worker.value(profiles.sums), worker.value(profiles.sizes)
+    if profiles.present is not None:
+        # As a row that every member clusters meets them.
+        sizes = worker.value(profiles.present).sum(axis=1) / np.sqrt(len(ensemble))
     if by_degree:
         totals, n_clusters = sums.sum(axis=0), len(sums)
         scaled = summed_profiles(ensemble, clusters, weights, n_clusters, totals)
@@ -128,7 +150,8 @@ def _over_blocks(
     weights: Array,
     profiles: Profiles,
 ) -> list[Any]:
-    settings = profiles.sums, profiles.sizes, ensemble.offsets, weights
+    sums = profiles.sums, profiles.sizes, profiles.present
+    settings = *sums, ensemble.offsets, weights
     pairs = zip(ensemble.parts, clusters, strict=True)
     return [ensemble.worker.call(func, *each, *settings) for each in pairs]
 
@@ -138,10 +161,13 @@ def _item_consensus(
     clusters: Labels,
     sums: Array,
     sizes: Array,
+    present: Array | None,
     offsets: NDArray[np.int64],
     weights: Array,
 ) -> Array:
-    return associations(factor_rows(labels, offsets, weights), clusters, sums, sizes)
+    factor = factor_rows(labels, offsets, weights)
+    draws = None if present is None else presence_rows(labels) @ present.T
+    return associations(factor, clusters, sums, sizes, draws)
 
 
 def _confidence(labels: NDArray[np.int32], clusters: Labels, *settings: Any) -> Array:
@@ -155,11 +181,29 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
     cluster has 1 there. Clusters count from 0 with none left out; the result has shape
     (n_samples, n_clusters).
 
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster.
+
     Notes
     -----
     :math:`m_i(k) = \frac{1}{|k \setminus i|} \sum_{j \in k, j \ne i} A_{ij}`. With
     :math:`A = F F^T` the sum is :math:`F_i \cdot \sum_{j \in k} F_j`, less
-    :math:`F_i \cdot F_i` in the own cluster, so no N x N array is needed.
+    :math:`F_i \cdot F_i` in the own cluster, so no N x N array is needed. Where members
+    leave samples out, pairs count by how often both were there: the mean of
+    :math:`A_{ij}` has the weights :math:`n_{ij} / \sqrt{n_i n_j}`, with
+    :math:`n_{ij}` members that cluster both. A sample that no member clusters together
+    with any of a cluster has 0 there.
 
     Examples
     --------
@@ -177,21 +221,34 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
 
 
 def associations(
-    factor: sparse.csr_array, labels: Labels, profiles: Array, sizes: Array
+    factor: sparse.csr_array,
+    labels: Labels,
+    profiles: Array,
+    sizes: Array,
+    draws: Array | None = None,
 ) -> Array:
     """Return the mean co-association of some samples with every cluster.
 
     From rows of F, their consensus clusters, and the sums of F over the clusters and
-    their sizes, all samples counted; as in `item_consensus`.
+    their sizes, all samples counted; as in `item_consensus`. Where members leave
+    samples out, `draws` are the products of the rows of presence with their sums over
+    the clusters, (n_rows, n_clusters).
     """
     sums: Array = factor @ profiles.T
     samples = np.arange(len(labels))
     alone = sizes[labels] == 1.0
     own = sums[samples, labels] - np.asarray(factor.power(2).sum(axis=1)).ravel()
-    association = sums / sizes
-    association[samples, labels] = np.where(
-        alone, 1.0, own / np.maximum(sizes[labels] - 1.0, 1.0)
-    )
+    association: Array
+    if draws is None:
+        association = sums / sizes
+        others = own / np.maximum(sizes[labels] - 1.0, 1.0)
+    else:
+        # Rows of presence have unit length; what is left of less than a pair that
+        # shares one member is rounding.
+        association = shared(sums, draws)
+        rest = draws[samples, labels] - 1.0
+        others = shared(own, np.where(rest > _ROUNDING, rest, 0.0))
+    association[samples, labels] = np.where(alone, 1.0, others)
     return np.clip(association, 0.0, 1.0)
 
 
@@ -200,6 +257,18 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
 
     :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster of one
     sample.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Mean co-association within each cluster.
 
     Examples
     --------
@@ -211,8 +280,50 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
     return np.bincount(labels, own) / np.bincount(labels)
 
 
+def view_associations(
+    ensemble: Ensemble, labels: Labels, weights: Array
+) -> list[Array]:
+    """Return the item consensus of each view of a joined ensemble by itself."""
+    origins = np.repeat(np.array(ensemble.origins), np.diff(ensemble.offsets))
+    return [
+        item_consensus(ensemble.view(number), labels, weights[origins == number])
+        for number in range(len(ensemble.views))
+    ]
+
+
+def cluster_support(association: Array, labels: Labels) -> Array:
+    r"""Return how firmly clusters are held together, each against its nearest rival.
+
+    From the item consensus: :math:`m(k) / (m(k) + \max_{l \ne k} m(k, l))`, with the
+    mean co-associations m(k) inside a cluster and m(k, l) of its samples with those of
+    another one. 1 without a rival, 0.5 where samples of a rival are as near.
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.4, 0.3], [0.0, 1.0]])
+    >>> cluster_support(association, np.array([0, 0, 1]))
+    array([0.75, 1.  ])
+    """
+    n_clusters = association.shape[1]
+    means = _membership(labels, n_clusters) @ association
+    means /= np.bincount(labels, minlength=n_clusters)[:, None]
+    return confidence(means, np.arange(n_clusters))
+
+
 def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
     """Return the best other cluster of each sample, -1 if there is only one cluster.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Number of the best other cluster.
 
     Examples
     --------
@@ -233,6 +344,18 @@ def confidence(association: Array, labels: Labels) -> Array:
     [0, 1]: 1 without a rival, 0.5 between two clusters, below it where a rival holds
     the sample more firmly; 0.5 where no cluster holds it at all.
 
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        In [0, 1].
+
     Examples
     --------
     >>> confidence(np.array([[0.9, 0.1], [0.4, 0.4]]), np.array([0, 1]))
@@ -247,10 +370,54 @@ def confidence(association: Array, labels: Labels) -> Array:
     return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 0.5)
 
 
+def memberships(association: Array) -> Array:
+    r"""Return how far each sample belongs to each cluster; rows add up to one.
+
+    From the item consensus: :math:`m_i(k) / \sum_l m_i(l)`, and equal shares where no
+    cluster holds a sample at all.
+
+    Examples
+    --------
+    >>> memberships(np.array([[0.6, 0.2], [0.0, 0.0]]))
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+    totals = association.sum(axis=1, keepdims=True)
+    held = totals > 0.0
+    shares = association / np.where(held, totals, 1.0)
+    return np.where(held, shares, 1.0 / association.shape[1])
+
+
+def firm_labels(labels: Any, confidences: Any, least: float | None) -> Any:
+    """Return the labels with -1 where the confidence is below a level; None keeps all.
+
+    Examples
+    --------
+    >>> firm_labels(np.array([0, 1, 0]), np.array([0.9, 0.4, 0.6]), 0.6)
+    array([ 0, -1,  0])
+    """
+    if least is None:
+        return labels
+    # Times a truth value instead of a choice, which Dask arrays do as well.
+    return (labels + 1) * (confidences >= least) - 1
+
+
 def ambiguous_samples(
     confidences: Array, threshold: float = AMBIGUOUS
 ) -> NDArray[np.int64]:
     """Return the rows of samples below a confidence, the least certain first.
+
+    Parameters
+    ----------
+    confidences : ndarray of shape (n_samples,)
+        How firmly each sample is held.
+    threshold : float, default=0.6
+        Below it a sample is ambiguous.
+
+    Returns
+    -------
+    ndarray of int
+        Rows of the samples.
 
     Examples
     --------

@@ -59,6 +59,18 @@ def nmi_geometric(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Of two partitions as for `nmi_max`: :math:`I(U, V) / \sqrt{H(U) H(V)}`, in [0, 1].
 
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Known classes.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 for equal partitions.
+
     Examples
     --------
     >>> round(nmi_geometric([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 2, 2, 2]), 6)
@@ -72,6 +84,18 @@ def nmi_arithmetic(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Of two partitions as for `nmi_max`: :math:`2 I(U, V) / (H(U) + H(V))`, in [0, 1].
 
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Known classes.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 for equal partitions.
+
     Examples
     --------
     >>> nmi_arithmetic([0, 0, 1, 1], [1, 1, 0, 0])
@@ -84,6 +108,18 @@ def ami(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Return the mutual information adjusted for chance, arithmetic mean below.
 
     Of two partitions as for `nmi_max`: 1 if they are equal, about 0 if independent.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Known classes.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters.
+
+    Returns
+    -------
+    float
+        At most 1, for equal partitions; about 0 for unrelated ones.
 
     Examples
     --------
@@ -99,6 +135,18 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     Of classes and clusters, in (0, 1]: :math:`\frac{1}{N} \sum_k \max_j |C_k \cap
     T_j|`.
 
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Known classes.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters.
+
+    Returns
+    -------
+    float
+        In (0, 1]; 1 if no cluster mixes classes.
+
     Examples
     --------
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
@@ -113,6 +161,18 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 
     Clusters stand for classes one to one, in the way that makes the share largest
     (Hungarian method), in (0, 1]; clusters beyond the number of classes stand for none.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Known classes.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 for equal partitions.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -15,14 +15,22 @@ from sklearn.utils import check_array
 
 from mdec._support.progress import Progress, told
 from mdec._support.random import RandomState, root_entropy
-from mdec.base.kernels import KERNELS
+from mdec.base.given import Metric
 from mdec.base.landmarks import landmark_pool
 from mdec.base.members import MEMBER_ERRORS
+from mdec.base.mixes import Kernel, checked_kernel
+from mdec.base.own import (
+    Base,
+    check_findable,
+    name_of,
+    own_places,
+    refuse_unmeasured,
+)
 from mdec.base.sparse_rows import require_sparse_kernel
 from mdec.engines import Engine, engine_for
 from mdec.engines.card import resolve_device
 from mdec.engines.store import Made, Store
-from mdec.ensemble import Failure
+from mdec.ensemble import Failure, LabelBlocks
 from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.kinds import kind_of_values
 from mdec.preparation.recipes import Versions
@@ -50,12 +58,14 @@ def generate_ensemble(
     *,
     ensemble_size: int = 100,
     sampling_ratio: float = 0.5,
-    kernel: str = "scaled_gaussian",
+    kernel: Kernel = "scaled_gaussian",
     mu_range: tuple[float, float] = (0.2, 0.8),
     n_neighbors_range: tuple[int, int] = (5, 20),
     base_n_clusters_range: tuple[int, int] | None = None,
-    base: str = "graph",
+    base: str | Base = "graph",
+    metric: str | Metric | None = None,
     preparation: str | None = None,
+    sample_ratio: float = 1.0,
     device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -79,24 +89,43 @@ def generate_ensemble(
         M, the number of members.
     sampling_ratio : float, default=0.5
         :math:`\tau`, the share of the features that a member looks at.
-    kernel : str, default="scaled_gaussian"
+    kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian", "scaled_exponential", "cosine", "correlation" or "spearman".
+        Of several each member draws its own, all alike or with the shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
         Interval of the number of neighbours.
     base_n_clusters_range : tuple of int, default=None
         Interval of a member's number of clusters; None is 2 to
-        :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
-    base : {"graph", "landmark", "auto"}, default="graph"
+        :math:`\lceil\sqrt N\rceil` for the N samples that a member clusters, with
+        landmarks at most 100.
+    base : {"graph", "landmark", "auto"} or callable, default="graph"
         How a member clusters: by the similarity graph of all samples, or by the ties
         of samples to landmarks, whose cost grows only linearly. "auto" takes landmarks
-        above 20,000 samples; ``parameters["base"]`` tells which.
+        above 20,000 samples; ``parameters["base"]`` tells which. A function
+        ``base(rows, n_clusters, rng)`` gets the rows of the member's subspace, (n, d),
+        the number of clusters that it drew, which it may ignore, and its random
+        stream; it returns n labels, -1 for rows that it leaves out. See also
+        `mdec.base.from_estimator`.
+    metric : None, "precomputed" or callable, default=None
+        None measures as the kernel does. "precomputed": X holds all pairs of samples,
+        distances (zeros on the diagonal) for a scaled kernel, or similarities (one
+        positive number on the diagonal, none larger), of which the k largest of each
+        sample are kept as they are and negative ones count as none. Features are not
+        drawn then, and `sampling_ratio` has no effect; members still differ in k, mu,
+        the number of clusters and, with `sample_ratio`, their samples. A function
+        ``metric(rows)`` gets the rows of the member's subspace, (n, d), and returns
+        such a matrix of all their pairs, (n, n). In memory and on the CPU only.
     preparation : {None, "diversified"}, default=None
         None takes the values as they are, as the paper does. "diversified" lets each
         member draw how expression values are prepared (the power of their transform,
         and the share of the most variable features that its subspace is drawn from),
         as `mdec.preparation` finds them to be.
+    sample_ratio : float, default=1.0
+        Share of the samples that a member clusters, drawn without replacement; the
+        others have the label -1 in it. 1 clusters them all, as the paper does. Below
+        1 with ``base="graph"`` on the CPU only.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" makes many members at a time on an NVIDIA card, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
@@ -127,33 +156,45 @@ def generate_ensemble(
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
     rows = X if isinstance(X, Rows) else opened(_checked(X))
-    base, device = resolved_base(base, device, rows)
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel={kernel!r} is not one of {', '.join(KERNELS)}.")
+    own_base = base if callable(base) else None
+    own_metric = metric if callable(metric) else None
+    base_name = name_of(base) if callable(base) else base
+    metric_name = name_of(metric) if callable(metric) else metric
+    drawn_kernel = checked_kernel(kernel)
+    if own_base is None and metric is None:
+        base_name, device = resolved_base(base_name, device, rows)
+    else:
+        base_name, device = own_places(base, metric, device, rows)
+    if metric is not None:
+        refuse_unmeasured(metric, drawn_kernel, preparation, rows)
     if ensemble_size < 1:
         raise ValueError(
             f"ensemble_size={ensemble_size} makes no member; use 1 or more."
         )
-    if rows.csr is not None:
-        require_sparse_kernel(kernel)
     plan = Plan.checked(
         *rows.shape,
         entropy=root_entropy(random_state),
-        base=base,
+        base=base_name,
         device=device,
         sampling_ratio=sampling_ratio,
-        kernel=kernel,
+        kernel=drawn_kernel,
         mu_range=mu_range,
         n_neighbors_range=n_neighbors_range,
         base_n_clusters_range=base_n_clusters_range,
-        preparation=_drawn_kind(preparation, rows, base, device),
+        preparation=_drawn_kind(preparation, rows, base_name, device),
+        sample_ratio=sample_ratio,
+        metric=metric_name,
     )
+    if rows.csr is not None:
+        for name in plan.kernel_shares:
+            require_sparse_kernel(name)
     refuse_useless(rows)
     store = None
     if checkpoint is not None:
-        _check_resumable(random_state)
-        store = Store(checkpoint, digest_of_rows(rows, whole=base == "graph"), plan)
-    engine = engine_for(rows, plan, n_jobs)
+        check_resumable(random_state, base=own_base, metric=own_metric)
+        digest = digest_of_rows(rows, whole=base_name != "landmark")
+        store = Store(checkpoint, digest, plan)
+    engine = engine_for(rows, plan, n_jobs, own_base, own_metric)
     tell = told(progress, ensemble_size, verbose)
     results: list[Made] = []
     with _compiling_told(verbose):
@@ -236,14 +277,14 @@ def _numbered(worker: Worker, member: Member, found: list[Any] | Exception) -> M
 
 
 def _label_counts(parts: list[NDArray[np.int32]], n_clusters: int) -> NDArray[np.int64]:
-    counts = [np.bincount(part, minlength=n_clusters) for part in parts]
+    counts = [np.bincount(part[part >= 0], minlength=n_clusters) for part in parts]
     return np.sum(counts, axis=0, dtype=np.int64)
 
 
 def _renumbered(
     labels: NDArray[np.int32], numbers: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    return numbers[labels]
+    return np.where(labels < 0, labels, numbers[labels])
 
 
 def _gathered(engine: Engine, results: list[Made]) -> Any:
@@ -272,6 +313,20 @@ def _report_failures(failures: list[Failure], ensemble_size: int) -> None:
         RuntimeWarning,
         stacklevel=4,
     )
+
+
+def refuse_unseen(ensemble: LabelBlocks) -> None:
+    """Raise if some samples are in no member, so that nothing is known of them."""
+    if ensemble.is_complete:
+        return
+    unseen = np.flatnonzero((ensemble.gather().labels < 0).all(axis=1))
+    if unseen.size:
+        raise ValueError(
+            f"{unseen.size} of the {ensemble.n_samples} samples are clustered in none "
+            f"of the {len(ensemble)} base clusterings, the first is sample {unseen[0]};"
+            " raise sample_ratio or ensemble_size, or leave out fewer in a base "
+            "clustering of your own."
+        )
 
 
 def resolved_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
@@ -338,7 +393,7 @@ def _drawn_kind(
             f"preparation={preparation!r} is not None or 'diversified'; prepare X "
             "itself with a transformer of mdec.preparation."
         )
-    if rows.array is None or base != "graph" or device != "cpu":
+    if rows.array is None or base == "landmark" or device != "cpu":
         raise ValueError(
             "preparation='diversified' is made of rows in memory, not sparse, with "
             "base='graph' and device='cpu'; use those, or prepare X first with "
@@ -368,8 +423,13 @@ def _checked(X: Any) -> Any:
     return check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3)
 
 
-def _check_resumable(random_state: RandomState) -> None:
+def check_resumable(
+    random_state: RandomState, **functions: Callable[..., Any] | None
+) -> None:
     """Raise if a checkpoint would not find the same members again."""
+    for name, function in functions.items():
+        if function is not None:
+            check_findable(name, function)
     if not isinstance(random_state, (int, np.integer)):
         raise ValueError(
             "a checkpoint needs an integer random_state; without one the next run "

@@ -13,8 +13,10 @@ from scipy import sparse
 
 from mdec._support.memory import require_memory
 from mdec._support.parallel import map_ordered, single_threaded_blas
+from mdec.base.given import PRECOMPUTED, GivenRows, given_new_rows
 from mdec.base.kernels import (
     ANGULAR,
+    KERNELS,
     RELATIVE_FLOOR,
     SIMILARITY,
     angular_coordinates,
@@ -102,15 +104,19 @@ class Placement:
     def searched(self) -> dict[float | None, SearchedRows]:
         """The versions of the training rows, by power, made ready for all subspaces.
 
-        None are there if a subspace must be brought to a scale of its own, or its rows
-        to length one, or if they are sparse.
+        None are there if a subspace must be brought to a scale of its own, or the rows
+        of every member to length one, if members look at samples of their own, or if
+        the rows are sparse.
         """
         if sparse.issparse(self.rows):
             return {}
         made: dict[float | None, Array] = {None: _in_double(self.rows)}
         if self.learnt:
             made = {power: _in_double(X) for power, X in self.versions.made.items()}
-        if self.plan.kernel in ANGULAR or not all(map(has_safe_scale, made.values())):
+        angular = set(self.plan.kernel_shares) <= set(ANGULAR)
+        if angular or not all(map(has_safe_scale, made.values())):
+            return {}
+        if self.plan.sample_ratio < 1.0:
             return {}
         return {power: SearchedRows(X) for power, X in made.items()}
 
@@ -131,13 +137,16 @@ class Placement:
         """Return rows in the coordinates in which they are like or unlike others.
 
         These are all features, prepared as members do but for the samples' means, by
-        which they may well differ; and directions for a kernel that looks at those.
+        which they may well differ; and directions for a kernel that looks at those. Of
+        several kernels the one that loses least of a row decides.
         """
         everything = np.arange(X.shape[1])
         for learnt in self.learnt.values():
             X = prepared(X, replace(learnt, center=False), everything)
             break  # the first power stands for the others
-        return coordinates(X, everything, self.plan.kernel)
+        # They stand in the order of what they lose: nothing, lengths, means, values.
+        kernel = next(each for each in KERNELS if each in self.plan.kernel_shares)
+        return coordinates(X, everything, kernel)
 
     def alike(self, X_new: Any) -> Any:
         """Return new rows as the training rows are kept: sparse, or not.
@@ -214,6 +223,26 @@ class Placement:
         return cls(known, learnt, labels, *drawn, means, weights, plain_means)
 
 
+@dataclass(frozen=True)
+class JoinedPlacement:
+    """What new rows are placed by that come in several views.
+
+    Attributes
+    ----------
+    views : tuple of Placement
+        What the base clusters of each view's members are found by, in the order of the
+        ensemble's views.
+    offsets, means, weights, plain_means
+        As in `Placement`, of the members of all views.
+    """
+
+    views: tuple[Placement, ...]
+    offsets: NDArray[np.int64]
+    means: Array
+    weights: Array
+    plain_means: Array
+
+
 def placed(
     X_new: Any, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
@@ -241,9 +270,13 @@ def placed(
 
 
 def held_new_rows(
-    base: NDArray[np.int32], clusters: NDArray[np.int32], placement: Placement
+    base: NDArray[np.int32],
+    clusters: NDArray[np.int32],
+    placement: Placement | JoinedPlacement,
 ) -> Array:
     """Return how firmly the ensemble holds new rows in their clusters.
+
+    `mdec.confidence.confidence` of their mean co-associations with the clusters.
 
     Parameters
     ----------
@@ -251,17 +284,37 @@ def held_new_rows(
         Base cluster of each new row in each member.
     clusters : ndarray of shape (n_new,)
         The rows' consensus clusters.
-    placement : Placement
+    placement : Placement or JoinedPlacement
         What they were placed by.
 
     Returns
     -------
     ndarray of shape (n_new,)
-        `mdec.confidence.confidence` of the mean co-associations with the clusters.
+        In [0, 1].
+    """
+    return confidence(new_associations(base, placement), clusters)
+
+
+def new_associations(
+    base: NDArray[np.int32], placement: Placement | JoinedPlacement
+) -> Array:
+    """Return the mean co-association of new rows with every cluster, in [0, 1].
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each new row in each member.
+    placement : Placement or JoinedPlacement
+        What they are placed by.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_clusters)
+        As `mdec.confidence.item_consensus` has it for training rows.
     """
     factor = factor_rows(base, placement.offsets, placement.weights)
-    association = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
-    return confidence(association, clusters)
+    association: Array = np.clip(factor @ placement.plain_means.T, 0.0, 1.0)
+    return association
 
 
 def predict_base_clusters(
@@ -293,6 +346,8 @@ def predict_base_clusters(
     members, plan = placement.members, placement.plan
     X_new = placement.alike(X_new)
     indices = range(len(members))
+    if plan.metric is not None:
+        return _given_base_clusters(X_new, placement, n_jobs)
     if plan.base == "landmark":
         columns = map_ordered(
             partial(_ask_landmarks, members=members, plan=plan),
@@ -317,6 +372,69 @@ def predict_base_clusters(
         if spacing is not None:
             placement.spacing[:, index] = spacing
     return base
+
+
+def _given_base_clusters(
+    X_new: Array, placement: Placement, n_jobs: int | None
+) -> NDArray[np.int32]:
+    """Return the base clusters of rows that are known by their pairs with old ones."""
+    members, plan = placement.members, placement.plan
+    if plan.metric != PRECOMPUTED:
+        raise ValueError(
+            f"metric={plan.metric} measures the rows of fit among themselves, and not "
+            "new ones; fit with metric='precomputed' to place rows by their distances."
+        )
+    old, new, similar = given_new_rows(placement.rows, X_new)
+    answers = map_ordered(
+        partial(_ask_given, members=members, plan=plan, similar=similar),
+        range(len(members)),
+        shared=(old, new, placement.labels),
+        n_jobs=n_jobs,
+    )
+    return np.stack(list(answers), axis=1)
+
+
+def _ask_given(
+    index: int,
+    old: Array,
+    new: Array,
+    labels: NDArray[np.int32],
+    members: Sequence[Member],
+    plan: Plan,
+    similar: bool,
+) -> NDArray[np.int32]:
+    member, own = members[index], labels[:, index]
+    present = _present(own)
+    if present is not None:
+        old, new, own = old[np.ix_(present, present)], new[:, present], own[present]
+    search = GivenRows(old)
+    if similar:
+        neighbors, below = search.nearest(new, min(member.n_neighbors, len(old)))
+        similarity = (-below).clip(0.0)
+        similarity[similarity.sum(axis=1) == 0.0] = 1.0
+    else:
+        means = np.full(len(old), np.nan)
+        kernel = plan.kernel_of(member)
+        neighbors, similarity = _nearest_similarities(
+            search, new, member, kernel, means
+        )
+    return _voted(own, neighbors, similarity)
+
+
+def _present(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Return the rows that a member clusters; None for all."""
+    return None if own.min() >= 0 else np.flatnonzero(own >= 0)
+
+
+def _voted(
+    own: NDArray[np.int32], neighbors: NDArray[np.int64], similarity: Array
+) -> NDArray[np.int32]:
+    """Return the base cluster with the largest summed similarity of each new row."""
+    n_clusters = int(own.max()) + 1
+    places = own[neighbors] + n_clusters * np.arange(len(neighbors))[:, None]
+    size = n_clusters * len(neighbors)
+    votes = np.bincount(places.ravel(), similarity.ravel(), size)
+    return votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
 
 
 def _in_double(X: Array) -> Array:
@@ -405,30 +523,30 @@ def _ask_member(
     old, among = known.seen(draw)
     new, _ = asked.seen(draw)
     features = plan.features(member, among)
-    new = _in_double(new[:, features])
+    new, own = _in_double(new[:, features]), labels[:, index]
+    present, kernel = _present(own), plan.kernel_of(member)
     search: NearestRows | NearestSparseRows
-    if searched:
+    if searched and kernel not in ANGULAR and present is None:
         # Their column, not the table: it is filled where it was unknown.
         means = spacing[:, index].copy()
         search = NearestRows(searched[None if draw is None else draw.power], features)
     else:
-        means = np.full(old.shape[0], np.nan)
+        searched = {}
         old = old[:, features]
+        if present is not None:
+            old, own = old[present], own[present]
+        means = np.full(old.shape[0], np.nan)
         if sparse.issparse(old):
-            old, new = _sparse_at_common_scale(old, new, plan.kernel)
+            old, new = _sparse_at_common_scale(old, new, kernel)
             search = NearestSparseRows(old)
         else:
-            if plan.kernel in ANGULAR:
-                both = angular_coordinates(np.concatenate([old, new]), plan.kernel)
+            if kernel in ANGULAR:
+                both = angular_coordinates(np.concatenate([old, new]), kernel)
                 old, new = both[: len(old)], both[len(old) :]
             old, new = at_common_scale(old, new)
             search = NearestRows(old)
-    neighbors, similarity = _nearest_similarities(search, new, member, plan, means)
-    n_clusters = int(labels[:, index].max()) + 1
-    n_new = len(neighbors)
-    places = labels[neighbors, index] + n_clusters * np.arange(n_new)[:, None]
-    votes = np.bincount(places.ravel(), similarity.ravel(), n_clusters * n_new)
-    column = votes.reshape(-1, n_clusters).argmax(axis=1).astype(np.int32)
+    neighbors, similarity = _nearest_similarities(search, new, member, kernel, means)
+    column = _voted(own, neighbors, similarity)
     return column, means if searched else None
 
 
@@ -442,10 +560,10 @@ def _sparse_at_common_scale(
 
 
 def _nearest_similarities(
-    search: NearestRows | NearestSparseRows,
+    search: NearestRows | NearestSparseRows | GivenRows,
     new: Any,
     member: Member,
-    plan: Plan,
+    kernel: str,
     means: Array,
 ) -> tuple[NDArray[np.int64], Array]:
     """Return the k nearest old rows of each new row, and their similarities.
@@ -453,7 +571,7 @@ def _nearest_similarities(
     `means` holds the mean neighbour distances of old rows; those that are asked for and
     not known yet are written to it.
     """
-    k, kernel = member.n_neighbors, plan.kernel
+    k = min(member.n_neighbors, len(search) - 1)
     neighbors, squared = search.nearest(new, k)
     if kernel in ANGULAR:
         return neighbors, angular_similarity(squared)
@@ -480,7 +598,7 @@ def _nearest_similarities(
 
 def _fill_means(
     means: Array,
-    search: NearestRows | NearestSparseRows,
+    search: NearestRows | NearestSparseRows | GivenRows,
     rows: NDArray[np.int64],
     n_neighbors: int,
     kernel: str,

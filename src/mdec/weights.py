@@ -94,6 +94,18 @@ def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None)
 def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
     r"""Return the entropy of every base cluster with regard to all members.
 
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to count the overlaps of clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_base_clusters,)
+        :math:`H(C)` in bits.
+
     Notes
     -----
     Eq. 18: :math:`H(C_i) = \sum_m H^m(C_i)`; its own member adds nothing.
@@ -146,11 +158,14 @@ def ensemble_driven_cluster_index(
     Returns
     -------
     ndarray of shape (n_base_clusters,)
-        In (0, 1]; 1 for a cluster that no member splits.
+        In (0, 1]; 1 for a cluster that no member splits. Of joined views with shares
+        of their own, multiplied by what their members count.
 
     Notes
     -----
-    Eq. 19: :math:`ECI(C_i) = \exp(-H(C_i) / (\theta M))`.
+    Eq. 19: :math:`ECI(C_i) = \exp(-H(C_i) / (\theta M))`. Where members leave samples
+    out, a member judges by the samples of :math:`C_i` that it clusters, and M counts
+    the members that cluster any.
 
     Examples
     --------
@@ -158,15 +173,44 @@ def ensemble_driven_cluster_index(
     >>> ensemble_driven_cluster_index(ensemble).round(4)
     array([0.6065, 1.    , 1.    ])
     """
-    return np.exp(-ensemble_entropy(ensemble, device) / (theta * len(ensemble)))
+    judges = len(ensemble) if ensemble.is_complete else _judges(ensemble.gather())
+    index = np.exp(-ensemble_entropy(ensemble, device) / (theta * judges))
+    return _by_member(index, ensemble)
+
+
+def _judges(ensemble: Ensemble) -> NDArray[np.int64]:
+    """Return how many members cluster any sample of each base cluster."""
+    present = (ensemble.labels >= 0).astype(np.float64)
+    return np.count_nonzero(ensemble.indicator().T @ present, axis=1)
 
 
 def uniform_weights(
     ensemble: LabelBlocks,
     device: str = "cpu",  # noqa: ARG001
 ) -> Array:
-    """Return a weight of one for every base cluster, the ablation of the paper."""
-    return np.ones(ensemble.n_base_clusters)
+    """Return a weight of one for every base cluster, the ablation of the paper.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    device : str, default="cpu"
+        Not used.
+
+    Returns
+    -------
+    ndarray of shape (n_base_clusters,)
+        Ones; of joined views with shares of their own, what the clusters' members
+        count.
+    """
+    return _by_member(np.ones(ensemble.n_base_clusters), ensemble)
+
+
+def _by_member(weights: Array, ensemble: LabelBlocks) -> Array:
+    """Multiply the weights of base clusters by what their members count."""
+    if ensemble.member_weights is None:
+        return weights
+    return weights * np.repeat(ensemble.member_weights, np.diff(ensemble.offsets))
 
 
 WEIGHTINGS: dict[str, Callable[..., Array]] = {

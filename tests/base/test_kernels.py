@@ -18,8 +18,10 @@ from mdec.base.kernels import (
     scaled_exponential_similarity,
     scaled_gaussian_similarity,
     scaling_term,
+    with_baseline,
 )
-from mdec.ensemble.plan import draw_kernel_params
+from mdec.base.landmarks import coordinates
+from mdec.ensemble.plan import Plan, draw_kernel_params
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
 
@@ -211,3 +213,60 @@ def test_a_constant_row_has_no_direction(kernel: str) -> None:
     assert unit.shape == (4, 8)
     np.testing.assert_array_equal(unit[:, -1], [0.0, 1.0, 1.0, 0.0])
     assert not unit[1:3, :-1].any()
+
+
+@pytest.mark.parametrize("kernel", ["correlation", "spearman"])
+@pytest.mark.parametrize("n_features", [1, 2])
+def test_few_features_correlate_against_a_baseline(kernel: str, n_features: int):
+    X = np.random.default_rng(0).normal(size=(6, n_features))
+    unit = angular_coordinates(X, kernel)
+    baseline = np.zeros((6, 3 - n_features))
+    rows = np.hstack([X, baseline])
+    rows = rows if kernel == "correlation" else stats.rankdata(rows, axis=1)
+    np.testing.assert_allclose(unit @ unit.T, np.corrcoef(rows), atol=1e-12)
+    assert len(np.unique(np.round(unit @ unit.T, 6))) > 2 or n_features == 1
+
+
+def test_the_baseline_is_for_fewer_than_three_features() -> None:
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    for kernel in ("cosine", "correlation", "spearman"):
+        assert with_baseline(X, kernel) is X
+    assert with_baseline(X[:, :1], "cosine").shape == (6, 1)
+    lost = angular_coordinates(np.array([[0.0, 0.0], [1.0, 1.0]]), "correlation")
+    np.testing.assert_array_equal(lost[:, -1], [1.0, 0.0])
+
+
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_blocks_have_one_width_with_and_without_lost_rows(n_features: int) -> None:
+    rows = np.random.default_rng(0).normal(size=(5, n_features))
+    rows[0] = 0.0
+    everything = np.arange(n_features)
+    for kernel in ("cosine", "correlation", "spearman"):
+        whole = coordinates(rows, everything, kernel)
+        blocks = [coordinates(rows[i : i + 1], everything, kernel) for i in range(5)]
+        np.testing.assert_allclose(np.vstack(blocks), whole, atol=1e-12)
+
+
+LEAST = {"scaled_gaussian": 1, "cosine": 2, "correlation": 3, "spearman": 3}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes"),
+    [
+        ("scaled_gaussian", [1, 1, 2, 5]),
+        ("cosine", [1, 2, 2, 5]),
+        ("correlation", [1, 2, 3, 5]),
+        ("spearman", [1, 2, 3, 5]),
+    ],
+)
+def test_a_member_draws_as_many_features_as_its_kernel_needs(kernel: str, sizes: list):
+    for n_features, size in zip([1, 2, 3, 10], sizes, strict=True):
+        plan = Plan.checked(20, n_features, entropy=0, kernel=kernel)
+        member = plan.member(0)
+        assert plan.features(member).size == plan.n_drawn == size
+        among = np.arange(n_features) + 7
+        np.testing.assert_array_equal(
+            plan.features(member, among), plan.features(member) + 7
+        )
+    few = Plan.checked(20, 10, entropy=0, kernel=kernel, sampling_ratio=0.1)
+    assert few.features(few.member(0)).size == few.n_drawn == LEAST[kernel]

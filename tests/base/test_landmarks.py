@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble, generation
@@ -126,7 +127,7 @@ def test_ties_by_the_formula(kernel: str) -> None:
     rho = rng.random(15).astype(np.float32) + 0.5
     k, mu = 4, 0.6
     index = indexed(points, rng)
-    member = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho)
+    member = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho, 1.0)
     found = tied(rows, member)
     unit = np.median(rho)
     for i in range(len(rows)):
@@ -155,6 +156,19 @@ def test_refined_landmarks_lie_where_the_rows_are() -> None:
     distance = np.abs(points[:, :1] - [[0.0, 10.0]]).min(axis=1)
     assert distance.max() < 0.5
     assert np.ptp(points[:, 0]) > 9.0
+
+
+def test_refined_landmarks_by_plain_steps() -> None:
+    rows = np.random.default_rng(7).normal(size=(60, 3))
+    chosen, points = refined_landmarks(rows, 25, np.random.default_rng(1))
+    expected = rows[chosen]
+    for _ in range(landmark_search.REFINEMENTS):
+        labels = cdist(rows, expected).argmin(axis=1)
+        for landmark in range(25):
+            if np.any(labels == landmark):
+                expected[landmark] = rows[labels == landmark].mean(axis=0)
+    assert 1 in np.bincount(labels, minlength=25)
+    np.testing.assert_allclose(points, expected, atol=1e-12)
 
 
 def test_reduced_affinity_by_matrices() -> None:

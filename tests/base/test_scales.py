@@ -187,7 +187,7 @@ def test_a_row_that_coincides_with_landmarks(kernel: str, dtype: type) -> None:
     points = np.repeat([[0.0], [5.0], [9.0]], 3, axis=0).astype(dtype)
     rho = np.array([1e-7] * 3 + [1.0] * 6, dtype=dtype)
     index = indexed(points, np.random.default_rng(0))
-    member = Landmarks(np.arange(1), kernel, 3, 0.5, np.zeros(1), index, rho)
+    member = Landmarks(np.arange(1), kernel, 3, 0.5, np.zeros(1), index, rho, 1.0)
     found = tied(np.zeros((1, 1), dtype=dtype), member)
     np.testing.assert_array_equal(found.index, [[0, 1, 2]])
     scale = (1e-7 + 1e-7 + 0.0) / 3.0
@@ -212,7 +212,8 @@ def test_rows_out_of_all_bounds_are_tied_to_landmarks(value: float) -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(40, 3)).astype(np.float32)
     index, rho = indexed(points, rng), np.ones(40, dtype=np.float32)
-    member = Landmarks(np.arange(3), "scaled_gaussian", 5, 0.5, np.zeros(3), index, rho)
+    drawn = "scaled_gaussian", 5, 0.5
+    member = Landmarks(np.arange(3), *drawn, np.zeros(3), index, rho, 1.0)
     found = tied_block(np.array([[value, -value, value], [0.0, 0.0, 0.0]]), member)
     assert found.index.max() < 40
     assert len(set(found.index[0].tolist())) == 5

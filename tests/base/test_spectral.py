@@ -280,3 +280,21 @@ def test_components_are_scipys(n_edges: int) -> None:
     np.testing.assert_array_equal(
         loops.components(graph.indptr, graph.indices), expected
     )
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 12])
+@pytest.mark.parametrize("width", [1, 7, 16, 19])
+def test_compiled_filter_by_its_recurrence(degree: int, width: int) -> None:
+    rng = np.random.default_rng(degree)
+    A = sparse.random_array((40, 40), density=0.2, rng=rng, format="csr")
+    A = sparse.csr_array((A + A.T) / (A + A.T).sum(axis=1).max())
+    block = rng.normal(size=(40, width)).astype(np.float32)
+    scale, shift = 1.3, 0.2
+    dense = scale * A.toarray() + shift * np.eye(40)
+    before, current = block.astype(float), dense @ block
+    for _ in range(degree - 1):
+        before, current = current, 2.0 * dense @ current - before
+    found = eigen.SparseOperator(A).chebyshev(block, degree, scale, shift)
+    np.testing.assert_allclose(
+        found, current, rtol=2e-4, atol=2e-4 * abs(current).max()
+    )

@@ -14,7 +14,7 @@ from mdec.experiments.published import published_table
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from mdec.cli import main
+from mdec.cli import bench, main
 
 
 def _run(*arguments: str) -> int:
@@ -101,7 +101,7 @@ def test_a_study_from_command_to_report(
     assert _run("bench", "report", str(records), "--output", str(folder)) == 0
     assert {p.name for p in (folder / "tables").iterdir()} == {
         f"{name}.{kind}"
-        for name in ("nmi_max", "cpu_seconds")
+        for name in ("nmi_max", "cpu_seconds", "seconds")
         for kind in ("md", "html", "tex")
     }
     assert (folder / "figures" / "nmi_max_ranks.svg").read_text().startswith("<?xml")
@@ -109,6 +109,33 @@ def test_a_study_from_command_to_report(
     page = (folder / "report.md").read_text()
     assert "NMI (mutual information over the larger entropy)" in page
     assert "figures/nmi_max_ranks.svg" in page
+
+
+def test_a_study_says_how_far_it_is(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = tmp_path / "three.toml"
+    study.write_text(
+        'name = "three"\ndatasets = ["wine"]\nmethods = ["Ward"]\nrepetitions = 3\n'
+    )
+    monkeypatch.setattr(bench, "SECONDS_BETWEEN_LINES", 0.0)
+
+    def told(name: str, *options: str) -> pytest.CaptureResult[str]:
+        records = str(tmp_path / f"{name}.jsonl")
+        assert _run("bench", "run", str(study), "--records", records, *options) == 0
+        return capsys.readouterr()
+
+    lines = told("plain").err.splitlines()
+    assert [line[:18] for line in lines] == [f"mdec: {i} of 3 runs," for i in (1, 2, 3)]
+    assert "left, wine Ward #2: ok" in lines[1]
+    assert lines[2].endswith("runs, wine Ward #3: ok")
+    assert told("quiet", "--quiet") == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = told("terminal").err
+    assert "3/3" in shown
+    assert shown.count("\n") == 1
 
 
 def test_critical_difference_groups_hold_what_cannot_be_told_apart() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import os
@@ -45,6 +46,29 @@ def call(*arguments):
 def read_labels(folder):
     with (folder / "labels.csv").open() as file:
         return list(csv.DictReader(file))
+
+
+def test_fit_takes_several_kernels(table, tmp_path):
+    path, X = table
+    out, words = tmp_path / "out", ("--kernel", "scaled_gaussian,correlation")
+    columns = ("--label-column", "group")
+    assert call("fit", path, "--k", 3, "--out", out, *columns, *words, *SMALL) == 0
+    kernel = ["scaled_gaussian", "correlation"]
+    model = MDEC(3, kernel=kernel, ensemble_size=20, random_state=0).fit(X)
+    made = Ensemble.load(out / "ensemble.npz")
+    assert made.members == model.ensemble_.members
+    np.testing.assert_array_equal(made.labels, model.ensemble_.labels)
+    found = json.loads((out / "summary.json").read_text())["parameters"]["kernel"]
+    assert found == kernel
+    page = html.unescape((out / "report.html").read_text())
+    assert f"kernel={kernel!r}" in page
+    assert MDEC.load(out / "model.npz").kernel == tuple(kernel)
+
+
+def test_fit_names_a_kernel_that_does_not_exist(table, tmp_path, capsys):
+    words = ("--kernel", "cosine,rbf", "--label-column", "group")
+    assert call("fit", table[0], "--k", 3, "--out", tmp_path / "out", *words) != 0
+    assert "'rbf' in kernel=['cosine', 'rbf'] is not one of" in capsys.readouterr().err
 
 
 def test_fit_writes_its_files(table, tmp_path, capsys):

@@ -41,6 +41,7 @@ from mdec.consensus._bipartite import (
 )
 from mdec.consensus._spectral import cluster_columns, coassociation_embedding
 from mdec.consensus.dendrogram import cut, merges
+from mdec.consensus.partitions import count_clusters
 from mdec.numerics import loops
 from mdec.numerics.eigen import DENSE_ORDER
 from mdec.numerics.transfer import (
@@ -49,6 +50,7 @@ from mdec.numerics.transfer import (
     reduced_vectors,
     unit_over_rows,
 )
+from mdec.rows.work import Here
 from mdec.weights import ensemble_driven_cluster_index
 
 EXAMPLE = np.array(
@@ -118,10 +120,17 @@ def test_hierarchical_by_definition(seed: int) -> None:
         )
 
 
+@pytest.mark.parametrize("kept", ["square", "triangle", "factor"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_samples", [40, 250, 601])
-def test_hierarchical_is_average_linkage(n_samples: int, seed: int) -> None:
+def test_hierarchical_is_average_linkage(
+    n_samples: int, seed: int, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Random weights of many members leave no two merges at one height."""
+    if kept == "triangle":
+        monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
+    elif kept == "factor":
+        without_room_for_pairs(monkeypatch)
     ensemble = Ensemble.from_labels(random_labels(n_samples, 30, seed))
     weights = np.random.default_rng(seed).random(ensemble.n_base_clusters)
     distance = 1.0 - locally_weighted_coassociation(ensemble, weights)
@@ -176,10 +185,16 @@ def test_single_precision_linkage_is_close(monkeypatch: pytest.MonkeyPatch) -> N
     y, labels = planted(300, 5, 40, 0.3, 0)
     ensemble = Ensemble.from_labels(labels)
     double = hierarchical(ensemble, 5)
-    monkeypatch.setattr("mdec.consensus.dendrogram.DOUBLE_PRECISION_SAMPLES", 10)
+    monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
+    monkeypatch.setattr(dendrogram, "DOUBLE_PRECISION_SAMPLES", 10)
     single = hierarchical(ensemble, 5)
     assert adjusted_rand_score(double, single) == 1.0
     assert adjusted_rand_score(y, single) > 0.95
+
+
+def test_a_triangle_takes_whole_tiles() -> None:
+    # 17 rows are three rows of tiles, of three, two and one tiles of 8 x 8.
+    assert [loops.triangle_entries(n) for n in (1, 8, 9, 17)] == [64, 64, 192, 384]
 
 
 def linked(A: np.ndarray, sizes: np.ndarray, *, mutual: bool) -> tuple[Any, Any, int]:
@@ -273,6 +288,16 @@ def test_spectral_embedding_is_that_of_the_full_matrix(n_samples: int) -> None:
     assert values[3] - values[4] > 0.01
     E = coassociation_embedding(ensemble, 4, weights, np.random.default_rng(0))
     np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-4)
+
+
+def test_spectral_embedding_counts_a_sample_as_one_with_itself() -> None:
+    # Of few samples with unlike degrees, where the diagonal weighs.
+    labels = [[0, 0], [0, 0], [0, 0], [1, 1], [1, 1], [1, 2], [0, 1], [2, 2]]
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.linspace(0.3, 1.0, 6)
+    _, expected = spectral_oracle(locally_weighted_coassociation(ensemble, weights), 3)
+    E = coassociation_embedding(ensemble, 3, weights, np.random.default_rng(0))
+    np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-8)
 
 
 @pytest.mark.parametrize("share_missing", [0.0, 0.3])
@@ -541,6 +566,11 @@ def test_hierarchical_order_invariance_without_structure(
     assert same_partition(hierarchical(permuted, 3, weights), found[order])
 
 
+def without_room_for_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
+    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+
+
 @pytest.mark.parametrize("n_samples", [2, 3, 40, 700])
 def test_factored_linkage_is_the_same(
     n_samples: int, monkeypatch: pytest.MonkeyPatch
@@ -553,7 +583,7 @@ def test_factored_linkage_is_the_same(
     ensemble = Ensemble.from_labels(labels)
     weights = rng.uniform(0.2, 1.0, ensemble.n_base_clusters)
     pairs, similarities = dendrogram.merges(ensemble, weights)
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     factored = dendrogram.merges(ensemble, weights)
     np.testing.assert_allclose(
         np.sort(factored[1]), np.sort(similarities), rtol=0, atol=1e-12
@@ -571,7 +601,7 @@ def test_factored_linkage_with_weights_of_zero(
     weights = np.random.default_rng(0).random(ensemble.n_base_clusters)
     weights[::2] = 0.0
     pairs, similarities = dendrogram.merges(ensemble, weights)
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     factored = dendrogram.merges(ensemble, weights)
     np.testing.assert_array_equal(factored[0], pairs)
     np.testing.assert_allclose(factored[1], similarities, atol=1e-12)
@@ -623,7 +653,7 @@ def test_of_equals_the_lowest_samples_merge_first(
     pairs, similarities = dendrogram.merges(ensemble, weights)
     np.testing.assert_array_equal(pairs, expected)
     rows = [np.arange(ensemble.n_samples), pairs, similarities]
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     np.testing.assert_array_equal(dendrogram.merges(ensemble, weights)[0], expected)
     # Regions of one sample each are linked as the samples are.
     monkeypatch.setattr(_hierarchical._regions, "micro_regions", lambda *_: rows[0])
@@ -638,7 +668,7 @@ def test_memory_does_not_change_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble = Ensemble.from_labels(labels)
     weights = np.ones(ensemble.n_base_clusters)
     plain = [hierarchical(ensemble, k, weights) for k in (3, 5, 20, 100)]
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
+    without_room_for_pairs(monkeypatch)
     for k, expected in zip((3, 5, 20, 100), plain, strict=True):
         np.testing.assert_array_equal(hierarchical(ensemble, k, weights), expected)
 
@@ -675,6 +705,25 @@ def test_regions_count_by_their_samples(monkeypatch: pytest.MonkeyPatch) -> None
     # The first two merge. Their means with regions 2 and 3 are then 0.16 and 0.39 by
     # samples, but 0.45 and 0.35 by regions.
     np.testing.assert_array_equal(labels, [0, 0, 1, 0])
+    each = _hierarchical._linked_regions(ensemble, 4, np.ones(8), rng)
+    np.testing.assert_array_equal(each, [0, 1, 2, 3])
+    with pytest.raises(ValueError, match="more than the 4 regions"):
+        _hierarchical._linked_regions(ensemble, 5, np.ones(8), rng)
+
+
+def test_micro_regions_hold_what_the_ensemble_keeps_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    truth, labels = planted(200, 4, 15, 0.05, 2)
+    ensemble = Ensemble.from_labels(labels)
+    weights = ensemble_driven_cluster_index(ensemble)
+    monkeypatch.setattr(_hierarchical._regions, "REGIONS", 20)
+    rng = np.random.default_rng(0)
+    regions = _hierarchical._regions.micro_regions(ensemble, weights, rng)
+    np.testing.assert_array_equal(np.unique(regions), np.arange(regions.max() + 1))
+    assert 4 <= regions.max() + 1 <= 20
+    whose = [np.bincount(truth[regions == r]).max() for r in np.unique(regions)]
+    assert sum(whose) >= 0.95 * truth.size
 
 
 def test_sorting_samples_changes_no_bipartite_label(
@@ -700,3 +749,8 @@ def test_samples_alike_are_counted_once_for_the_linkage(
         _hierarchical._regions, "micro_regions", lambda *_: pytest.fail("regions")
     )
     np.testing.assert_array_equal(hierarchical(ensemble, 4), expected)
+
+
+def test_clusters_are_counted_over_all_blocks() -> None:
+    blocks = [np.array([0, 1]), np.array([2, 0, 3]), np.array([1, 1])]
+    assert count_clusters(Here(), blocks) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import http.server
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from mdec.datasets import (
+    Dataset,
     _registry,
     data_dir,
     dataset_info,
@@ -24,6 +26,7 @@ from mdec.datasets import (
 from mdec.datasets._formats import FORMATS, compact, mat
 
 PREPARED = (1, 2, 3, 5, 6, 8, 10, 11, 13, 14, 16, 17, 20, 22, 23, 24, 26, 30)
+RAW_ALONE = (4, 7, 9, 12, 15, 18, 19, 21, 25, 28)
 
 GENES = (
     '\t"s1"\t"s2"\t"s3"\n\t"late"\t"early"\t"late"\ng1\t1\t2.5\t-3\ng2\t10\t20\t3E-2\n'
@@ -84,6 +87,42 @@ def test_loaders_equal_the_prepared_files(shared: Path, number: int) -> None:
         np.testing.assert_array_equal(dataset.target, archive["y"])
         assert dataset.data.dtype == archive["X"].dtype
     assert len(dataset.target_names) == dataset_info(dataset.name).n_classes
+    _assert_as_registered(dataset)
+
+
+def _assert_as_registered(dataset: Dataset) -> None:
+    info = dataset_info(dataset.name)
+    digests = [
+        hashlib.sha256(values.tobytes()).hexdigest()
+        for values in (dataset.data, dataset.target)
+        if values is not None
+    ]
+    assert digests == [info.data_sha256, info.classes_sha256]
+
+
+@pytest.fixture(scope="module")
+def unpacked(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Raw files of the datasets that lie nowhere as arrays."""
+    archive = shared / "datasets" / "raw-more.tar.xz"
+    if not archive.exists():
+        pytest.skip(f"needs {archive}")
+    folder = tmp_path_factory.mktemp("raw")
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize("number", RAW_ALONE)
+def test_loaders_give_the_registered_values(unpacked: Path, number: int) -> None:
+    dataset = load_dataset(f"DS-{number}", folder=unpacked, download=False)
+    assert len(dataset.target_names) == dataset_info(dataset.name).n_classes
+    _assert_as_registered(dataset)
+
+
+def test_checksums_of_all_that_could_be_had() -> None:
+    lacking = {info.id for info in list_datasets() if not info.data_sha256}
+    assert lacking == {"DS-27", "DS-29"}
+    assert lacking == {info.id for info in list_datasets() if not info.classes_sha256}
 
 
 def test_names_are_found_however_they_are_spelt() -> None:
@@ -263,7 +302,19 @@ def small(monkeypatch: pytest.MonkeyPatch) -> bytes:
     digest = hashlib.sha256(body).hexdigest()
     file = _registry.SourceFile("o/n", "c", "d/genes.txt", len(body), digest)
     info = _registry.DatasetInfo(
-        "DS-3", "Small", 3, 2, 2, "gene expression", "gene_table", "c", "", "", (file,)
+        "DS-3",
+        "Small",
+        3,
+        2,
+        2,
+        "gene expression",
+        "gene_table",
+        "c",
+        "",
+        "",
+        "",
+        "",
+        (file,),
     )
     monkeypatch.setattr(_registry, "_registry", lambda: {"DS-3": info})
     return body

@@ -17,12 +17,16 @@ from mdec._support.optional import MissingPackageError
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
 from mdec.base.members import member_similarity
-from mdec.consensus import hierarchical
+from mdec.consensus import CONSENSUS, hierarchical
+from mdec.consensus._bipartite import bipartite_graph
+from mdec.consensus._spectral import coassociation_embedding
 from mdec.consensus.dendrogram import merges
+from mdec.consensus.partitions import gram_on_device
 from mdec.ensemble.plan import Plan
 from mdec.numerics import loops
 from mdec.numerics.affinity import normalized_affinity
 from mdec.numerics.eigen import block_width, leading_eigenvectors
+from mdec.numerics.transfer import transfer_cut
 from mdec.rows import opened
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -571,3 +575,46 @@ def test_a_small_card_takes_smaller_blocks() -> None:
         torch.cuda.set_per_process_memory_fraction(1.0)
     for a, b in zip(whole.labels.T, parts.labels.T, strict=True):
         assert adjusted_rand_score(a, b) > 0.95
+
+
+@pytest.mark.parametrize("consensus", ["spectral", "bipartite"])
+def test_consensus_on_the_device_is_that_of_the_cpu(
+    consensus: str, device: str
+) -> None:
+    X = blobs(900, 12, seed=4, n_groups=5)
+    ensemble = generate_ensemble(X, ensemble_size=12, random_state=0)
+    function = CONSENSUS[consensus]
+    here = function(ensemble, 5, random_state=0)
+    np.testing.assert_array_equal(
+        function(ensemble, 5, random_state=0, device=device), here
+    )
+
+
+def test_embeddings_on_the_device_span_the_same(device: str) -> None:
+    rng = np.random.default_rng(0)
+    ensemble = Ensemble.from_labels(rng.integers(0, 40, size=(700, 20)))
+    weights = rng.uniform(0.5, 1.0, ensemble.n_base_clusters)
+    graph = bipartite_graph(ensemble, weights)
+    gram = gram_on_device(graph.shape[::-1], 6, device)
+    assert gram is not None
+    pairs = [
+        [
+            coassociation_embedding(ensemble, 6, weights, np.random.default_rng(1), on)
+            for on in ("cpu", device)
+        ],
+        [
+            transfer_cut(graph, 6, np.random.default_rng(1), each)
+            for each in (None, gram)
+        ],
+    ]
+    for here, there in pairs:
+        np.testing.assert_allclose(there @ there.T, here @ here.T, atol=1e-4)
+
+
+def test_what_does_not_fit_the_device_is_done_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert gram_on_device((900, 100), 5, "cpu") is None
+    assert gram_on_device((100, 900), 5, "torch") is None
+    monkeypatch.setattr(tensors, "fits", lambda *_: False)
+    assert gram_on_device((900, 100), 5, "torch") is None

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mdec import generate_ensemble
 from mdec.experiments import plan_groups, read_records, read_study, run_study
-from mdec.experiments.methods import METHODS, resolve
+from mdec.experiments.measure import commit
+from mdec.experiments.methods import METHODS, prepared_ensemble, resolve
 from mdec.experiments.plan import seed_from_names
 from mdec.experiments.records import Journal, decode_labels, encode_labels, run_key
 from mdec.experiments.study import make_study, narrow, study_names
-from mdec.experiments.summary import score_table
+from mdec.experiments.summary import score_table, spoken
 from mdec.report.document import write_report
 
 TOY = """
@@ -60,6 +62,9 @@ def misshapen(X, n_clusters, *, random_state):
 """
 
 
+PREPARED = {"method": "MDEC-BG", "generator": "prepared"}
+
+
 def _method(name: str, **parameters: Any) -> dict[str, Any]:
     return {"name": name, "function": f"toy:{name}", "parameters": parameters}
 
@@ -84,6 +89,43 @@ def test_every_shipped_study_can_be_planned() -> None:
         groups = plan_groups(read_study(name))
         assert groups
         assert all(group.runs for group in groups)
+
+
+def test_kernels_are_mixed_with_and_without_preparation(tmp_path: Path) -> None:
+    study = narrow(read_study("metrics-mixed"), datasets=["DS-3"], repetitions=1)
+    groups = plan_groups(study)
+    made = {(g.generator, spoken(g.parameters["kernel"])) for g in groups}
+    assert len(groups) == len(made) == 12
+    assert ("prepared", "scaled_gaussian + correlation + cosine") in made
+    kernels = ["cosine", ["cosine", "scaled_gaussian"]]
+    text = {
+        "name": "mixed",
+        "datasets": ["gaussians"],
+        "methods": ["MDEC-BG", {**PREPARED, "name": "prepared BG"}],
+        "generators": {"mdec": {"ensemble_size": 6}, "prepared": {"ensemble_size": 6}},
+        "parameters": {"generator": {"kernel": kernels}},
+    }
+    run_study(make_study(text), tmp_path / "r.jsonl")
+    store = read_records(tmp_path / "r.jsonl")
+    assert {run["status"] for run in store.runs.values()} == {"ok"}
+    write_report(store, tmp_path / "report", with_figures=False)
+    page = (tmp_path / "report" / "report.md").read_text()
+    assert "| kernel | MDEC-BG | prepared BG |" in page
+    assert "| cosine + scaled_gaussian |" in page
+
+
+def test_a_preparation_is_that_of_the_command_line() -> None:
+    rng = np.random.default_rng(0)
+    raw = rng.lognormal(5.0, 2.0, size=(30, 300))
+    made = prepared_ensemble(raw, random_state=1, ensemble_size=3)
+    own = generate_ensemble(
+        raw, preparation="diversified", ensemble_size=3, random_state=1
+    )
+    np.testing.assert_array_equal(made.labels, own.labels)
+    plain = rng.uniform(size=(30, 300))
+    made = prepared_ensemble(plain, random_state=1, ensemble_size=3)
+    own = generate_ensemble(plain, ensemble_size=3, random_state=1)
+    np.testing.assert_array_equal(made.labels, own.labels)
 
 
 def test_one_generation_serves_all_that_share_it() -> None:
@@ -235,6 +277,7 @@ def test_records_describe_themselves_and_are_not_run_twice(tmp_path: Path) -> No
     for run in store.runs.values():
         assert run["status"] == "ok"
         assert {"numpy", "mdec", "python"} <= run["versions"].keys()
+        assert run["commit"] == commit()
         assert {"processor", "cores"} <= run["machine"].keys()
         assert run["consensus"]["seconds"] >= 0.0
         assert run["consensus"]["peak_bytes"] > 10**7

@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from mdec.evaluation import METRICS, clustering_accuracy, purity
-from mdec.experiments.published import compare, published_table
+from mdec.experiments.published import (
+    compare,
+    published_bars,
+    published_points,
+    published_table,
+)
 from mdec.experiments.ranking import (
     average_rank,
     average_score,
@@ -21,10 +27,10 @@ from mdec.experiments.ranking import (
     top_counts,
 )
 from mdec.experiments.records import Store, encode_labels
-from mdec.experiments.summary import ScoreTable, score_table
-from mdec.experiments.sweep import sweep
+from mdec.experiments.summary import ScoreTable, places, ran_on, score_table
+from mdec.experiments.sweep import Part, comparable_parts, sweep
 from mdec.report.document import _summary_section, _test_sentence, write_report
-from mdec.report.tables import RENDERERS, score_rows
+from mdec.report.tables import RENDERERS, caption, score_rows
 
 TABLES = {"nmi_max": "nmi", "ari": "ari"}
 
@@ -161,10 +167,109 @@ def test_a_sweep_is_the_mean_of_means_with_its_standard_error() -> None:
     mean, spread = (100 + low) / 2, np.std([100, low], ddof=1)
     np.testing.assert_allclose(scores.mean[:, 0], [100, (100 + mean) / 2])
     np.testing.assert_allclose(scores.error[:, 0], [0, spread / np.sqrt(2) / 2])
-    one = sweep(store, "ari", "size", dataset="e")
+    one = sweep(store, "ari", "size", lambda r: r["dataset"] == "e")
     np.testing.assert_allclose(one.mean[:, 0], [100, mean])
     with pytest.raises(ValueError, match="does not vary 'tau'"):
         sweep(store, "ari", "tau")
+
+
+def _half_right(dataset: str, method: str, repetition: int = 0, **given: object) -> Any:
+    return {
+        "record": "run",
+        "dataset": dataset,
+        "method": method,
+        "generator_parameters": given,
+        "parameters": {},
+        "repetition": repetition,
+        "status": "ok",
+        "machine": {"processor": "P"},
+        "generation": {"seconds": 1.0, "cpu_seconds": 2.0},
+        "consensus": {"seconds": 1.0, "cpu_seconds": 2.0},
+        "labels": encode_labels(np.tile([0, 1], 4)),
+    }
+
+
+def _holding(runs: list[Any], **study: object) -> Store:
+    store = Store(study={"name": "s", "methods": ["A", "B"], **study})
+    classes = encode_labels(np.repeat([0, 1], 4))
+    for name in {run["dataset"] for run in runs}:
+        store.add({"record": "dataset", "dataset": name, "classes": classes})
+    for run in runs:
+        store.add(run)
+    return store
+
+
+def test_a_repetition_with_and_without_a_device_counts_once() -> None:
+    with_device = [_half_right("DS-30", "A", i, device="cuda") for i in range(3)]
+    right = encode_labels(np.repeat([0, 1], 4))
+    store = _holding([*with_device, _half_right("DS-30", "A", 0) | {"labels": right}])
+    table = score_table(store, "ari")
+    wrong = 100 * METRICS["ari"](np.repeat([0, 1], 4), np.tile([0, 1], 4))
+    assert table.counts.item() == 3
+    assert table.mean.item() == pytest.approx((100 + 2 * wrong) / 3)
+    assert places(store) == ["P with cuda", "P"]
+    only = score_table(store, "seconds", lambda r: ran_on(r) == "P")
+    assert only.counts.item() == 1
+
+
+def test_what_was_not_run_has_no_rank() -> None:
+    lost = _half_right("DS-2", "B") | {"status": "OM"}
+    store = _holding(
+        [
+            _half_right("DS-1", "A"),
+            _half_right("DS-1", "B"),
+            _half_right("DS-2", "A"),
+            lost,
+            _half_right("DS-3", "A"),
+        ]
+    )
+    table = score_table(store, "ari")
+    common = table.in_common()
+    assert table.status[:, 1].tolist() == ["", "OM", "-"]
+    assert common.datasets == ("DS-1", "DS-2")
+    assert average_rank(common).tolist() == [1.0, 1.5]
+    assert "over the 2 datasets on which every method was run" in caption(table)
+    assert score_rows(table)[-2][1][1].text == "1.50"
+    alone = score_table(_holding([lost, _half_right("DS-3", "A")]), "ari")
+    assert alone.in_common().datasets == ("DS-2", "DS-3")
+
+
+def test_means_compare_over_the_same_datasets_alone() -> None:
+    def runs(dataset: str, method: str, *sizes: int) -> list[Any]:
+        return [_half_right(dataset, method, ensemble_size=size) for size in sizes]
+
+    parameters = {"generator": {"ensemble_size": [20, 100]}}
+    store = _holding(
+        [
+            *runs("DS-1", "A", 20, 100),
+            *runs("DS-20", "A", 20, 100),
+            *runs("DS-1", "B", 20, 100),
+            *runs("DS-20", "B", 20),
+        ],
+        parameters=parameters,
+    )
+    wide, narrow = comparable_parts(store, "ari")
+    assert wide == Part(("DS-1", "DS-20"), ("A",))
+    assert narrow == Part(("DS-1",), ("A", "B"))
+    assert wide.by_kind() == {
+        "gene expression": Part(("DS-1",), ("A",)),
+        "image": Part(("DS-20",), ("A",)),
+    }
+    scores = sweep(store, "ari", "ensemble_size", narrow.holds)
+    assert scores.columns == ("A", "B")
+    assert not np.isnan(scores.mean).any()
+
+
+def test_points_of_the_paper_are_those_of_its_tables_and_its_text() -> None:
+    datasets, methods = ("DS-1", "DS-2"), ("MDEC-HC", "mine")
+    found = published_points("ari", "ensemble_size", [20, 100], datasets, methods)
+    assert set(found) == {"MDEC-HC"}
+    expected = published_table("ari", datasets, ["MDEC-HC"]).mean.mean()
+    np.testing.assert_array_equal(found["MDEC-HC"], [np.nan, expected])
+    assert published_points("ari", "kernel", ["cosine"], datasets, methods) == {}
+    bars = published_bars("nmi_max", "kernel", ["cosine"])
+    assert bars["MDEC-HC"].tolist() == [50.99]
+    assert published_bars("ari", "kernel", ["cosine"]) == {}
 
 
 def test_friedman_is_scipys_and_nemenyi_is_the_textbooks() -> None:

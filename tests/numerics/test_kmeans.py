@@ -211,3 +211,49 @@ def test_centers_are_the_means_of_their_samples_also_of_one() -> None:
     centers = kmeans_centers(X, 3, np.random.default_rng(0))
     found = {tuple(center) for center in centers.tolist()}
     assert found == {(0.0, 2.0), (50.0, 50.0), (-70.0, 9.0)}
+
+
+def test_many_small_problems_follow_the_plain_iteration() -> None:
+    """Centres that cross the origin and each other, which the bounds must survive."""
+    n_compared = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(int(rng.integers(8, 40)), int(rng.integers(1, 3))))
+        centers = 2.0 * rng.normal(size=(int(rng.integers(2, 6)), X.shape[1]))
+        try:
+            expected = naive_lloyd(X, centers, 100)
+        except AssertionError:
+            continue
+        n_compared += 1
+        np.testing.assert_array_equal(loops.lloyd(X, centers, 100)[0], expected)
+    assert n_compared > 100
+
+
+def test_of_equally_near_centres_the_first_is_taken() -> None:
+    X = np.array([[0.0, 0.0], [5.0, 5.0]])
+    around = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
+        labels = np.empty(2, dtype=np.int32)
+        centers = around[order]
+        scores = 0.5 - X @ centers.T
+        loops.nearest_column(scores, X, centers, 0.5, labels)
+        assert labels[0] == 0
+        # Whichever the scores put first, where rounding hides the difference.
+        scores[0] += 1e-17 * np.array([3.0, 2.0, 1.0, 0.0])
+        loops.nearest_column(scores, X, centers, 0.5, labels)
+        assert labels[0] == 0
+
+
+def test_greedy_start_by_definition() -> None:
+    rng = np.random.default_rng(3)
+    X, uniforms = rng.normal(size=(30, 2)), rng.random((5, 3))
+    chosen = [11]
+    for row in uniforms:
+        nearest = cdist(X, X[chosen], "sqeuclidean").min(axis=1)
+        places = np.searchsorted(np.cumsum(nearest), row * nearest.sum())
+        left = [
+            np.minimum(nearest, cdist(X, X[[p]], "sqeuclidean")[:, 0]).sum()
+            for p in places
+        ]
+        chosen.append(int(places[np.argmin(left)]))
+    np.testing.assert_array_equal(loops.greedy_start(X, 11, uniforms), chosen)

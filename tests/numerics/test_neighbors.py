@@ -8,9 +8,27 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from mdec.numerics import neighbors
+from mdec.numerics import loops, neighbors
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import BlockedDistances, nearest_pairs, squared_distances
+
+
+def test_single_precision_is_left_alone_unless_it_is_huge() -> None:
+    X = np.array([[1.0, -3.0]], dtype=np.float32)
+    assert at_safe_scale(X) is X
+    for huge in (X * np.float32(2.0**101), -X * np.float32(2.0**101)):
+        assert at_safe_scale(huge).dtype == np.float64
+
+
+def test_products_tell_whether_distances_lost_digits() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    plain = X @ X.T
+    assert not loops.products_to_distances(plain)
+    np.testing.assert_allclose(plain, cdist(X, X, "sqeuclidean"), atol=1e-12)
+    X[7] = X[3] + 1e-6
+    close = X @ X.T
+    assert loops.products_to_distances(close)
+    np.testing.assert_array_equal(np.argwhere(close == -1.0), [[3, 7], [7, 3]])
 
 
 def test_squared_distances_by_double_loop() -> None:

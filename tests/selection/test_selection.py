@@ -128,7 +128,7 @@ def test_draws_stop_when_two_are_as_clear(monkeypatch, ranks_above, n_draws):
     rng = np.random.default_rng(0)
     ensemble = generate_ensemble(rng.normal(size=(20, 4)), ensemble_size=3)
     monkeypatch.setattr(null, "_clearness", lambda *_: next(observed))
-    monkeypatch.setattr(null, "_like", lambda *_: None)
+    monkeypatch.setattr(null, "_like", lambda *_, **__: None)
     told = []
     reference = null.null_reference(
         rng.normal(size=(20, 4)),
@@ -148,9 +148,9 @@ def test_draws_stop_when_two_are_as_clear(monkeypatch, ranks_above, n_draws):
 def test_clear_groups_show_at_a_glance(monkeypatch):
     sizes = []
 
-    def like(ensemble, X, rng, n_members, n_jobs):
+    def like(ensemble, X, rng, n_members, **settings):
         sizes.append((len(X), n_members))
-        return generate(ensemble, X, rng, n_members, n_jobs)
+        return generate(ensemble, X, rng, n_members, **settings)
 
     generate = null._like
     monkeypatch.setattr(null, "_like", like)

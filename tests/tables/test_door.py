@@ -18,6 +18,7 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
+from mdec.tables.door import shown_name
 from mdec.tables.reading import read_table
 from mdec.tables.text import read_back, shown_as_text
 
@@ -288,3 +289,23 @@ def test_a_sparse_matlab_matrix_with_indices_outside_of_it(tmp_path):
     (tmp_path / "a.mat").write_bytes(content.replace(rows, wrong))
     with pytest.raises(ValueError, match="damaged or not a MATLAB file"):
         read_table(tmp_path / "a.mat")
+
+
+def test_sentences_name_the_file_or_standard_input():
+    assert shown_name(Path("folder") / "a.csv") == "a.csv"
+    assert shown_name(Path("-")) == "standard input"
+
+
+def test_a_nullable_column_of_an_h5ad_file(tmp_path):
+    """Missing where the mask says so, whatever value stands there."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5ad", "w") as file:
+        file["X"] = np.random.default_rng(0).normal(size=(4, 3))
+        for holder, names in (("obs", "abcd"), ("var", "uvw")):
+            group = file.create_group(holder)
+            group.attrs["_index"] = "_index"
+            group["_index"] = list(names)
+        file["obs/age/values"] = [30, 40, 50, 60]
+        file["obs/age/mask"] = [False, True, False, False]
+    table = read_table(tmp_path / "a.h5ad", label_column="age")
+    assert [str(label) for label in table.labels] == ["30", "", "50", "60"]

@@ -457,3 +457,21 @@ def test_columns_of_obs_are_kept(tmp_path):
     assert columns == {"age": ["30.5", "40", "", "50"], "cell": ["B", "T", "", "B"]}
     chosen = read_table(tmp_path / "a.h5ad", label_column="cell")
     assert list(chosen.columns) == ["age"]
+
+
+def test_columns_that_a_model_does_not_know_are_dropped_by_name(tmp_path):
+    text = "cell,extra,b,a,more\nx,9,2,1,8\ny,9.5,4,3,7\nz,9,6,5,8\n"
+    path = tmp_path / "new.csv"
+    path.write_text(text)
+    table = read_table(path, known_features=["a", "b"])
+    np.testing.assert_array_equal(table.values, [[1, 2], [3, 4], [5, 6]])
+    assert list(table.sample_names) == ["x", "y", "z"]
+    assert set(table.columns) == {"extra", "more"}
+
+
+def test_a_marked_header_over_one_row(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("# made by hand\n#a,b,c\n1,2.5,3\n")
+    table = read_table(path, least_samples=1)
+    assert list(table.feature_names) == ["a", "b", "c"]
+    np.testing.assert_array_equal(table.values, [[1.0, 2.5, 3.0]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -20,6 +22,10 @@ _STREAMS = (
     "pool",
     "landmarks",
     "preparation",
+    "samples",
+    "which_kernel",
+    "own_base",
+    "views",
 )
 
 
@@ -61,6 +67,18 @@ def member_stream(
     """
     key = (member, _STREAMS.index(name), attempt)
     return np.random.Generator(np.random.PCG64(_sequence(entropy, key)))
+
+
+def view_entropy(entropy: int, name: str) -> int:
+    """Return the root of the streams of one of several views, by its name.
+
+    A view's members do not depend on the other views, nor on their order.
+    """
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    sequence = _sequence(entropy, (_STREAMS.index("views"), *words))
+    # As many bits as scikit-learn takes for a seed.
+    return int(sequence.generate_state(1)[0])
 
 
 def consensus_stream(random_state: RandomState) -> np.random.Generator:

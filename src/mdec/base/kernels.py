@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mdec._support.arrays import namespace
+from mdec.ensemble.plan import LEAST_FEATURES
 from mdec.numerics.magnitude import rows_at_unit_scale
 
 Array = NDArray[np.floating]
@@ -81,6 +82,20 @@ def as_kernel_takes_them(squared: Any, kernel: str) -> Any:
 def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
     r"""Return the scale of each pair, Eq. 3.
 
+    Parameters
+    ----------
+    distance : ndarray of shape (n_pairs,)
+        Distances.
+    rho_i : ndarray of shape (n_pairs,)
+        Neighbour distance of the one end.
+    rho_j : ndarray of shape (n_pairs,)
+        Neighbour distance of the other.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        :math:`\varepsilon_{ij}`.
+
     Notes
     -----
     :math:`\varepsilon_{ij} = (\rho_k(x_i) + \rho_k(x_j) + d(x_i, x_j)) / 3`.
@@ -96,6 +111,20 @@ def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
 def scaled_exponential_similarity(distance: Any, scale: Any, mu: float) -> Any:
     r"""Return the similarity of Eq. 1 as printed.
 
+    Parameters
+    ----------
+    distance : ndarray of shape (n_pairs,)
+        Distances.
+    scale : ndarray of shape (n_pairs,)
+        Scale of each pair, from `scaling_term`.
+    mu : float
+        Width of the kernel.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        In (0, 1].
+
     Notes
     -----
     :math:`\varphi(x_i, x_j) = \exp(-d_{ij} / (\mu \varepsilon_{ij}))` with the
@@ -106,6 +135,20 @@ def scaled_exponential_similarity(distance: Any, scale: Any, mu: float) -> Any:
 
 def scaled_gaussian_similarity(distance: Any, scale: Any, mu: float) -> Any:
     r"""Return the similarity that made the published tables.
+
+    Parameters
+    ----------
+    distance : ndarray of shape (n_pairs,)
+        Distances.
+    scale : ndarray of shape (n_pairs,)
+        Scale of each pair, from `scaling_term`.
+    mu : float
+        Width of the kernel.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        Positive, without an upper bound.
 
     Notes
     -----
@@ -156,6 +199,36 @@ def greatest_unseen_similarity(
     return scaled_gaussian_similarity(distance, width, 1.0)
 
 
+def with_baseline(X: Array, kernel: str) -> Array:
+    """Return rows of at least three features for kernels that centre them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Rows in a subspace.
+    kernel : {"cosine", "correlation", "spearman"}
+        The cosine takes any number of features.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, max(n_features, 3))
+        X itself if it has three features or more.
+
+    Notes
+    -----
+    Two features correlate by 1 or -1 whatever they are, and one not at all. So data of
+    fewer than three get further features that are zero in every sample: a profile is
+    then one against that baseline, as it is for the cosine.
+
+    Examples
+    --------
+    >>> with_baseline(np.array([[2.0, 1.0]]), "correlation")
+    array([[2., 1., 0.]])
+    """
+    missing = 0 if kernel == "cosine" else LEAST_FEATURES[kernel] - X.shape[1]
+    return X if missing <= 0 else np.pad(X, ((0, 0), (0, missing)))
+
+
 def angular_coordinates(X: Array, kernel: str) -> Array:
     """Map rows to unit length so that products are the named similarity.
 
@@ -164,7 +237,8 @@ def angular_coordinates(X: Array, kernel: str) -> Array:
     X : ndarray of shape (n_samples, n_features)
         Rows in a subspace.
     kernel : {"cosine", "correlation", "spearman"}
-        Spearman ranks each row first, correlation and Spearman centre it.
+        Spearman ranks each row first, correlation and Spearman centre it; see
+        `with_baseline` for fewer than three features.
 
     Returns
     -------
@@ -172,6 +246,7 @@ def angular_coordinates(X: Array, kernel: str) -> Array:
         Rows of length one. Rows without a direction share an extra coordinate: they
         are alike to each other and to nothing else.
     """
+    X = with_baseline(X, kernel)
     rows: Any = rankdata(X, axis=1) if kernel == "spearman" else rows_at_unit_scale(X)
     if kernel == "cosine":
         norms = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -26,6 +26,7 @@ from mdec.base.kernels import (
     as_kernel_takes_them,
     mean_neighbor_distance,
     scaling_term,
+    with_baseline,
 )
 from mdec.base.sparse_rows import sparse_coordinates
 from mdec.ensemble.plan import Member, Plan
@@ -131,7 +132,7 @@ class Landmarks:
     center: Array
     index: LandmarkIndex
     rho: Array
-    scale: float = 1.0
+    scale: float
 
 
 def coordinates(rows: Any, features: NDArray[np.int64], kernel: str) -> Any:
@@ -148,6 +149,7 @@ def coordinates(rows: Any, features: NDArray[np.int64], kernel: str) -> Any:
     inside = np.take(rows, features, axis=1)
     if kernel not in ANGULAR:
         return inside
+    inside = with_baseline(inside, kernel)
     unit = angular_coordinates(inside, kernel)
     if unit.shape[1] == inside.shape[1]:
         unit = np.hstack([unit, np.zeros((len(unit), 1), dtype=unit.dtype)])
@@ -178,7 +180,7 @@ def fitted_landmarks(
         Their ties; the centres of the embedding come from them.
     """
     rng = plan.stream(member, "landmarks")
-    features, kernel = plan.features(member), plan.kernel
+    features, kernel = plan.features(member), plan.kernel_of(member)
     assert plan.n_landmarks is not None
     n_landmarks = plan.n_landmarks
     ties = tie_count(member.n_neighbors, plan.n_samples, n_landmarks)

@@ -48,7 +48,7 @@ def spce(
         Number of components that the graph is driven to; the number that comes out can
         be smaller or larger, which is the method's own.
     threshold : float, default=0.1
-        t: entries of the graph below about t are cut. The authors scan 0 to 0.9 and
+        Entries of the graph below about this, t, are cut. The authors scan 0 to 0.9 and
         keep the best by the true classes; a fixed 0.1 is our choice.
 
     Returns

@@ -193,6 +193,12 @@ class Kept:
     steps: Steps
     parameters: dict[str, Any]
 
+    @property
+    def min_confidence(self) -> float | None:
+        """What samples must be held by to be clustered, if that was asked for."""
+        least: float | None = self.parameters.get("min_confidence")
+        return least
+
     def too_large(self) -> str | None:
         """Say why the model is left out, or return None."""
         if self.values.nbytes <= MOST_BYTES:

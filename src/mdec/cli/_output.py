@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,6 +74,8 @@ def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None
     console.print(Text(summary["reason"]))
     console.print()
     console.print(cluster_table(summary))
+    if "view_support" in summary:
+        console.print(support_table(summary))
     if summary["scores"]:
         scores = summary["scores"]
         console.print(
@@ -82,6 +86,8 @@ def show_summary(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None
         f"{summary['n_ambiguous']} of {summary['n_samples']} samples are ambiguous; "
         f"mean confidence {summary['mean_confidence']:.2f}"
     )
+    if "n_left_out" in summary:
+        console.print(f"{summary['n_left_out']} samples are left out (cluster -1)")
     kept = summary.get("model", {})
     if kept.get("left_out"):
         console.print(Text(f"No model was written: {kept['left_out']}."))
@@ -135,14 +141,16 @@ def _word(value: Any) -> str:
 def criteria_table(summary: dict[str, Any]) -> Table:
     """Return the K table with the suggestion marked."""
     table = Table("K", title="Number of clusters", title_justify="left", box=None)
-    names = ("pac", "delta_area", "eigengap", "agreement", "silhouette")
+    names = ["pac", "delta_area", "eigengap", "agreement", "silhouette"]
+    if any("p_value" in row for row in summary["criteria"]):
+        names.append("p_value")
     for name in names:
         table.add_column(name.replace("_", " "), justify="right")
     for row in summary["criteria"]:
         chosen = row["n_clusters"] == summary["suggested_n_clusters"]
         table.add_row(
             f"{row['n_clusters']}{' *' if chosen else ''}",
-            *(f"{row[name]:.3f}" for name in names),
+            *(f"{row[name]:.3f}" if name in row else "" for name in names),
             style="bold" if chosen else None,
         )
     return table
@@ -161,6 +169,17 @@ def cluster_table(summary: dict[str, Any]) -> Table:
             f"{row['confidence']:.2f}",
             str(row["ambiguous"]),
         )
+    return table
+
+
+def support_table(summary: dict[str, Any]) -> Table:
+    """Return how firmly each view alone holds each cluster."""
+    table = Table("view", title="Support by view", title_justify="left", box=None)
+    for row in summary["clusters"]:
+        table.add_column(str(row["cluster"]), justify="right")
+    for row in summary["view_support"]:
+        shares = (f"{share:.2f}" for share in row["clusters"])
+        table.add_row(Text(row["view"][:40]), *shares)
     return table
 
 
@@ -193,6 +212,19 @@ def show_prediction(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> N
             "clusters mean little."
         )
     console.print(Text(f"  {summary['out']}"), soft_wrap=True)
+
+
+def show_cut(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
+    """Print the clusters of a consensus matrix: nothing, JSON or a table for people."""
+    if as_json:
+        _show_json(summary)
+        return
+    if quiet:
+        return
+    console = Console(highlight=False)
+    console.print(cluster_table(summary))
+    for path in summary["files"].values():
+        console.print(Text(f"  {path}"), soft_wrap=True)
 
 
 def show_comparison(summary: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
@@ -234,3 +266,29 @@ def examples(*lines: str) -> str:
     'Examples:\\n\\nmdec demo'
     """
     return "\n\n".join(["Examples:", *lines])
+
+
+def table_csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Return columns as a text table.
+
+    Examples
+    --------
+    >>> table_csv({"sample": ["a", "b"], "cluster": [0, 1]})
+    b'sample,cluster\\na,0\\nb,1\\n'
+    """
+    return rows_csv(list(columns), zip(*columns.values(), strict=True))
+
+
+def rows_csv(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
+    """Return rows under a header as a text table.
+
+    Examples
+    --------
+    >>> rows_csv(["sample", "sample"], [["a", 1]])
+    b'sample,sample\\na,1\\n'
+    """
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue().encode()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec.preparation import (
+    DRAWN,
     RECIPES,
     ExpressionPreparation,
     Recipe,
@@ -21,9 +22,6 @@ Array = NDArray[np.floating]
 
 PREPARE = ("auto", "none", "expression", "diversified")
 OFF = "--prepare none"
-
-# Kinds of which members do better, each by its own draw, than all by one recipe.
-DRAWN = ("intensities",)
 
 
 @dataclass(frozen=True, eq=False)

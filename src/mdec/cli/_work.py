@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shlex
 import time
@@ -20,9 +18,16 @@ from mdec._support.folders import replaced_together
 from mdec._support.optional import import_optional
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
+from mdec.cli._asked import ASKED_FILES, write_asked
 from mdec.cli._model import MODEL, Kept
+from mdec.cli._output import table_csv
 from mdec.cli._recipe import Recipe, consensus_recipe
-from mdec.confidence import confidence, item_consensus, second_choice
+from mdec.confidence import (
+    confidence,
+    firm_labels,
+    item_consensus,
+    second_choice,
+)
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.clustering import Description, describe_clustering, render_report
@@ -70,6 +75,12 @@ class Request:
         What the model is written from; None writes none.
     h5ad : tuple of Path or None
         AnnData file that was read, and the one to write with the clusters in it.
+    min_confidence : float or None
+        Samples held less firmly have the cluster -1 in labels.csv.
+    asked : sequence of str
+        Further tables to write, of `mdec.cli._asked.ASKED`.
+    without_model : str or None
+        Why no model is written, if people may expect one.
     timings : dict of float
         Seconds by step.
     """
@@ -92,6 +103,9 @@ class Request:
     n_jobs: int | None = None
     kept: Kept | None = None
     h5ad: tuple[Path, Path] | None = None
+    min_confidence: float | None = None
+    asked: Sequence[str] = ()
+    without_model: str | None = None
     timings: dict[str, float] = field(default_factory=dict)
 
 
@@ -144,8 +158,9 @@ def select(
     number, numbers = parse_k(request.k, ensemble.n_samples)
     selection = select_n_clusters(
         ensemble,
-        # A number that was asked for needs no test against one cluster.
-        X=request.values if number is None else None,
+        # A number that was asked for needs no test against one cluster, and views have
+        # no one table to draw from.
+        X=request.values if number is None and not ensemble.views else None,
         k_range=numbers,
         weighting=request.weighting,
         allow_one=numbers is None,
@@ -168,8 +183,9 @@ def finish(
     request : Request
         What was asked for.
     out : Path
-        Folder of labels.csv, signatures.csv, report.html, ensemble.npz, model.npz and
-        summary.json, which are replaced together; `claimed` by the command.
+        Folder of labels.csv, signatures.csv, report.html, ensemble.npz, model.npz,
+        summary.json and what was asked for, which are replaced together; `claimed` by
+        the command.
     progress : callable, default=None
         Told of the draws of the null reference.
 
@@ -209,13 +225,28 @@ def finish(
     page = render_report(described)
     request.timings["report"] = time.perf_counter() - start
     summary = _summary(described, request, out)
+    association = item_consensus(ensemble, labels, weights)
+    columns = _label_columns(association, labels, request)
+    if request.min_confidence is not None:
+        summary["n_left_out"] = columns["cluster"].count(-1)
     if request.h5ad is not None:
-        _write_h5ad(*request.h5ad, ensemble, labels, weights, summary)
-    # A model of an earlier run would speak of other clusters.
-    with replaced_together(out, gone=[MODEL]) as folder:
-        write_atomically(
-            folder / "labels.csv", _labels_csv(ensemble, labels, weights, request)
-        )
+        source, target = request.h5ad
+        least = request.min_confidence
+        _write_h5ad(source, target, ensemble, labels, weights, summary, least)
+    # Those of an earlier run would speak of other clusters.
+    with replaced_together(out, gone=[MODEL, *ASKED_FILES]) as folder:
+        write_atomically(folder / "labels.csv", table_csv(columns))
+        with single_threaded_blas():
+            written = write_asked(
+                folder,
+                request.asked,
+                ensemble,
+                weights,
+                association,
+                columns,
+                selection.table["n_clusters"].tolist(),
+            )
+        summary["files"] |= {name: str(out / name) for name in written}
         write_atomically(folder / "signatures.csv", _signatures_csv(described))
         named = replace(ensemble, names=_names(ensemble, request))
         named.save(folder / "ensemble.npz")
@@ -229,6 +260,8 @@ def finish(
                 )
                 summary["model"] = {"bytes": size}
                 summary["files"][MODEL] = str(out / MODEL)
+        elif request.without_model is not None:
+            summary["model"] = {"left_out": request.without_model}
         write_atomically(folder / "report.html", page.encode())
         write_atomically(
             folder / "summary.json", json.dumps(summary, indent=1).encode()
@@ -259,10 +292,11 @@ def _write_h5ad(
     labels: NDArray[np.int32],
     weights: NDArray[np.floating],
     summary: dict[str, Any],
+    least: float | None,
 ) -> None:
     adata = anndata_package().read_h5ad(source)
     told = {"params": summary["parameters"], "reason": summary["reason"]}
-    write_back(adata, ensemble, labels, weights, told)
+    write_back(adata, ensemble, labels, weights, told, min_confidence=least)
     # HDF5 writes to a name and not to an open file.
     beside = target.with_name(f".mdec-{target.name}")
     try:
@@ -287,6 +321,7 @@ def _decided(request: Request, n_clusters: int) -> dict[str, Any]:
         "weighting": request.weighting,
         "n_jobs": request.n_jobs,
         "random_state": request.seed,
+        "min_confidence": request.min_confidence,
     }
 
 
@@ -301,24 +336,20 @@ def _names(ensemble: Ensemble, request: Request) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def _labels_csv(
-    ensemble: Ensemble,
-    labels: NDArray[np.int32],
-    weights: NDArray[np.floating],
-    request: Request,
-) -> bytes:
-    association = item_consensus(ensemble, labels, weights)
+def _label_columns(
+    association: NDArray[np.floating], labels: NDArray[np.int32], request: Request
+) -> dict[str, list[Any]]:
     sure = confidence(association, labels)
     second = second_choice(association, labels)
-    columns: dict[str, Sequence[Any]] = {
+    columns: dict[str, list[Any]] = {
         "sample": [shown_as_text(name) for name in request.sample_names],
-        "cluster": labels.tolist(),
+        "cluster": firm_labels(labels, sure, request.min_confidence).tolist(),
         "confidence": [f"{value:.4f}" for value in sure],
         "second_choice": ["" if other < 0 else other for other in second.tolist()],
     }
     if request.known is not None:
         columns["known_class"] = [shown_as_text(n) for n in request.known.tolist()]
-    return table_csv(columns)
+    return columns
 
 
 def _signatures_csv(described: Description) -> bytes:
@@ -335,25 +366,10 @@ def _signatures_csv(described: Description) -> bytes:
     )
 
 
-def table_csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
-    """Return columns as a text table.
-
-    Examples
-    --------
-    >>> table_csv({"sample": ["a", "b"], "cluster": [0, 1]})
-    b'sample,cluster\\na,0\\nb,1\\n'
-    """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
-
-
 def _summary(described: Description, request: Request, out: Path) -> dict[str, Any]:
     selection = described["selection"]
     null = selection["null"]
-    told = request.preparation
+    told, support = request.preparation, described["support"]
     return {
         "n_samples": described["n_samples"],
         "n_clusters": described["n_clusters"],
@@ -362,6 +378,7 @@ def _summary(described: Description, request: Request, out: Path) -> dict[str, A
         "one_cluster_p_value": None if null is None else null["p_value"],
         "criteria": selection["rows"],
         "clusters": described["clusters"],
+        **({} if support is None else {"view_support": support}),
         "mean_confidence": described["mean_confidence"],
         "n_ambiguous": described["n_ambiguous"],
         "scores": described["scores"],

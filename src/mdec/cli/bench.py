@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from mdec._support.progress import duration
 from mdec.cli._output import examples
+from mdec.cli.fit import Quiet
 from mdec.experiments.records import read_records
-from mdec.experiments.run import Progress, run_study
+from mdec.experiments.run import Notify, run_study
+from mdec.experiments.run import Progress as StudyProgress
 from mdec.experiments.study import narrow, read_study, study_names
 from mdec.report.document import write_report
+
+# Where nobody watches, lines are kept.
+SECONDS_BETWEEN_LINES = 10.0
 
 app = typer.Typer(
     help="Studies: datasets x methods x repetitions.", no_args_is_help=True
@@ -53,6 +62,7 @@ def run(
     offline: Annotated[
         bool, typer.Option("--offline", help="Download nothing.")
     ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run what is not recorded yet; safe to stop and to start again."""
     chosen = narrow(
@@ -62,29 +72,57 @@ def run(
         repetitions=repetitions,
     )
     target = records or Path(f"{chosen.name}.jsonl")
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Bar(*columns) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def show(now: Progress) -> None:
-            left = "" if now.eta is None else f"{timedelta(seconds=int(now.eta))} left"
-            bar.update(
-                task,
-                total=now.n_runs,
-                completed=now.n_done,
-                description=f"{left}  {now.last}",
-            )
-
+    with _told_progress(quiet=quiet) as show:
         end = run_study(
             chosen, target, n_jobs=jobs, retry=retry, offline=offline, notify=show
         )
-        show(end)
     for name, reason in end.unavailable.items():
         typer.echo(f"left out {name}: {reason}", err=True)
-    typer.echo(
-        f"{end.n_done} of {end.n_runs} runs in {target}, {end.n_failed} new ones "
-        f"without labels; next: mdec bench report {target}"
-    )
+    if not quiet:
+        typer.echo(
+            f"{end.n_done} of {end.n_runs} runs in {target}, {end.n_failed} new ones "
+            f"without labels; next: mdec bench report {target}"
+        )
+
+
+@contextmanager
+def _told_progress(*, quiet: bool) -> Iterator[Notify | None]:
+    """Yield what shows how far a study is: a bar on a terminal, elsewhere lines."""
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task("starting", total=None)
+
+            def move(now: StudyProgress) -> None:
+                bar.update(
+                    task,
+                    total=now.n_runs,
+                    completed=now.n_done,
+                    description=escape(_how_far(now)),
+                )
+
+            yield move
+    else:
+        last = -SECONDS_BETWEEN_LINES
+
+        def write(now: StudyProgress) -> None:
+            nonlocal last
+            due = time.monotonic() - last >= SECONDS_BETWEEN_LINES
+            if due or now.n_done == now.n_runs:
+                last = time.monotonic()
+                counts = f"{now.n_done} of {now.n_runs} runs"
+                typer.echo(f"mdec: {counts}, {_how_far(now)}", err=True)
+
+        yield write
+
+
+def _how_far(now: StudyProgress) -> str:
+    if now.eta is None or now.n_done == now.n_runs:
+        return now.last
+    return f"about {duration(now.eta)} left, {now.last}"
 
 
 @app.command(epilog=examples("mdec bench report paper-tables.jsonl"))

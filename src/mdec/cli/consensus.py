@@ -13,8 +13,9 @@ import typer
 from numpy.typing import NDArray
 
 from mdec._support.folders import claimed
+from mdec.cli._matrix import cut_matrix
 from mdec.cli._model import MODEL, Kept, read_kept
-from mdec.cli._output import examples, progress_bars, show_summary
+from mdec.cli._output import examples, progress_bars, show_cut, show_summary
 from mdec.cli._work import Request, finish, parse_k
 from mdec.cli.fit import (
     DEFAULT_GB,
@@ -43,6 +44,7 @@ from mdec.weights import WEIGHTINGS
 EPILOG = examples(
     "mdec consensus clusterings.csv --k auto --out combined",
     "mdec consensus mdec-result/ensemble.npz --k 4 --out four",
+    "mdec consensus consensusMatrix.csv --matrix --k 4 --out cut",
 )
 
 
@@ -62,6 +64,10 @@ def command(
     drop: Drop = None,
     header: Header = None,
     index: Index = None,
+    matrix: Annotated[
+        bool,
+        typer.Option("--matrix", help="The file is a consensus matrix; needs --k."),
+    ] = False,
     seed: Seed = 0,
     max_gb: MaxGb = DEFAULT_GB,
     quiet: Quiet = False,
@@ -74,6 +80,11 @@ def command(
             f"{', '.join(WEIGHTINGS)}."
         )
     max_bytes = int(max_gb * 2**30)
+    if matrix:
+        with claimed(out):
+            summary = cut_matrix(file, k, consensus, out, seed, max_bytes)
+        show_cut(summary, quiet=quiet, as_json=as_json)
+        return
     came = Came()
     if file.suffix.lower() == ".npz" and file.is_file():
         check_archive(file, Door(file.name, max_bytes))
@@ -132,6 +143,7 @@ def command(
         reading=reading,
         seed=seed,
         kept=came.kept,
+        min_confidence=None if came.kept is None else came.kept.min_confidence,
     )
     with claimed(out), progress_bars(quiet=quiet or as_json) as hooks:
         summary = finish(ensemble, request, out, hooks["null"])

@@ -70,6 +70,9 @@ def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
             typer.echo(f"{label}: {text}")
     for file in found.files:
         typer.echo(f"file: {file.url()} ({file.size} bytes, sha256 {file.sha256})")
+    if found.data_sha256:
+        typer.echo(f"as loaded: data sha256 {found.data_sha256}")
+        typer.echo(f"as loaded: classes sha256 {found.classes_sha256}")
 
 
 @app.command(epilog=examples("mdec datasets fetch DS-05 DS-20"))

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,14 +16,29 @@ from numpy.typing import NDArray
 
 from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
+from mdec.cli._asked import ASKED, matrix_memory, parse_asked
 from mdec.cli._model import Kept, Steps
-from mdec.cli._output import examples, progress_bars, show_reading, show_summary
+from mdec.cli._output import (
+    examples,
+    progress_bars,
+    show_reading,
+    show_summary,
+    shown_size,
+)
 from mdec.cli._prepare import PREPARE, prepare_values, told_lines
 from mdec.cli._recipe import fit_recipe
+from mdec.cli._views import (
+    TableView,
+    made_views,
+    read_views,
+    ready_views,
+    side_by_side,
+    told_views,
+)
 from mdec.cli._work import Request, anndata_package, finish, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.generation import generate_ensemble, resolved_base
+from mdec.generation import generate_ensemble, refuse_unseen, resolved_base
 from mdec.rows import opened
 from mdec.tables.door import MAX_BYTES, shown_name
 from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
@@ -34,10 +50,14 @@ EPILOG = examples(
     "mdec fit expression.csv --transpose --out genes",
     "mdec fit patients.csv --label-column class --k 2:12 --jobs -1",
     "mdec fit cells.h5ad --variable obsm/X_pca --write-h5ad clustered.h5ad",
+    "mdec fit expression.csv --view methylation.csv --view proteins.csv",
 )
 
 CHECKPOINT = "checkpoint"
 EXIT_STOPPED = 130
+NO_MODEL_OF_VIEWS = (
+    "mdec predict places samples of one table; use MultiViewMDEC.save in Python"
+)
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")]
 Number = Annotated[
@@ -120,9 +140,13 @@ def command(
     sampling_ratio: Annotated[
         float, typer.Option(help="Share of the features in each.")
     ] = 0.5,
-    kernel: Annotated[str, typer.Option(help=f"{', '.join(KERNELS)}.")] = (
-        "scaled_gaussian"
-    ),
+    kernel: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(KERNELS)}; of several, joined by commas, each base "
+            "clustering draws its own."
+        ),
+    ] = "scaled_gaussian",
     mu_range: Annotated[str, typer.Option(help="Widths of the kernel.")] = "0.2:0.8",
     n_neighbors_range: Annotated[str, typer.Option(help="Neighbours.")] = "5:20",
     base_n_clusters_range: Annotated[
@@ -132,6 +156,9 @@ def command(
     base: Annotated[
         str, typer.Option(help="Base clusterings by graph, by landmark, or auto.")
     ] = "graph",
+    sample_ratio: Annotated[
+        float, typer.Option(help="Share of the samples in each base clustering.")
+    ] = 1.0,
     device: Annotated[
         str, typer.Option(help="Where to make base clusterings: cpu, cuda or auto.")
     ] = "cpu",
@@ -143,6 +170,20 @@ def command(
     model: Annotated[
         bool, typer.Option(help="Whether to write model.npz, for mdec predict.")
     ] = True,
+    view: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Further table of the same samples, matched by name; may be repeated."
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Samples held less firmly get cluster -1."),
+    ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option(help=f"Further tables, such as {','.join(ASKED)}."),
+    ] = None,
     write_h5ad: Annotated[
         Path | None,
         typer.Option(help="Copy of an .h5ad file, with the clusters in obs and obsm."),
@@ -180,9 +221,10 @@ def command(
     settings = {
         "ensemble_size": ensemble_size,
         "sampling_ratio": sampling_ratio,
-        "kernel": kernel,
+        "kernel": kernel.split(",") if "," in kernel else kernel,
         **_ranges(mu_range, n_neighbors_range, base_n_clusters_range),
         "base": base,
+        "sample_ratio": sample_ratio,
         "device": device,
     }
     _check_choices(consensus, weighting, transform, prepare)
@@ -192,17 +234,31 @@ def command(
     values = transformed(table.values, transform)
     drawable = resolved_base(base, device, opened(values)) == ("graph", "cpu")
     ready = prepare_values(table, values, prepare, transform, drawable=drawable)
+    tables, more = read_views(table, file, view or (), reading)
+    views = None
+    shape = f"{values.shape[0]} samples x {values.shape[1]} features"
+    seen, feature_names = ready.seen, ready.feature_names
+    if len(tables) > 1:
+        views = ready_views(
+            tables, ready, settings, transform, prepare, drawable=drawable
+        )
+        table.reading["notes"] = [*table.reading["notes"], *more]
+        seen, feature_names = side_by_side(views)
+        counted = [f"{n} ({v.ready.values.shape[1]})" for n, v in views.items()]
+        shape = f"{values.shape[0]} samples x features of {', '.join(counted)}"
     if ready.drawn is not None:
         settings["preparation"] = ready.drawn
+    asked = parse_asked(write, len(values))
     described = {
         "file": name,
-        "shape": f"{values.shape[0]} samples x {values.shape[1]} features",
+        "shape": shape,
         "transform": transform,
         "prepare": prepare,
         "k": k,
         "consensus": consensus,
         **settings,
         "weighting": weighting,
+        **({} if min_confidence is None else {"min_confidence": min_confidence}),
         "seed": seed,
         "command": shlex.join(["mdec", *sys.argv[1:]]),
     }
@@ -212,6 +268,8 @@ def command(
             for key in ("transform", "prepare", "k", "ensemble_size", "consensus")
         }
         plan |= {**ready.told, "seed": seed, "out": str(out)}
+        if views is not None:
+            plan["views"] = list(views)
         show_reading(table.reading, plan, as_json=as_json)
         return
     steps = Steps.of(table, transform, ready.fitted, ready.told["prepared"])
@@ -222,34 +280,49 @@ def command(
         table.sample_names,
         f"Clusters of {name}",
         described,
-        values=ready.seen,
-        feature_names=ready.feature_names,
-        preparation=ready.told,
-        raw=values if ready.told["prepared"] else None,
+        values=seen,
+        feature_names=feature_names,
+        preparation=ready.told if views is None else None,
+        raw=values if ready.told["prepared"] and views is None else None,
         known=table.labels,
         columns=table.columns,
-        python=fit_recipe(
+        python=None
+        if views is not None
+        else fit_recipe(
             str(file),
             reading,
             transform,
             ready.told["kind"] if ready.told["prepared"] and not ready.drawn else None,
             {"consensus": consensus, "weighting": weighting, **settings}
-            | {"random_state": seed},
+            | {"min_confidence": min_confidence, "random_state": seed},
         ),
         reading=table.reading,
         seed=seed,
         n_jobs=jobs,
         h5ad=None if write_h5ad is None else (file, write_h5ad),
-        kept=Kept(ready.values, steps, settings) if model else None,
+        kept=Kept(ready.values, steps, settings) if model and views is None else None,
+        min_confidence=min_confidence,
+        asked=asked,
+        without_model=NO_MODEL_OF_VIEWS if model and views is not None else None,
         timings={"reading": time.perf_counter() - start},
     )
     if not (quiet or as_json):
         _say_what_was_read(table.reading, transform, transpose)
-        for line in told_lines(ready.told) if prepare != "none" else ():
-            typer.echo(line)
+        if "consensus" in asked:
+            n_bytes = shown_size(matrix_memory(len(values)))
+            typer.echo(f"The consensus matrix takes {n_bytes} of memory.")
+        if prepare != "none":
+            for line in told_lines(ready.told) if views is None else told_views(views):
+                typer.echo(line)
     with claimed(out):
         summary = run(
-            ready.values, request, settings, out, resume=resume, quiet=quiet or as_json
+            ready.values,
+            request,
+            settings,
+            out,
+            views=views,
+            resume=resume,
+            quiet=quiet or as_json,
         )
     show_summary(summary, quiet=quiet, as_json=as_json)
 
@@ -260,6 +333,7 @@ def run(
     settings: dict[str, Any],
     out: Path,
     *,
+    views: Mapping[str, TableView] | None = None,
     resume: bool = False,
     quiet: bool = False,
 ) -> dict[str, Any]:
@@ -275,6 +349,8 @@ def run(
         Parameters of `generate_ensemble`.
     out : Path
         Folder of the results, and of the checkpoint until they are there.
+    views : mapping of TableView, optional
+        Several tables to make members of, in place of `values` and `settings`.
     resume : bool
         Go on with the folder's checkpoint; without it an old one is refused.
     quiet : bool
@@ -294,18 +370,25 @@ def run(
     with progress_bars(quiet=quiet) as hooks:
         start = time.perf_counter()
         try:
-            ensemble: Ensemble = generate_ensemble(
-                values,
-                checkpoint=folder,
-                n_jobs=request.n_jobs,
-                random_state=request.seed,
-                progress=hooks["members"],
-                **settings,
-            )
+            ensemble: Ensemble
+            if views is not None:
+                ensemble = made_views(
+                    views, folder, request.n_jobs, request.seed, hooks["members"]
+                )
+            else:
+                ensemble = generate_ensemble(
+                    values,
+                    checkpoint=folder,
+                    n_jobs=request.n_jobs,
+                    random_state=request.seed,
+                    progress=hooks["members"],
+                    **settings,
+                )
+            refuse_unseen(ensemble)
             request.timings["base clusterings"] = time.perf_counter() - start
             summary = finish(ensemble, request, out, hooks["null"])
         except KeyboardInterrupt:
-            kept = len(list(folder.glob("member-*.npz")))
+            kept = len(list(folder.rglob("member-??????.npz")))
             typer.echo(
                 f"mdec: stopped; {kept} base clusterings are kept in {str(folder)!r}, "
                 "and the same command with --resume goes on from there.",

@@ -10,8 +10,7 @@ import typer
 
 from mdec._support.files import write_atomically
 from mdec.cli._model import Steps, read_kept
-from mdec.cli._output import examples, show_prediction
-from mdec.cli._work import table_csv
+from mdec.cli._output import examples, show_prediction, table_csv
 from mdec.cli.fit import (
     DEFAULT_GB,
     AsJson,

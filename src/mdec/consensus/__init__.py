@@ -10,6 +10,7 @@ from mdec._support.random import RandomState
 from mdec.consensus._bipartite import bipartite, blocked_bipartite, is_blocked
 from mdec.consensus._hierarchical import hierarchical
 from mdec.consensus._spectral import blocked_spectral, spectral
+from mdec.consensus.matrix import from_matrix
 from mdec.ensemble import LabelBlocks
 
 CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
@@ -24,17 +25,14 @@ BLOCKED: dict[str, Callable[..., list[Any]]] = {
     "bipartite": blocked_bipartite,
 }
 
-# Those that take a `device`; the others are fast enough beside the card.
-ON_DEVICE = {"hierarchical"}
-
 __all__ = [
     "BLOCKED",
     "CONSENSUS",
-    "ON_DEVICE",
     "agreed",
     "bipartite",
     "blocked_bipartite",
     "blocked_spectral",
+    "from_matrix",
     "hierarchical",
     "spectral",
 ]
@@ -51,7 +49,7 @@ def agreed(
     """Return the consensus clusters of the samples, block by block.
 
     The blocks are the handles of the ensemble's worker. `consensus` is one of
-    `CONSENSUS`; `device` is where those compute that can.
+    `CONSENSUS`; `device` is where they compute.
 
     Notes
     -----
@@ -66,8 +64,11 @@ def agreed(
     many = is_blocked(ensemble.n_samples, ensemble.n_base_clusters)
     if consensus in BLOCKED and many and 1 < n_clusters < ensemble.n_samples:
         return BLOCKED[consensus](ensemble, n_clusters, weights, random_state)
-    settings = {"device": device} if consensus in ON_DEVICE else {}
     labels = CONSENSUS[consensus](
-        ensemble.gather(), n_clusters, weights, random_state=random_state, **settings
+        ensemble.gather(),
+        n_clusters,
+        weights,
+        random_state=random_state,
+        device=device,
     )
     return ensemble.split(labels)

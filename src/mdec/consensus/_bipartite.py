@@ -13,6 +13,7 @@ from mdec._support.random import RandomState, consensus_stream
 from mdec.consensus.partitions import (
     alike_together,
     assign,
+    gram_on_device,
     require_for_consensus,
     resolve_weights,
     trivial_partition,
@@ -59,6 +60,7 @@ def bipartite(
     n_clusters: int,
     weights: Array | None = None,
     random_state: RandomState = None,
+    device: str = "cpu",
 ) -> NDArray[np.int32]:
     """Cluster by cutting the bipartite graph of samples and base clusters.
 
@@ -72,6 +74,8 @@ def bipartite(
         Weight of each base cluster; None for the ECI.
     random_state : int, RandomState, Generator or None
         Seed of the eigen-solver and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the eigenvectors are computed.
 
     Returns
     -------
@@ -83,6 +87,10 @@ def bipartite(
     Above 100,000 samples in at most 10,000 base clusters the graph is never whole: sums
     over row blocks give the small side, and k-means of a sample of rows gives the
     centres that all rows go to.
+
+    A sample has no edge to a member that leaves it out, and those that it has decide:
+    a random walk from it starts with equal chances in the members that cluster it,
+    but for the weights of its clusters.
 
     Examples
     --------
@@ -99,8 +107,9 @@ def bipartite(
     require_for_consensus(ensemble, bipartite_memory(ensemble, n_clusters))
     rng = consensus_stream(random_state)
     graph = bipartite_graph(ensemble, weights)
-    if ensemble.n_samples <= SORTED_SAMPLES:
-        return assign(ensemble, transfer_cut(graph, n_clusters, rng), rng)
+    gram = gram_on_device(graph.shape[::-1], n_clusters, device)
+    if ensemble.n_samples <= SORTED_SAMPLES or gram is not None:
+        return assign(ensemble, transfer_cut(graph, n_clusters, rng, gram), rng)
     order = alike_together(ensemble.labels)
     sorted_rows = transfer_cut(graph[order], n_clusters, rng)
     embedding = np.empty_like(sorted_rows)

@@ -52,6 +52,11 @@ def hierarchical(
     micro-regions of samples that the ensemble hardly tells apart, see
     `mdec.consensus._regions`. The mean similarity of two regions is exact.
 
+    Where members leave samples out, what two samples share is divided by the members
+    that cluster both, as in Monti's consensus matrix; a pair that no member clusters
+    has 0. Where the similarities of all pairs do not fit in memory, it is divided by
+    the root of the product of both samples' members instead.
+
     Examples
     --------
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])

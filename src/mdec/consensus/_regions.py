@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.coassociation import shared
 from mdec.confidence import summed_profiles
 from mdec.consensus._bipartite import (
     bipartite_rows,
@@ -72,10 +73,14 @@ def region_similarities(
 
     With :math:`A = F F^T` the mean of :math:`A_{ij}` over i in R and j in S is
     :math:`\bar F_R \cdot \bar F_S`, the product of the regions' mean rows: exact, and
-    no pair of samples is looked at.
+    no pair of samples is looked at. Where members leave samples out, pairs count by how
+    often both were there, as in `mdec.confidence.item_consensus`.
     """
     sizes = np.bincount(regions).astype(np.int64)
     clusters = ensemble.split(regions)
-    sums = summed_profiles(ensemble, clusters, weights, sizes.size).sums
-    means = sums / sizes[:, None]
-    return means @ means.T, sizes
+    profiles = summed_profiles(ensemble, clusters, weights, sizes.size)
+    means = profiles.sums / sizes[:, None]
+    if profiles.present is None:
+        return means @ means.T, sizes
+    present = profiles.present / sizes[:, None]
+    return shared(means @ means.T, present @ present.T), sizes

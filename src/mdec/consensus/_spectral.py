@@ -6,18 +6,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
 from mdec.consensus._bipartite import blocked_cut, is_blocked, presence
 from mdec.consensus.partitions import (
     assign,
+    gram_on_device,
     require_for_consensus,
     resolve_weights,
     trivial_partition,
 )
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.numerics.affinity import leading_vectors, shared_components, unit_rows
+from mdec.numerics.eigen import Operator
 from mdec.rows.work import ordered_sum
 
 Array = NDArray[np.floating]
@@ -28,6 +31,7 @@ def spectral(
     n_clusters: int,
     weights: Array | None = None,
     random_state: RandomState = None,
+    device: str = "cpu",
 ) -> NDArray[np.int32]:
     """Cluster by spectral partitioning of the weighted co-association.
 
@@ -44,6 +48,8 @@ def spectral(
         Weight of each base cluster; None for the ECI.
     random_state : int, RandomState, Generator or None
         Seed of the eigen-solver and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the eigenvectors are computed.
 
     Returns
     -------
@@ -54,6 +60,12 @@ def spectral(
     -----
     Above 100,000 samples in at most 10,000 base clusters the eigenvectors come from the
     matrix of the base clusters, see `blocked_spectral`.
+
+    Where members leave samples out, what two samples share is divided by the root of
+    the product of the numbers of members that cluster each of them, which keeps the
+    matrix in factors. For samples drawn at random that is, on average, Monti's
+    consensus times the share of the samples that are drawn, a factor to which the
+    partition is blind.
 
     Examples
     --------
@@ -69,7 +81,7 @@ def spectral(
         return np.concatenate(parts)
     require_for_consensus(ensemble, spectral_memory(ensemble, n_clusters))
     rng = consensus_stream(random_state)
-    embedding = coassociation_embedding(ensemble, n_clusters, weights, rng)
+    embedding = coassociation_embedding(ensemble, n_clusters, weights, rng, device)
     return assign(ensemble, embedding, rng)
 
 
@@ -85,7 +97,11 @@ def spectral_memory(ensemble: Ensemble, n_clusters: int) -> int:
 
 
 def coassociation_embedding(
-    ensemble: Ensemble, n_vectors: int, weights: Array, rng: np.random.Generator
+    ensemble: Ensemble,
+    n_vectors: int,
+    weights: Array,
+    rng: np.random.Generator,
+    device: str = "cpu",
 ) -> Array:
     """Return unit rows of the leading eigenvectors of the co-association.
 
@@ -104,8 +120,12 @@ def coassociation_embedding(
         image *= scale
         return image
 
+    operator: Operator = apply
+    if (gram := gram_on_device(factor.shape, n_vectors, device)) is not None:
+        scaled = sparse.diags_array(scale[:, 0]) @ factor
+        operator = gram(scaled, missing * scale[:, 0] ** 2)
     component, _ = shared_components(factor)
-    vectors = leading_vectors(apply, degrees, component, n_vectors, rng, tol=1e-6)
+    vectors = leading_vectors(operator, degrees, component, n_vectors, rng, tol=1e-6)
     return unit_rows(vectors)
 
 

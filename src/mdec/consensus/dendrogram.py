@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from mdec._support.memory import available_memory
-from mdec.coassociation import coassociation_factor
+from mdec.coassociation import coassociation_factor, presence_rows
 from mdec.consensus.partitions import alike_together, require_for_consensus
 from mdec.ensemble import Ensemble
 from mdec.numerics.magnitude import to_power
@@ -54,7 +54,8 @@ def merges(
     merged first, a region being named by its lowest sample; similarities are equal if
     they differ by less than about 1e-9 of the largest. Above 4000 distinct samples
     those of similar labels are numbered together, and similarities are in float32,
-    whose rounding may tell equal ones apart.
+    whose rounding may tell equal ones apart. Where members leave samples out, see
+    `mdec.consensus.hierarchical`.
     """
     first, group, sizes = ensemble.microclusters
     require_for_consensus(ensemble, linkage_memory(ensemble, len(first)))
@@ -68,7 +69,10 @@ def merges(
     else:
         order = np.argsort(first)
     first, sizes = first[order], sizes[order]
-    pairs, similarities = _linkage(factor[first], sizes, device)
+    present = None
+    if not ensemble.is_complete:
+        present = presence_rows(ensemble.labels[first])
+    pairs, similarities = _linkage(factor[first], sizes, device, present)
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
         np.concatenate([own[copies], similarities]),
@@ -77,9 +81,11 @@ def merges(
 
 def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
     """Estimate the bytes of the factor, and of the triangle if there is one."""
-    n_labels = ensemble.labels.size
+    # Rows of presence are dense, and there twice.
+    each = 76 if ensemble.is_complete else 76 + 24
     triangle = _triangle_bytes(n_distinct)
-    return 76 * n_labels + (triangle if triangle <= triangle_budget() else 0) + 2**20
+    kept = triangle if triangle <= triangle_budget() else 0
+    return each * ensemble.labels.size + kept + 2**20
 
 
 def _triangle_bytes(n_rows: int) -> int:
@@ -94,9 +100,14 @@ def _precision(n_rows: int) -> np.dtype[np.floating]:
 
 
 def _linkage(
-    factor: sparse.csr_array, sizes: NDArray[np.intp], device: str
+    factor: sparse.csr_array,
+    sizes: NDArray[np.intp],
+    device: str,
+    present: Array | None = None,
 ) -> tuple[NDArray[np.int64], Array]:
     """Merge the rows of a factor by the mean of their products.
+
+    With rows of presence, products are divided by those of them.
 
     A triangle of all means is fastest; where it would take too much memory, means are
     computed from the factor when they are needed. In a large one all regions that are
@@ -105,7 +116,7 @@ def _linkage(
     n_rows = factor.shape[0]
     dtype = _precision(n_rows)
     shift = tie_shift(float(factor.power(2).sum(axis=1).max()), dtype.type)
-    if device != "cpu":
+    if device != "cpu" and present is None:
         from mdec.engines import tensors
 
         place = tensors.find_device(device)
@@ -118,7 +129,7 @@ def _linkage(
     from mdec.numerics import loops
 
     arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    if n_rows <= SQUARE_SAMPLES:
+    if n_rows <= SQUARE_SAMPLES and present is None:
         found = loops.linkage_of_products(
             *arrays, factor.data, factor.shape[1], sizes, float(shift)
         )
@@ -133,6 +144,8 @@ def _linkage(
     loops.triangle_of_products(
         *arrays, factor.data.astype(dtype), factor.shape[1], triangle
     )
+    if present is not None:
+        loops.divide_by_products(present.astype(dtype), triangle)
     if dtype == np.float64:
         return in_order(*loops.average_linkage(triangle, sizes, shift))
     pairs, similarities, names, sizes = loops.merge_mutual(triangle, sizes)
@@ -195,6 +208,22 @@ def cut(
     """Undo the last merges until the asked number of clusters is left.
 
     Of equal similarities those are undone that come last.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_samples - 1, 2)
+        Samples of the regions that merge, as from `merges`.
+    similarities : ndarray of shape (n_samples - 1,)
+        Similarity of each merge.
+    n_samples : int
+        Number of samples.
+    n_clusters : int
+        Number of clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Cluster of each sample.
     """
     order = np.argsort(-_rounded(similarities), kind="stable")
     order = order[: n_samples - n_clusters]

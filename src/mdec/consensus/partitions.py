@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -12,11 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.numerics.eigen import is_dense
 from mdec.numerics.kmeans import kmeans
 from mdec.rows.work import Worker
 from mdec.weights import ensemble_driven_cluster_index
 
 Array = NDArray[np.floating]
+
+# Up to this order eigenvectors are found before a card has begun.
+HOST_ORDER = 500
 
 
 def resolve_weights(ensemble: Ensemble, weights: Array | None) -> Array:
@@ -98,6 +104,24 @@ def count_clusters(worker: Worker, clusters: list[Any]) -> int:
     """Return the number of clusters in blocks that number them from 0."""
     greatest = [worker.value(each) for each in worker.map(np.max, clusters)]
     return int(max(greatest)) + 1
+
+
+def gram_on_device(
+    shape: tuple[int, ...], n_vectors: int, device: str
+) -> Callable[..., Any] | None:
+    """Return what makes of a matrix P the operator of :math:`P P^T` on a device.
+
+    None where this process does as well: of small matrices, and of those that do not
+    fit the device.
+    """
+    if device == "cpu" or shape[0] <= HOST_ORDER or is_dense(shape[0], n_vectors):
+        return None
+    from mdec.engines import tensors
+
+    place = tensors.find_device(device)
+    if not tensors.fits(8 * shape[0] * shape[1], place):
+        return None
+    return partial(tensors.GramOperator, device=place)
 
 
 def assign(

@@ -51,6 +51,9 @@ class DatasetInfo:
         Where it comes from, and what to know about it.
     manual : str
         Files that the user has to supply; empty where they can be downloaded.
+    data_sha256, classes_sha256 : str
+        Checksums of the bytes of `Dataset.data` and `Dataset.target`, row by row; empty
+        where no copy was at hand.
     files : tuple of SourceFile
         Files to download, in the order in which they are stacked.
     """
@@ -65,6 +68,8 @@ class DatasetInfo:
     citation: str
     note: str
     manual: str
+    data_sha256: str
+    classes_sha256: str
     files: tuple[SourceFile, ...]
 
     @property

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from mdec.base.given import Metric
+from mdec.base.own import Base
 from mdec.engines.card import CardEngine
 from mdec.engines.cluster import ClusterEngine, DistributedEnsemble
 from mdec.engines.here import ThreadEngine
@@ -41,14 +43,20 @@ class Engine(Protocol):
         """Put finished members side by side."""
 
 
-def engine_for(rows: Rows, plan: Plan, n_jobs: int | None) -> Engine:
+def engine_for(
+    rows: Rows,
+    plan: Plan,
+    n_jobs: int | None,
+    base: Base | None = None,
+    metric: Metric | None = None,
+) -> Engine:
     """Return who makes the members of these rows.
 
     For a Dask array its cluster, for a device the card, else this process, where
-    `n_jobs` members are made at the same time.
+    `n_jobs` members are made at the same time, and by a user's own functions.
     """
     if rows.source is None:
         return ClusterEngine(rows, plan)
     if plan.device != "cpu":
         return CardEngine(rows, plan)
-    return ThreadEngine(rows, plan, n_jobs)
+    return ThreadEngine(rows, plan, n_jobs, base, metric)

@@ -51,7 +51,8 @@ def resolve_device(device: str) -> str:
 class CardEngine(LocalEngine):
     """Makes members of rows in memory in batches, with PyTorch.
 
-    Members with like numbers of clusters are made together, so that little is padded.
+    Members of one kernel with like numbers of clusters are made together, so that
+    little is padded.
     """
 
     def __init__(self, rows: Rows, plan: Plan) -> None:
@@ -65,6 +66,15 @@ class CardEngine(LocalEngine):
         self, members: Sequence[Member]
     ) -> Iterator[tuple[Member, list[Labels] | Exception]]:
         """Yield members batch by batch, as many at a time as fit the device."""
+        kernel_of = self.plan.kernel_of
+        for kernel in self.plan.kernel_shares:
+            alike = [each for each in members if kernel_of(each) == kernel]
+            yield from self._labelled(alike)
+
+    def _labelled(
+        self, members: Sequence[Member]
+    ) -> Iterator[tuple[Member, list[Labels] | Exception]]:
+        """Yield members of one kernel batch by batch."""
         from mdec.engines import tensors
 
         waiting = sorted(members, key=lambda each: (-each.n_clusters, each.index))
@@ -85,7 +95,10 @@ class CardEngine(LocalEngine):
     def _labels(
         self, batch: list[Member], member_bytes: int, n_bytes: int
     ) -> list[Labels | ValueError]:
-        """Return the labels of a batch, in parts if it has to do with fewer bytes."""
+        """Return the labels of a batch, in parts if it has to do with fewer bytes.
+
+        Its members have one kernel.
+        """
         from mdec.engines import tensors
 
         def task(member: Member) -> tensors.Task:
@@ -98,11 +111,10 @@ class CardEngine(LocalEngine):
                 self.plan.stream(member, "kmeans"),
             )
 
+        kernel = self.plan.kernel_of(batch[0])
         n_members = min(len(batch), max(1, n_bytes // member_bytes))
         labels: list[Labels | ValueError] = []
         for start in range(0, len(batch), n_members):
             tasks = [task(each) for each in batch[start : start + n_members]]
-            labels += tensors.base_labels(
-                self.data, self.plan.kernel, tasks, n_bytes // 4
-            )
+            labels += tensors.base_labels(self.data, kernel, tasks, n_bytes // 4)
         return labels

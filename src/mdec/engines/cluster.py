@@ -75,6 +75,15 @@ class DistributedEnsemble:
         return int(self.offsets[-1])
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every member clusters every sample: landmarks leave none out."""
+        return True
+
+    @property
+    def member_weights(self) -> None:
+        """How much each member counts: all alike."""
+
+    @property
     def bounds(self) -> list[tuple[int, int]]:
         """First row of each part and the one after its last."""
         return self.plan.bounds

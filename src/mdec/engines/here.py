@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mdec._support.memory import require_memory
 from mdec._support.parallel import map_as_completed
+from mdec.base.given import PRECOMPUTED, Given, Metric
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import (
@@ -20,6 +21,7 @@ from mdec.base.members import (
     centred_once,
     member_memory,
 )
+from mdec.base.own import Base, OwnParts
 from mdec.ensemble import Ensemble, Failure
 from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
@@ -53,8 +55,16 @@ class ThreadEngine(LocalEngine):
     `n_jobs` members are made at the same time; it changes no label.
     """
 
-    def __init__(self, rows: Rows, plan: Plan, n_jobs: int | None) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        plan: Plan,
+        n_jobs: int | None,
+        base: Base | None = None,
+        metric: Metric | None = None,
+    ) -> None:
         self.rows, self.plan, self.n_jobs = rows, plan, n_jobs
+        self.base, self.metric = base, metric
 
     def labelled(self, members: Sequence[Member]) -> Iterator[Labelled]:
         """Yield members as they are finished."""
@@ -68,21 +78,27 @@ class ThreadEngine(LocalEngine):
         )
         make = partial(_labelled, plan=plan)
         pool = landmark_pool(rows, plan) if plan.base == "landmark" else None
-        shared = _as_members_read(rows, plan), pool
+        shared = self._as_members_read(), pool
         yield from map_as_completed(make, members, shared=shared, n_jobs=self.n_jobs)
 
-
-def _as_members_read(rows: Rows, plan: Plan) -> Any:
-    assert rows.source is not None
-    if plan.preparation is not None:
-        assert rows.array is not None
-        return Versions.of(rows.array, plan.preparation)
-    small = plan.base == "graph" and plan.n_samples <= DENSE_SAMPLES
-    if small and rows.array is not None:
-        # Members then copy whole columns and need not convert them.
-        columns = np.asfortranarray(rows.array, dtype=np.float64)
-        return centred_once(columns, plan.kernel)
-    return rows.source
+    def _as_members_read(self) -> Any:
+        rows, plan = self.rows, self.plan
+        assert rows.source is not None
+        if plan.metric == PRECOMPUTED:
+            return Given.of(rows.array, f"metric={PRECOMPUTED!r}")
+        if self.base is not None or self.metric is not None:
+            assert rows.array is not None
+            versions = Versions.of(rows.array, plan.preparation)
+            return OwnParts(versions, self.base, self.metric)
+        if plan.preparation is not None:
+            assert rows.array is not None
+            return Versions.of(rows.array, plan.preparation)
+        small = plan.base == "graph" and plan.n_samples <= DENSE_SAMPLES
+        if small and rows.array is not None:
+            # Members then copy whole columns and need not convert them.
+            columns = np.asfortranarray(rows.array, dtype=np.float64)
+            return centred_once(columns, plan.kernel_shares)
+        return rows.source
 
 
 def _labelled(member: Member, data: Any, pool: Array | None, plan: Plan) -> Labelled:

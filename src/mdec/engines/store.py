@@ -66,7 +66,7 @@ class Store:
             if member != self.plan.member(index, member.attempt):
                 return None
             if "labels" in arrays:
-                _check_labels(arrays["labels"], self.plan.n_samples, member)
+                _check_labels(arrays["labels"], self.plan.n_samples, member, self.plan)
                 return member, [arrays["labels"]]
             return self._load_parts(member, worker)
         except (FileNotFoundError, *DAMAGED):
@@ -118,10 +118,22 @@ def _enough(n_rows: int) -> int:
     return 8 * n_rows + 2**20
 
 
-def _check_labels(labels: Labels, n_rows: int, member: Member) -> None:
-    """Raise unless these can be the labels of so many rows in a member."""
+def _check_labels(
+    labels: Labels, n_rows: int, member: Member, plan: Plan | None = None
+) -> None:
+    """Raise unless these can be the labels of so many rows in a member.
+
+    With a plan, the rows that the member leaves out are those that it draws not; a
+    user's own base clustering may leave out more, and make any number of clusters.
+    """
     fits = labels.shape == (n_rows,) and labels.dtype == np.int32
-    if not fits or labels.min() < 0 or labels.max() >= member.n_clusters:
+    drawn = None if plan is None else plan.samples(member)
+    if fits and drawn is not None:
+        fits = bool((np.delete(labels, drawn) == -1).all())
+        labels = labels[drawn]
+    own = plan is not None and plan.has_own_base
+    least, most = (-1, n_rows) if own else (0, member.n_clusters)
+    if not fits or labels.min() < least or not 0 <= labels.max() < most:
         raise DamagedFileError("these are not the labels of that member")
 
 

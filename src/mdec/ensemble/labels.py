@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,34 +14,24 @@ from scipy import sparse
 
 from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
+from mdec.ensemble.numbering import numbered_columns, renumbered_columns
 from mdec.ensemble.plan import Member, Plan
+from mdec.ensemble.provenance import (
+    Failure,
+    View,
+    joined_names,
+    member_weights,
+    read_only,
+    view_shares,
+)
 from mdec.rows.blocks import block_bounds, block_height
 from mdec.rows.work import Here, Worker
 
 # Files of format 1 have no digests; they are read, but no longer written.
 _FORMAT = 2
 
-# What NumPy makes of -1, NaN and None in an array of strings.
-_ABSENT_WORDS = ("-1", "-1.0", "nan", "None", "<NA>", "")
-
 # Rows that are looked at together where all at once would take much memory.
 _ROWS = 2**16
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A member that was dropped, and why.
-
-    Attributes
-    ----------
-    index : int
-        Position in the drawn ensemble.
-    reason : str
-        Message of the last attempt.
-    """
-
-    index: int
-    reason: str
 
 
 class LabelBlocks(Protocol):
@@ -71,6 +60,14 @@ class LabelBlocks(Protocol):
     @property
     def n_base_clusters(self) -> int:
         """Number of clusters in all members together."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every member clusters every sample."""
+
+    @property
+    def member_weights(self) -> NDArray[np.float64] | None:
+        """How much each member counts; None for all alike."""
 
     def __len__(self) -> int: ...
 
@@ -105,6 +102,10 @@ class Ensemble:
     names : mapping of tuple of str
         Names that belong to the data: "samples", "features" and "classes", the known
         class of each sample, "" for none. Those that are not known are absent.
+    views : tuple of View
+        What `concatenate` joined; empty for an ensemble of one table.
+    origins : tuple of int
+        The view of each member, if there are views.
 
     Examples
     --------
@@ -120,17 +121,18 @@ class Ensemble:
     failures: tuple[Failure, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    views: tuple[View, ...] = ()
+    origins: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for attribute in ("parameters", "names"):
-            given = getattr(self, attribute).items()
-            plain = {name: _plain(value) for name, value in given}
-            object.__setattr__(self, attribute, MappingProxyType(plain))
+            object.__setattr__(self, attribute, read_only(getattr(self, attribute)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A read-only view cannot be pickled.
-        views = dict(self.parameters), dict(self.names)
-        return type(self), (self.labels, self.members, self.failures, *views)
+        plain = dict(self.parameters), dict(self.names)
+        joined = self.views, self.origins
+        return type(self), (self.labels, self.members, self.failures, *plain, *joined)
 
     @classmethod
     def from_labels(cls, labels: ArrayLike) -> Ensemble:
@@ -155,20 +157,135 @@ class Ensemble:
                [ 1, -1],
                [ 1,  1]], dtype=int32)
         """
-        table: NDArray[Any]
-        if hasattr(labels, "to_numpy"):
-            table = labels.to_numpy()
-        elif isinstance(labels, np.ndarray):
-            table = labels
-        else:  # keeps numbers and strings of one list apart
-            table = np.array(labels, dtype=object)
-        if table.ndim != 2 or 0 in table.shape:
+        return cls(numbered_columns(labels))
+
+    @classmethod
+    def concatenate(
+        cls,
+        ensembles: Mapping[str, Ensemble] | Sequence[Ensemble],
+        *,
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> Ensemble:
+        r"""Join ensembles of the same samples: their members side by side.
+
+        Parameters
+        ----------
+        ensembles : mapping of str to Ensemble, or sequence of Ensemble
+            Of the same samples in the same order, made of other tables (views) of
+            them or in other ways. Names of a sequence are "view 1", "view 2" and on.
+            The views of one that is joined itself are joined each.
+        weights : mapping of str to float, or sequence of float, default=None
+            How much each of them counts, whatever the number of its members; None
+            lets every member count alike.
+
+        Returns
+        -------
+        Ensemble
+            ``views`` tells what was joined, ``view(number)`` gives it back.
+
+        Notes
+        -----
+        With the weights divided by their sum, :math:`s_v`, the weight of every cluster
+        of a member of v is multiplied by :math:`s_v M / M_v`, where :math:`M_v` of the
+        M members are of v. The co-association is then :math:`\sum_v s_v A_v`.
+
+        Examples
+        --------
+        >>> one = Ensemble.from_labels([[0, 1], [0, 0], [1, 0]])
+        >>> joined = Ensemble.concatenate({"a": one, "b": one[:1]})
+        >>> len(joined), [view.name for view in joined.views], joined.origins
+        (3, ['a', 'b'], (0, 0, 1))
+        """
+        if not isinstance(ensembles, Mapping):
+            ensembles = {f"view {i + 1}": each for i, each in enumerate(ensembles)}
+        named = dict(ensembles)
+        sizes = {each.n_samples for each in named.values()}
+        if not named or len(sizes) > 1:
+            told = ", ".join(f"{n!r}: {each.n_samples}" for n, each in named.items())
             raise ValueError(
-                "labels must be a table of samples by base clusterings, got shape "
-                f"{table.shape}; put one clustering in each column."
+                "ensembles must be of the same samples, at least one; their numbers "
+                f"of samples are {told or 'none'}."
             )
-        columns = [_numbered(table[:, m], m) for m in range(table.shape[1])]
-        return cls(np.stack(columns, axis=1))
+        parts = list(named.values())
+        names = joined_names([each.names for each in parts])
+        shares: list[float] | None = None
+        if weights is not None:
+            shares = view_shares(weights, list(named))
+        elif any(each.member_weights is not None for each in parts):
+            shares = view_shares([len(each) for each in parts], list(named))
+        views: list[View] = []
+        origins: list[int] = []
+        for i, (name, each) in enumerate(named.items()):
+            inner = each.views or (_own_view(name, each),)
+            own = each.origins or (0,) * len(each)
+            if shares is not None:
+                inner = tuple(
+                    replace(view, share=shares[i] * _share(view, own.count(v), own))
+                    for v, view in enumerate(inner)
+                )
+            origins += [len(views) + v for v in own]
+            views += inner
+        known = all(each.members for each in parts)
+        return cls(
+            np.concatenate([each.labels for each in parts], axis=1),
+            tuple(m for each in parts for m in each.members) if known else (),
+            tuple(failure for each in parts for failure in each.failures),
+            names=names,
+            views=tuple(views),
+            origins=tuple(origins),
+        )
+
+    def view(self, number: int) -> Ensemble:
+        """Return the members of one view, as they were before they were joined.
+
+        Parameters
+        ----------
+        number : int
+            Position in ``views``.
+
+        Returns
+        -------
+        Ensemble
+            With the view's own parameters, failures and names.
+        """
+        view, number = self.views[number], range(len(self.views))[number]
+        chosen = [m for m, origin in enumerate(self.origins) if origin == number]
+        names = dict(self.names)
+        if view.features:
+            names["features"] = view.features
+        return replace(
+            self[chosen],
+            failures=view.failures,
+            parameters=view.parameters,
+            names=names,
+            views=(),
+            origins=(),
+        )
+
+    def among(self, samples: NDArray[np.integer]) -> Ensemble:
+        """Return the ensemble of some samples, with clusters numbered anew.
+
+        Parameters
+        ----------
+        samples : ndarray
+            Their rows.
+
+        Returns
+        -------
+        Ensemble
+            Of the members that cluster any of them; how these were made is left out.
+        """
+        labels = self.labels[samples]
+        kept = np.flatnonzero((labels >= 0).any(axis=0))
+        origins = tuple(self.origins[m] for m in kept) if self.origins else ()
+        labels = renumbered_columns(labels[:, kept])
+        return type(self)(labels, views=self.views, origins=origins)
+
+    @cached_property
+    def member_weights(self) -> NDArray[np.float64] | None:
+        """How much each member counts, if views have shares of their own."""
+        shares = [view.share for view in self.views if view.share is not None]
+        return member_weights(shares, self.origins) if shares else None
 
     @property
     def n_samples(self) -> int:
@@ -197,15 +314,43 @@ class Ensemble:
         return self.split(self.labels)
 
     def split(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut an array with one row for each sample into the parts' blocks."""
+        """Cut an array with one row for each sample into the parts' blocks.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples,)
+            One entry for each sample.
+
+        Returns
+        -------
+        list
+            One part for each block of rows.
+        """
         return [rows[start:stop] for start, stop in self.bounds]
 
     def joined(self, parts: list[NDArray[Any]]) -> NDArray[Any]:
-        """Put blocks with one row for each sample together again."""
+        """Put blocks with one row for each sample together again.
+
+        Parameters
+        ----------
+        parts : list
+            One array for each block of rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Their rows, one after the other.
+        """
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def gather(self) -> Ensemble:
-        """Return the ensemble itself: its labels are here."""
+        """Return the ensemble itself: its labels are here.
+
+        Returns
+        -------
+        Ensemble
+            With all labels in this process.
+        """
         return self
 
     @cached_property
@@ -222,6 +367,11 @@ class Ensemble:
     def n_base_clusters(self) -> int:
         """Number of clusters in all members together, Eq. 15."""
         return int(self.offsets[-1])
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether every member clusters every sample."""
+        return bool(self.labels.min() >= 0)
 
     @cached_property
     def cluster_sizes(self) -> NDArray[np.int64]:
@@ -276,7 +426,8 @@ class Ensemble:
             raise IndexError("an ensemble needs at least one member.")
         members = tuple(self.members[m] for m in chosen) if self.members else ()
         labels = np.ascontiguousarray(self.labels[:, chosen])
-        return replace(self, labels=labels, members=members)
+        origins = tuple(self.origins[m] for m in chosen) if self.origins else ()
+        return replace(self, labels=labels, members=members, origins=origins)
 
     def __repr__(self) -> str:
         return (
@@ -296,12 +447,23 @@ class Ensemble:
         write_sealed(path, provenance, {"labels": self.labels})
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the labels, ready to be written."""
+        """Return all but the labels, ready to be written.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
+        joined: dict[str, Any] = {}
+        if self.views:
+            joined["views"] = [view.to_json() for view in self.views]
+            joined["origins"] = list(self.origins)
         return {
             "members": [member.to_json() for member in self.members],
             "failures": [asdict(failure) for failure in self.failures],
             "parameters": dict(self.parameters),
             "names": dict(self.names),
+            **joined,
         }
 
     @classmethod
@@ -326,10 +488,17 @@ class Ensemble:
             tuple(Failure(**failure) for failure in content["failures"]),
             content["parameters"],
             content.get("names", {}),
+            tuple(View.from_json(view) for view in content.get("views", ())),
+            tuple(content.get("origins", ())),
         )
         _check_numbered(ensemble.labels)
         if len(ensemble.members) not in (0, len(ensemble)):
             raise ValueError("members and labels do not fit each other")
+        numbers = range(len(ensemble.views))
+        if len(ensemble.origins) != (len(ensemble) if ensemble.views else 0) or any(
+            origin not in numbers for origin in ensemble.origins
+        ):
+            raise ValueError("views and labels do not fit each other")
         _check_names(ensemble)
         return ensemble
 
@@ -366,13 +535,13 @@ class Ensemble:
             ) from error
 
 
-def _plain(value: Any) -> Any:
-    """Return a parameter in Python's own numbers, and lists as tuples."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, list | tuple):
-        return tuple(_plain(each) for each in value)
-    return value
+def _own_view(name: str, ensemble: Ensemble) -> View:
+    features = ensemble.names.get("features", ())
+    return View(name, None, ensemble.parameters, ensemble.failures, features)
+
+
+def _share(view: View, n_members: int, origins: tuple[int, ...]) -> float:
+    return n_members / len(origins) if view.share is None else view.share
 
 
 def _check_numbered(labels: NDArray[np.int32]) -> None:
@@ -417,47 +586,3 @@ def membership(
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     shape = (len(labels), int(offsets[-1]))
     return sparse.csr_array((np.ones(columns.size), columns, indptr), shape=shape)
-
-
-def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
-    """Number the clusters of one column from 0, absent samples as -1."""
-    if column.dtype.kind in "SU":
-        absent = np.isin(np.char.strip(column.astype(str)), _ABSENT_WORDS)
-    elif column.dtype == object:
-        absent = np.array([_is_absent(value) for value in column], dtype=bool)
-    else:
-        absent = (column != column) | (column == -1)
-    _check_whole(column[~absent], index)
-    if absent.all():
-        raise ValueError(
-            f"base clustering {index} clusters no sample; remove that column."
-        )
-    present = column[~absent]
-    if present.dtype == object:
-        # Numbers and strings have no common order.
-        present = np.array([f"{type(value).__name__} {value}" for value in present])
-    labels = np.full(column.shape, -1, dtype=np.int32)
-    labels[~absent] = np.unique(present, return_inverse=True)[1]
-    return labels
-
-
-def _check_whole(present: NDArray[Any], index: int) -> None:
-    """Raise if a column holds measurements: no clustering has cluster 0.37."""
-    measured: Iterable[Any] = ()
-    if present.dtype.kind == "f":
-        measured = present[present != np.rint(present)][:1]
-    elif present.dtype == object:
-        fractions = (each for each in present if isinstance(each, float))
-        measured = (each for each in fractions if not each.is_integer())
-    for value in measured:
-        raise ValueError(
-            f"base clustering {index} holds {value:.4g} and no labels; give whole "
-            "numbers or strings, or cluster a table of measurements with mdec.MDEC."
-        )
-
-
-def _is_absent(value: Any) -> bool:
-    # pd.NA answers no comparison; NaN is the only value that differs from itself.
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return bool(value != value or value == -1)

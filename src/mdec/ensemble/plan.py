@@ -15,8 +15,18 @@ from mdec._support.random import member_stream
 from mdec.preparation.recipes import Draw, draw_preparation
 from mdec.rows.blocks import block_bounds, block_height
 
+# Names of kernels, sorted, each with its share of the members.
+Shares = tuple[tuple[str, float], ...]
+
+# Features that a member needs for its kernel, if there are so many: the cosine of one
+# is a sign, and so is the correlation of two.
+LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
+
 MAX_LANDMARKS = 10_000
 MAX_LANDMARK_CLUSTERS = 100
+
+# Fewer samples have no clusters to speak of.
+MIN_CLUSTERED = 3
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,8 @@ class Member:
         Number of clusters asked for.
     preparation : Draw or None
         How the values are prepared; None takes them as they are.
+    kernel : str or None
+        The kernel it drew; None where all members have the same.
     """
 
     index: int
@@ -45,19 +57,36 @@ class Member:
     mu: float
     n_clusters: int
     preparation: Draw | None = None
+    kernel: str | None = None
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the member that `to_json` wrote; raise if it is none."""
+        """Return the member that `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : dict
+            What `to_json` gave.
+
+        Returns
+        -------
+        Member
+            The same member.
+        """
         drawn = content.get("preparation")
         return cls(**{**content, "preparation": Draw(**drawn) if drawn else None})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, without a preparation if there is none."""
-        content = asdict(self)
-        if self.preparation is None:
-            del content["preparation"]
-        return content
+        """Return plain numbers, without what was not drawn.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
+        absent = {"preparation": self.preparation, "kernel": self.kernel}
+        dropped = {name for name, value in absent.items() if value is None}
+        return {k: v for k, v in asdict(self).items() if k not in dropped}
 
 
 @dataclass(frozen=True)
@@ -70,14 +99,16 @@ class Plan:
         Root of every random stream.
     n_samples, n_features : int
         Shape of the data.
-    base : {"graph", "landmark"}
-        How a member clusters.
+    base : str
+        How a member clusters: "graph", "landmark", or a user's own function by its
+        name.
     device : {"cpu", "cuda", "torch"}
         Where it does.
     sampling_ratio : float
         Share of the features that a member looks at.
-    kernel : str
-        Similarity of the samples.
+    kernel : str or tuple of (str, float)
+        Similarity of the samples; several names with shares where each member draws
+        its own.
     mu_range : tuple of float
         Interval of the kernel's width.
     n_neighbors_range : tuple of int
@@ -89,6 +120,11 @@ class Plan:
     preparation : str or None
         The kind of the values where members draw their own preparation, one of
         `mdec.preparation.KINDS`; None takes the values as they are.
+    sample_ratio : float
+        Share of the samples that a member clusters.
+    metric : str or None
+        "precomputed" where the data are all pairs of samples, or the name of the
+        function that measures them; None for the distances of the kernel.
 
     Examples
     --------
@@ -107,12 +143,14 @@ class Plan:
     base: str
     device: str
     sampling_ratio: float
-    kernel: str
+    kernel: str | Shares
     mu_range: tuple[float, float]
     n_neighbors_range: tuple[int, int]
     base_n_clusters_range: tuple[int, int]
     n_landmarks: int | None = None
     preparation: str | None = None
+    sample_ratio: float = 1.0
+    metric: str | None = None
 
     @classmethod
     def checked(
@@ -124,11 +162,13 @@ class Plan:
         base: str = "graph",
         device: str = "cpu",
         sampling_ratio: float = 0.5,
-        kernel: str = "scaled_gaussian",
+        kernel: str | Shares = "scaled_gaussian",
         mu_range: tuple[float, float] = (0.2, 0.8),
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
         preparation: str | None = None,
+        sample_ratio: float = 1.0,
+        metric: str | None = None,
     ) -> Self:
         """Return a plan, or raise one sentence for what does not fit.
 
@@ -138,14 +178,22 @@ class Plan:
             Shape of the data.
         entropy : int
             Root of every random stream.
-        base : {"graph", "landmark"}
+        base : str
             How a member clusters.
         device : {"cpu", "cuda", "torch"}
             Where it does.
-        sampling_ratio, kernel, mu_range, n_neighbors_range, base_n_clusters_range
+        sampling_ratio, mu_range, n_neighbors_range : object
+            As in `mdec.generate_ensemble`.
+        kernel : str or tuple of (str, float)
+            As `mdec.base.mixes.checked_kernel` returns it.
+        base_n_clusters_range : object
             As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
         preparation : str or None
             The kind of the values, if members draw their own preparation.
+        sample_ratio : float, default=1.0
+            Share of the samples that a member clusters.
+        metric : str or None
+            How its distances are measured, if not by the kernel.
 
         Returns
         -------
@@ -154,8 +202,10 @@ class Plan:
         """
         _check_sampling_ratio(sampling_ratio, n_features)
         n_landmarks = landmark_count(n_samples) if base == "landmark" else None
+        _check_sample_ratio(sample_ratio, n_samples, base, device)
+        n_clustered = subspace_size(n_samples, sample_ratio)
         if base_n_clusters_range is None:
-            base_n_clusters_range = base_n_clusters_bounds(n_samples, base)
+            base_n_clusters_range = base_n_clusters_bounds(n_clustered, base)
         return cls(
             entropy=entropy,
             n_samples=n_samples,
@@ -167,10 +217,12 @@ class Plan:
             mu_range=_real_range("mu_range", mu_range),
             n_neighbors_range=_whole_range("n_neighbors_range", n_neighbors_range, 1),
             base_n_clusters_range=_cluster_range(
-                base_n_clusters_range, n_samples, n_landmarks
+                base_n_clusters_range, n_clustered, n_landmarks
             ),
             n_landmarks=n_landmarks,
             preparation=preparation,
+            sample_ratio=float(sample_ratio),
+            metric=metric,
         )
 
     @classmethod
@@ -188,7 +240,7 @@ class Plan:
             Equal to the one written.
         """
         names = {field.name for field in fields(cls)}
-        optional = {"n_landmarks", "preparation"}
+        optional = {"n_landmarks", "preparation", "sample_ratio", "metric"}
         if not names - optional <= set(content) <= names:
             raise ValueError(
                 "these are not the parameters of an ensemble that generate_ensemble "
@@ -196,18 +248,42 @@ class Plan:
             )
         ranged = {name: content[name] for name in names if name.endswith("_range")}
         tuples = {name: tuple(value) for name, value in ranged.items()}
-        return cls(**{**content, **tuples})
+        kernel = content["kernel"]
+        if not isinstance(kernel, str):
+            kernel = tuple((str(name), float(share)) for name, share in kernel)
+        return cls(**{**content, **tuples, "kernel": kernel})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, strings and tuples of them, ready to be written."""
+        """Return plain numbers, strings and tuples of them, ready to be written.
+
+        Returns
+        -------
+        dict
+            What JSON can hold.
+        """
         absent = {"n_landmarks": self.n_landmarks, "preparation": self.preparation}
+        absent |= {"metric": self.metric}
         dropped = {name for name, value in absent.items() if value is None}
+        if self.sample_ratio == 1.0:
+            dropped.add("sample_ratio")
         return {k: v for k, v in asdict(self).items() if k not in dropped}
 
     @property
+    def has_own_base(self) -> bool:
+        """Whether members cluster by a user's own function."""
+        return self.base not in ("graph", "landmark")
+
+    @property
     def n_drawn(self) -> int:
-        """Number of features that a member looks at."""
-        return subspace_size(self.n_features, self.sampling_ratio)
+        """Number of features that a member looks at; of several kernels the most."""
+        least = max(LEAST_FEATURES.get(name, 1) for name in self.kernel_shares)
+        drawn = subspace_size(self.n_features, self.sampling_ratio)
+        return max(drawn, min(least, self.n_features))
+
+    @property
+    def n_clustered(self) -> int:
+        """Number of samples that a member clusters."""
+        return subspace_size(self.n_samples, self.sample_ratio)
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -230,7 +306,7 @@ class Plan:
             The same for any number of members.
         """
         n_neighbors, mu = draw_kernel_params(
-            self.n_samples,
+            self.n_clustered,
             self.n_neighbors_range,
             self.mu_range,
             member_stream(self.entropy, index, "kernel", attempt),
@@ -242,11 +318,49 @@ class Plan:
         if self.preparation is not None:
             rng = member_stream(self.entropy, index, "preparation", attempt)
             preparation = draw_preparation(self.preparation, rng)
-        return Member(index, attempt, n_neighbors, mu, n_clusters, preparation)
+        kernel = None
+        if not isinstance(self.kernel, str):
+            rng = member_stream(self.entropy, index, "which_kernel", attempt)
+            kernel = draw_kernel(self.kernel, rng)
+        return Member(index, attempt, n_neighbors, mu, n_clusters, preparation, kernel)
+
+    @property
+    def kernel_shares(self) -> dict[str, float]:
+        """The kernels that members may have, with their shares."""
+        return dict(
+            [(self.kernel, 1.0)] if isinstance(self.kernel, str) else self.kernel
+        )
+
+    def kernel_of(self, member: Member) -> str:
+        """Return the kernel of a member: its own, or that of all."""
+        kernel = self.kernel if member.kernel is None else member.kernel
+        if kernel not in self.kernel_shares:
+            raise ValueError("this member belongs to another plan.")
+        return str(kernel)
 
     def stream(self, member: Member, name: str) -> np.random.Generator:
-        """Return the generator of one purpose inside one member."""
+        """Return the generator of one purpose inside one member.
+
+        Parameters
+        ----------
+        member : Member
+            Who draws.
+        name : str
+            What is drawn, one of the names of the random streams.
+
+        Returns
+        -------
+        Generator
+            The same for the same plan, member, attempt and name.
+        """
         return member_stream(self.entropy, member.index, name, member.attempt)
+
+    def samples(self, member: Member) -> NDArray[np.int64] | None:
+        """Return the sorted samples of a member, drawn again; None for all."""
+        if self.sample_ratio == 1.0:
+            return None
+        rng = self.stream(member, "samples")
+        return draw_subspace(self.n_samples, self.sample_ratio, rng)
 
     def features(
         self, member: Member, among: NDArray[np.int64] | None = None
@@ -263,14 +377,16 @@ class Plan:
         Returns
         -------
         ndarray
-            At least one.
+            At least one, and as many as its kernel needs.
         """
         rng = self.stream(member, "subspace")
-        if among is None:
-            return draw_subspace(self.n_features, self.sampling_ratio, rng)
-        least = max(self.sampling_ratio, 0.5 / among.size)
-        drawn: NDArray[np.int64] = among[draw_subspace(among.size, least, rng)]
-        return drawn
+        n_features = self.n_features if among is None else among.size
+        least = min(LEAST_FEATURES.get(self.kernel_of(member), 1), n_features)
+        ratio = self.sampling_ratio
+        if subspace_size(n_features, ratio) < least:
+            ratio = least / n_features
+        drawn = draw_subspace(n_features, ratio, rng)
+        return drawn if among is None else among[drawn]
 
 
 def subspace_size(n_features: int, sampling_ratio: float) -> int:
@@ -342,6 +458,20 @@ def draw_kernel_params(
     return n_neighbors, float(rng.uniform(*mu_range))
 
 
+def draw_kernel(shares: Shares, rng: np.random.Generator) -> str:
+    """Draw the kernel of a member, each as often as its share says.
+
+    Examples
+    --------
+    >>> draw_kernel((("cosine", 0.5), ("spearman", 0.5)), np.random.default_rng(0))
+    'spearman'
+    """
+    below = np.cumsum([share for _, share in shares])
+    # Rounding may leave the last of the sums a little below one.
+    place = int(np.searchsorted(below[:-1], rng.random(), side="right"))
+    return shares[place][0]
+
+
 def landmark_count(n_samples: int) -> int:
     r"""Return the number of landmarks of a member.
 
@@ -386,6 +516,25 @@ def _check_sampling_ratio(ratio: float, n_features: int) -> None:
         raise ValueError(
             f"sampling_ratio={ratio} selects none of the {n_features} features; raise "
             f"it to {0.5 / n_features:.3g} or more."
+        )
+
+
+def _check_sample_ratio(ratio: float, n_samples: int, base: str, device: str) -> None:
+    if not 0.0 < ratio <= 1.0:
+        raise ValueError(f"sample_ratio={ratio} must be above 0 and at most 1.")
+    if ratio == 1.0:
+        return
+    if base == "landmark" or device != "cpu":
+        raise ValueError(
+            f"sample_ratio={ratio} draws samples with base='graph' and device='cpu' "
+            f"only, not with base={base!r} and device={device!r}; use those, or "
+            "sample_ratio=1."
+        )
+    if subspace_size(n_samples, ratio) < MIN_CLUSTERED:
+        raise ValueError(
+            f"sample_ratio={ratio} draws {subspace_size(n_samples, ratio)} of the "
+            f"{n_samples} samples for each base clustering, which needs "
+            f"{MIN_CLUSTERED}; raise it to {MIN_CLUSTERED / n_samples:.3g} or more."
         )
 
 

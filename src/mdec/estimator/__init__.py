@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,12 +17,15 @@ from mdec import generation
 from mdec._support import callbacks
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState
+from mdec.base.given import PRECOMPUTED, Metric
 from mdec.base.kernels import KERNELS
+from mdec.base.mixes import Kernel
+from mdec.base.own import Base
 from mdec.consensus import CONSENSUS, agreed
 from mdec.engines.card import DEVICES
 from mdec.estimator.kept import KeptMixin
 from mdec.estimator.new_rows import NewRowsMixin
-from mdec.estimator.settled import settle
+from mdec.estimator.settled import drawn_parameters, settle
 from mdec.rows import Rows, RowSource, opened
 from mdec.rows.sources import is_dask_array
 from mdec.selection import select_n_clusters
@@ -54,9 +58,10 @@ class MDEC(
         M, the number of base clusterings.
     sampling_ratio : float, default=0.5
         :math:`\tau`, the share of the features that a base clustering looks at.
-    kernel : str, default="scaled_gaussian"
+    kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian" made the published tables, "scaled_exponential" is Eq. 1 as
-        printed; "cosine", "correlation" and "spearman" are plain similarities.
+        printed; "cosine", "correlation" and "spearman" are plain similarities. Of
+        several each base clustering draws its own, all alike or with the shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
@@ -66,12 +71,28 @@ class MDEC(
         :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
     weighting : {"entropy", "uniform"}, default="entropy"
         Weights of the base clusters: the ECI, or all alike.
-    base : {"graph", "landmark", "auto"}, default="graph"
+    base : {"graph", "landmark", "auto"} or callable, default="graph"
         How a base clustering is made: from the similarity graph of all samples, or
         from their ties to landmarks, whose cost grows only linearly. "auto" takes
-        landmarks above 20,000 samples, and for rows that are not in memory.
+        landmarks above 20,000 samples, and for rows that are not in memory. A function
+        ``base(rows, n_clusters, rng) -> labels`` of your own gets the rows of a
+        subspace, the number of clusters drawn, which it may ignore, and a random
+        stream; -1 leaves a row out. `mdec.base.from_estimator` makes one of any
+        scikit-learn clusterer.
+    metric : None, "precomputed" or callable, default=None
+        "precomputed": X holds the distances or similarities of all pairs of samples,
+        told apart by the diagonal. Features are not drawn then, and `sampling_ratio`
+        has no effect; k, mu, the number of clusters and, with `sample_ratio`, the
+        samples still are. A function ``metric(rows) -> (n, n) matrix`` of your own
+        measures the rows of each subspace. See `generate_ensemble`.
     preparation : {None, "diversified"}, default=None
         "diversified": each base clustering draws how expression values are prepared.
+    sample_ratio : float, default=1.0
+        Share of the samples that a base clustering clusters, drawn without
+        replacement; the others are unlabelled (-1) in it. 1 is the paper's.
+    min_confidence : float, default=None
+        Samples that the ensemble holds less firmly are left out: -1 in `labels_`, and
+        new rows in `predict`. None leaves none out.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" uses an NVIDIA card, "auto" does where there is one; needs the extra
         `gpu`. The draws are the same, labels differ by rounding only.
@@ -88,7 +109,12 @@ class MDEC(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample, numbered in the order of first samples.
+        Cluster of each sample, numbered in the order of first samples; -1 for those
+        below `min_confidence`, if it is set.
+    consensus_labels_ : ndarray of shape (n_samples,)
+        The same with no sample left out.
+    membership_ : ndarray of shape (n_samples, n_clusters)
+        How far each sample belongs to each of these clusters; rows add up to one.
     ensemble_ : Ensemble
         The base clusterings.
     cluster_weights_ : ndarray of shape (n_base_clusters,)
@@ -97,14 +123,15 @@ class MDEC(
         How firmly the ensemble holds each sample in its cluster, in [0, 1]; 0.5 is
         undecided.
     n_clusters_ : int
-        Number of clusters in `labels_`.
-    base_ : {"graph", "landmark"}
-        How the base clusterings were made; tells what "auto" took.
+        Number of clusters in `labels_`, samples that are left out not counted.
+    base_ : str
+        How the base clusterings were made; tells what "auto" took, or the name of a
+        function of your own.
     k_selection_ : KSelection
         The criteria for each number of clusters, with ``n_clusters="auto"`` only.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X has names.
 
     See Also
@@ -135,13 +162,16 @@ class MDEC(
         "consensus": [StrOptions(set(CONSENSUS))],
         "ensemble_size": [_COUNT],
         "sampling_ratio": [Interval(Real, 0, 1, closed="right")],
-        "kernel": [StrOptions(set(KERNELS))],
+        "kernel": [StrOptions(set(KERNELS)), list, tuple, Mapping],
         "mu_range": [tuple, list],
         "n_neighbors_range": [tuple, list],
         "base_n_clusters_range": [tuple, list, None],
         "weighting": [StrOptions(set(WEIGHTINGS))],
-        "base": [StrOptions(set(generation.BASES))],
+        "base": [StrOptions(set(generation.BASES)), callable],
+        "metric": [StrOptions({PRECOMPUTED}), callable, None],
         "preparation": [StrOptions(set(generation.PREPARATIONS)), None],
+        "sample_ratio": [Interval(Real, 0, 1, closed="right")],
+        "min_confidence": [Interval(Real, 0, 1, closed="both"), None],
         "device": [StrOptions(set(DEVICES))],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
@@ -156,13 +186,16 @@ class MDEC(
         consensus: str = "hierarchical",
         ensemble_size: int = 100,
         sampling_ratio: float = 0.5,
-        kernel: str = "scaled_gaussian",
+        kernel: Kernel = "scaled_gaussian",
         mu_range: tuple[float, float] = (0.2, 0.8),
         n_neighbors_range: tuple[int, int] = (5, 20),
         base_n_clusters_range: tuple[int, int] | None = None,
         weighting: str = "entropy",
-        base: str = "graph",
+        base: str | Base = "graph",
+        metric: str | Metric | None = None,
         preparation: str | None = None,
+        sample_ratio: float = 1.0,
+        min_confidence: float | None = None,
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -179,7 +212,10 @@ class MDEC(
         self.base_n_clusters_range = base_n_clusters_range
         self.weighting = weighting
         self.base = base
+        self.metric = metric
         self.preparation = preparation
+        self.sample_ratio = sample_ratio
+        self.min_confidence = min_confidence
         self.device = device
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -207,26 +243,33 @@ class MDEC(
             The fitted estimator.
         """
         rows = self._validated(X)
-        own = ("n_clusters", "consensus", "weighting")
-        drawn = {k: v for k, v in self.get_params().items() if k not in own}
+        drawn = drawn_parameters(self)
         progress = callbacks.member_progress(self, self.ensemble_size)
         ensemble = generation.generate_ensemble(rows, progress=progress, **drawn)
+        generation.refuse_unseen(ensemble)
         plan, self.ensemble_, self.base_ = ensemble.plan, ensemble, ensemble.plan.base
         with single_threaded_blas():
             weigh = WEIGHTINGS[self.weighting]
             self.cluster_weights_ = weigh(ensemble, device=plan.device)
             if self.n_clusters == "auto":
-                known = generation.rows_as_seen(rows, plan)
+                # Rows of the same covariance without groups have no such pairs.
+                known = None
+                if self.metric is None:
+                    known = generation.rows_as_seen(rows, plan)
                 self.k_selection_ = select_n_clusters(
-                    ensemble, X=known, weighting=self.weighting, n_jobs=self.n_jobs
+                    ensemble,
+                    X=known,
+                    weighting=self.weighting,
+                    base=self.base if callable(self.base) else None,
+                    n_jobs=self.n_jobs,
                 )
             settle(self, rows, self._clusters(self.consensus, None))
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Say that sparse rows are taken as they are."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.metric == PRECOMPUTED
         return tags
 
     def _validated(self, X: Any) -> Rows:

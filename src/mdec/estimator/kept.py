@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Self
 
@@ -21,7 +21,9 @@ from mdec import __version__
 from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
 from mdec.base.landmarks import pool_rows
+from mdec.base.own import name_of
 from mdec.ensemble import Ensemble
+from mdec.estimator.settled import keep_firm
 from mdec.prediction import Placement
 from mdec.preparation.recipes import Preparation
 from mdec.rows.sparse import canonical_rows
@@ -29,10 +31,13 @@ from mdec.selection.null import NullReference
 from mdec.selection.rule import KSelection
 
 Arrays = dict[str, NDArray[Any]]
+Labels = NDArray[np.int32]
 
 _KIND = "mdec model"
 _FORMAT = 1
 
+# Parameters that may be functions; a file keeps their names only.
+_FUNCTIONS = ("base", "metric")
 _PLAIN = (bool, int, float, str, type(None))
 # Arrays of KSelection and of its null reference.
 _MEASURED = ("cdf", "levels", "partitions", "samples")
@@ -52,7 +57,9 @@ class KeptMixin:
         path : path-like
             The file, an .npz archive whatever its name; an old one is replaced at the
             end. It holds the rows of `fit` (with landmarks, those they were drawn
-            from): give it to nobody who may not see them.
+            from): give it to nobody who may not see them. Of a function of your own
+            (`base`, `metric`) it holds the name: set the parameter before the loaded
+            model is fitted again.
         """
         write_model(path, self)
 
@@ -108,33 +115,26 @@ def write_model(
             "the labels of this model lie on a Dask cluster and are not saved from "
             "there; fit an array or a file, or save model.ensemble_.gather()."
         )
-    placement: Placement = model._placement
-    learnt = list(placement.learnt.values())
     content = {
         "kind": _KIND,
         "format": _FORMAT,
         "mdec": __version__,
-        "parameters": _plain_parameters(model),
+        "parameters": plain_parameters(model),
         "ensemble": model.ensemble_.to_json(),
         "n_features": int(model.n_features_in_),
         "feature_names": _feature_names(model),
-        "learnt": [_without(each, "order") for each in learnt],
         "selection": None,
         "steps": dict(steps or {}),
     }
     arrays: Arrays = {
         "ensemble": model.ensemble_.labels,
-        "labels": model.labels_,
+        "labels": model.consensus_labels_,
         "confidence": model.confidence_,
         "weights": model.cluster_weights_,
-        **_row_arrays(placement.rows),
-        "means": placement.means,
-        "plain_means": placement.plain_means,
     }
-    for number, each in enumerate(learnt):
-        arrays[f"order_{number}"] = each.order
+    content["learnt"] = placement_content(model._placement, arrays)
     if hasattr(model, "k_selection_"):
-        content["selection"] = _selection_content(model.k_selection_, arrays)
+        content["selection"] = selection_content(model.k_selection_, arrays)
     for name, array in (step_arrays or {}).items():
         arrays[f"steps_{name}"] = array
     write_sealed(path, content, arrays)
@@ -177,7 +177,7 @@ def read_model(
             "version, or fit again with this one."
         )
     try:
-        model = kind(**_as_tuples(content["parameters"]))
+        model = kind(**as_tuples(content["parameters"]))
         _restore(model, content, arrays)
         given = {n: a for n, a in arrays.items() if n.startswith("steps_")}
         beside = {n.removeprefix("steps_"): a for n, a in given.items()}
@@ -192,69 +192,109 @@ def _restore(model: Any, content: Mapping[str, Any], arrays: Arrays) -> None:
     """Give an estimator the attributes of a fit."""
     ensemble = Ensemble.from_json(content["ensemble"], arrays["ensemble"])
     plan, n_features = ensemble.plan, content["n_features"]
-    chosen = pool_rows(plan) if plan.base == "landmark" else slice(None)
-    learnt = {
-        each["power"]: Preparation(**each, order=arrays[f"order_{number}"])
-        for number, each in enumerate(content["learnt"])
-    }
-    labels = ensemble.labels[chosen]
-    clusters = arrays["labels"].astype(np.int32, casting="same_kind")
-    shape = int(clusters.max()) + 1, ensemble.n_base_clusters
-    expected = {
-        "labels": (ensemble.n_samples,),
-        "confidence": (ensemble.n_samples,),
-        "weights": shape[1:],
-        "means": shape,
-        "plain_means": shape,
-    }
-    for name, size in expected.items():
-        if arrays[name].shape != size or arrays[name].dtype.kind not in "fi":
-            raise ValueError(f"{name} have another shape")
-    if (plan.n_samples, plan.n_features) != (ensemble.n_samples, n_features):
+    clusters = restored_clusters(model, ensemble, arrays)
+    n_clusters = int(clusters.max()) + 1
+    model._placement = restored_placement(
+        content["learnt"], arrays, ensemble, arrays["weights"], n_clusters
+    )
+    if plan.n_features != n_features:
         raise ValueError("the plan is that of other data")
-    rows = _kept_rows(arrays, (len(labels), n_features))
-    if not ensemble.members or clusters.min() < 0:
-        raise ValueError("no model has such parts")
-    if any(np.any(np.sort(p.order) != np.arange(n_features)) for p in learnt.values()):
-        raise ValueError("the features have another order")
     names = content["feature_names"]
     if names is not None:
         if len(names) != n_features or not all(isinstance(n, str) for n in names):
             raise ValueError("the features have other names")
         model.feature_names_in_ = np.array(names, dtype=object)
     model.n_features_in_ = n_features
-    model.ensemble_, model.base_ = ensemble, plan.base
-    model.labels_, model.confidence_ = clusters, arrays["confidence"]
-    model.cluster_weights_, model.n_clusters_ = arrays["weights"], shape[0]
+    model.base_ = plan.base
+    keep_firm(model, n_clusters, model.min_confidence)
     if content["selection"] is not None:
-        model.k_selection_ = _selection(content["selection"], arrays)
-    model._placement = Placement(
+        model.k_selection_ = restored_selection(content["selection"], arrays)
+
+
+def restored_clusters(model: Any, ensemble: Ensemble, arrays: Arrays) -> Labels:
+    """Give an estimator its clusters, confidence and weights; return the clusters."""
+    clusters = arrays["labels"].astype(np.int32, casting="same_kind")
+    shapes = {
+        "labels": (ensemble.n_samples,),
+        "confidence": (ensemble.n_samples,),
+        "weights": (ensemble.n_base_clusters,),
+    }
+    check_shapes(arrays, shapes)
+    if not ensemble.members or clusters.min() < 0:
+        raise ValueError("no model has such parts")
+    model.ensemble_, model.cluster_weights_ = ensemble, arrays["weights"]
+    model.consensus_labels_, model.confidence_ = clusters, arrays["confidence"]
+    return clusters
+
+
+def placement_content(
+    placement: Placement, arrays: Arrays, prefix: str = ""
+) -> list[dict[str, Any]]:
+    """Add the arrays of a placement to others, and return what else it has learnt.
+
+    Their names begin with the prefix.
+    """
+    arrays |= _row_arrays(placement.rows, prefix)
+    for name in ("means", "plain_means"):
+        arrays[prefix + name] = getattr(placement, name)
+    learnt = list(placement.learnt.values())
+    for number, each in enumerate(learnt):
+        arrays[f"{prefix}order_{number}"] = each.order
+    return [_without(each, "order") for each in learnt]
+
+
+def restored_placement(
+    learnt: Sequence[Mapping[str, Any]],
+    arrays: Arrays,
+    ensemble: Ensemble,
+    weights: NDArray[Any],
+    n_clusters: int,
+    prefix: str = "",
+) -> Placement:
+    """Return the placement that `placement_content` took apart; raise if it is none."""
+    plan = ensemble.plan
+    n_features = plan.n_features
+    chosen = pool_rows(plan) if plan.base == "landmark" else slice(None)
+    found = {
+        each["power"]: Preparation(**each, order=arrays[f"{prefix}order_{number}"])
+        for number, each in enumerate(learnt)
+    }
+    labels = ensemble.labels[chosen]
+    shape = n_clusters, ensemble.n_base_clusters
+    shapes = {"means": shape, "plain_means": shape}
+    check_shapes(arrays, {prefix + name: size for name, size in shapes.items()})
+    rows = _kept_rows(arrays, (len(labels), n_features), prefix)
+    if plan.n_samples != ensemble.n_samples:
+        raise ValueError("the plan is that of other data")
+    if any(np.any(np.sort(p.order) != np.arange(n_features)) for p in found.values()):
+        raise ValueError("the features have another order")
+    return Placement(
         rows=rows,
-        learnt=learnt,
+        learnt=found,
         labels=labels,
         offsets=ensemble.offsets,
         members=ensemble.members,
         plan=plan,
-        means=arrays["means"],
-        weights=arrays["weights"],
-        plain_means=arrays["plain_means"],
+        means=arrays[f"{prefix}means"],
+        weights=weights,
+        plain_means=arrays[f"{prefix}plain_means"],
     )
 
 
-def _row_arrays(rows: Any) -> Arrays:
+def _row_arrays(rows: Any, prefix: str) -> Arrays:
     """Return training rows as arrays: one, or the three of sparse ones."""
     if not sparse.issparse(rows):
-        return {"rows": rows}
-    return {f"rows_{name}": getattr(rows, name) for name in _SPARSE}
+        return {f"{prefix}rows": rows}
+    return {f"{prefix}rows_{name}": getattr(rows, name) for name in _SPARSE}
 
 
-def _kept_rows(arrays: Arrays, shape: tuple[int, int]) -> Any:
+def _kept_rows(arrays: Arrays, shape: tuple[int, int], prefix: str) -> Any:
     """Return the training rows of a file, or raise if they cannot be any."""
     rows: Any
-    if "rows" in arrays:
-        rows = numbers = arrays["rows"]
+    if f"{prefix}rows" in arrays:
+        rows = numbers = arrays[f"{prefix}rows"]
     else:
-        numbers, indices, indptr = (arrays[f"rows_{name}"] for name in _SPARSE)
+        numbers, indices, indptr = (arrays[f"{prefix}rows_{name}"] for name in _SPARSE)
         rows = sparse.csr_array((numbers, indices, indptr), shape=shape)
         # SciPy looks at the lengths alone; places outside would be read as they are.
         rows.check_format(full_check=True)
@@ -266,7 +306,14 @@ def _kept_rows(arrays: Arrays, shape: tuple[int, int]) -> Any:
     return rows
 
 
-def _plain_parameters(model: Any) -> dict[str, Any]:
+def check_shapes(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise unless arrays of numbers have these shapes."""
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape or arrays[name].dtype.kind not in "fi":
+            raise ValueError(f"{name} have another shape")
+
+
+def plain_parameters(model: Any) -> dict[str, Any]:
     """Return the parameters as JSON has them, or raise one sentence."""
     found = {}
     for name, value in model.get_params(deep=False).items():
@@ -276,8 +323,13 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
         elif isinstance(value, os.PathLike):
             plain = os.fspath(value)
         elif isinstance(value, tuple | list):
-            plain = [each.item() if hasattr(each, "item") else each for each in value]
+            plain = [_item(each) for each in value]
+        elif name in _FUNCTIONS and callable(value):
+            plain = name_of(value)
+        elif isinstance(value, Mapping):
+            plain = {str(key): _item(each) for key, each in value.items()}
         parts = plain if isinstance(plain, list) else [plain]
+        parts = list(plain.values()) if isinstance(plain, dict) else parts
         if not all(isinstance(each, _PLAIN) for each in parts):
             raise ValueError(
                 f"{name}={value!r} cannot be saved; set it to a plain value first, "
@@ -288,7 +340,12 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
     return found
 
 
-def _as_tuples(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def as_tuples(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as they were before JSON made lists of tuples."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in parameters.items()}
 
 
@@ -302,7 +359,7 @@ def _without(record: Any, *left_out: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names}
 
 
-def _selection_content(selection: KSelection, arrays: Arrays) -> dict[str, Any]:
+def selection_content(selection: KSelection, arrays: Arrays) -> dict[str, Any]:
     """Add the arrays of a selection to others, and return the rest."""
     for name in _MEASURED:
         arrays[f"k_{name}"] = getattr(selection, name)
@@ -320,7 +377,8 @@ def _selection_content(selection: KSelection, arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def _selection(content: Mapping[str, Any], arrays: Arrays) -> KSelection:
+def restored_selection(content: Mapping[str, Any], arrays: Arrays) -> KSelection:
+    """Return the selection that `selection_content` took apart."""
     null = None
     if content["p_value"] is not None:
         found = {name: arrays[f"k_null_{name}"] for name in _REFERENCE}

@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdec._support.parallel import single_threaded_blas
+from mdec.confidence import firm_labels, item_consensus, memberships
 from mdec.generation import FLOATS
 from mdec.prediction import (
     Placement,
     held_new_rows,
     nearest_profiles,
+    new_associations,
     placed,
     predict_base_clusters,
 )
@@ -39,10 +41,33 @@ class Placed(NamedTuple):
     unlike: NDArray[np.bool_]
 
 
-class NewRowsMixin:
+class MembershipMixin:
+    """How far samples belong to the clusters of a fitted estimator."""
+
+    ensemble_: Any
+    cluster_weights_: Array
+    consensus_labels_: Any
+
+    @property
+    def membership_(self) -> Array:
+        """How far each sample belongs to each cluster; rows add up to one.
+
+        The mean co-association of a sample with the samples of each cluster, itself
+        left out, over the sum of these, of shape (n_samples, n_clusters); computed when
+        it is asked for. The columns are the clusters of `consensus_labels_`.
+        """
+        check_is_fitted(self, "ensemble_")
+        ensemble = self.ensemble_.gather()
+        labels = np.asarray(self.consensus_labels_)
+        with single_threaded_blas():
+            return memberships(item_consensus(ensemble, labels, self.cluster_weights_))
+
+
+class NewRowsMixin(MembershipMixin):
     """The methods of an estimator that place new rows."""
 
     n_jobs: int | None
+    min_confidence: float | None
     _placement: Placement
 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -62,9 +87,32 @@ class NewRowsMixin:
         -------
         ndarray of shape (n_new,)
             Clusters with the numbers of `labels_`. Rows of `fit` nearly always get
-            their own cluster, but not by rule; for those use `labels_`.
+            their own cluster, but not by rule; for those use `labels_`. -1 for rows
+            that are held less firmly than `min_confidence`, if it is set.
         """
-        return placed(self._checked_rows(X), self._placement, n_jobs=self.n_jobs)
+        rows = self._checked_rows(X)
+        if self.min_confidence is not None:
+            return self._held(rows)[0]
+        return placed(rows, self._placement, n_jobs=self.n_jobs)
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return how far new rows belong to each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            New rows, prepared like those of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_clusters)
+            As `membership_`; rows add up to one. These are shares of the ensemble's
+            agreement, not chances that a cluster is right.
+        """
+        rows, known = self._checked_rows(X), self._placement
+        base = predict_base_clusters(rows, known, n_jobs=self.n_jobs)
+        with single_threaded_blas():
+            return memberships(new_associations(base, known))
 
     def predict_confidence(self, X: ArrayLike) -> Array:
         """Return how firmly the ensemble holds new rows in their clusters.
@@ -135,7 +183,8 @@ class NewRowsMixin:
         base = predict_base_clusters(rows, known, n_jobs=self.n_jobs)
         with single_threaded_blas():
             clusters = nearest_profiles(base, known.offsets, known.means, known.weights)
-            return clusters, held_new_rows(base, clusters, known)
+            sure = held_new_rows(base, clusters, known)
+        return firm_labels(clusters, sure, self.min_confidence), sure
 
     def _unlike(self, rows: Any) -> NDArray[np.bool_]:
         with single_threaded_blas():

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.parallel import single_threaded_blas
-from mdec.confidence import held_samples, summed_profiles
+from mdec.confidence import firm_labels, held_samples, summed_profiles
 from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble
 from mdec.prediction import Placement
 from mdec.rows import Rows, opened
+
+# Parameters of `MDEC` that come in after the members are made.
+_AFTER = ("n_clusters", "consensus", "weighting", "min_confidence")
+
+
+def drawn_parameters(model: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that its members are made with."""
+    given = model.get_params(deep=False)
+    return {name: value for name, value in given.items() if name not in _AFTER}
 
 
 def settle(model: Any, rows: Rows, clusters: list[Any]) -> None:
@@ -28,14 +38,41 @@ def settle(model: Any, rows: Rows, clusters: list[Any]) -> None:
         Handles of the consensus clusters of each row block.
     """
     ensemble = model.ensemble_
-    model.labels_ = ensemble.joined(clusters)
-    model.n_clusters_ = count_clusters(ensemble.worker, clusters)
+    model.consensus_labels_ = ensemble.joined(clusters)
+    n_clusters = count_clusters(ensemble.worker, clusters)
     over = ensemble, clusters, model.cluster_weights_
-    profiles = summed_profiles(*over, model.n_clusters_)
+    profiles = summed_profiles(*over, n_clusters)
     model.confidence_ = ensemble.joined(held_samples(*over, profiles))
+    keep_firm(model, n_clusters, model.min_confidence)
     model._placement = Placement.of(
         rows, *over, profiles, by_degree=model.consensus != "hierarchical"
     )
+
+
+def keep_firm(model: Any, n_clusters: int, least: float | None) -> None:
+    """Set the labels of an estimator: those of samples that are held firmly enough.
+
+    Parameters
+    ----------
+    model : MDEC
+        With its consensus labels and their confidence.
+    n_clusters : int
+        Number of clusters in the consensus labels.
+    least : float or None
+        Samples of less confidence get -1; None leaves none out.
+    """
+    model.labels_, model.n_clusters_ = model.consensus_labels_, n_clusters
+    if least is None:
+        return
+    model.labels_ = firm_labels(model.consensus_labels_, model.confidence_, least)
+    found = np.unique(np.asarray(model.labels_))
+    model.n_clusters_ = int(np.count_nonzero(found >= 0))
+    if not model.n_clusters_:
+        warnings.warn(
+            f"no sample reaches min_confidence={least}; all labels are -1, lower it.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def assembled(

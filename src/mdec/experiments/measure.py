@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 import time
 import warnings
@@ -34,6 +35,22 @@ def versions(*packages: str) -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "unknown"
     return found
+
+
+@cache
+def commit() -> str:
+    """Return the commit of the checkout that this code runs from; empty without one."""
+    here = Path(__file__)
+    ask = ["git", "-C", str(here.parent)]
+    tracked = [*ask, "ls-files", "--error-unmatch", here.name]
+    head = [*ask, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        # Installed code may lie below a checkout of something else.
+        subprocess.run(tracked, check=True, capture_output=True)
+        told = subprocess.run(head, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return told.stdout.strip()
 
 
 @cache

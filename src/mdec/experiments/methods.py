@@ -20,6 +20,8 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.experiments.peers import PEERS
 from mdec.experiments.records import Parameters
+from mdec.generation import generate_ensemble
+from mdec.preparation import DRAWN, ExpressionPreparation, kind_of_values
 from mdec.weights import WEIGHTINGS
 
 Labels = NDArray[np.integer]
@@ -84,8 +86,20 @@ def baseline(
     return BASELINES[name](ensemble, n_clusters, random_state=random_state, **options)
 
 
+def prepared_ensemble(X: Any, *, random_state: int, **settings: Any) -> Ensemble:
+    """Make MDEC's ensemble of values that are prepared as `mdec fit` does."""
+    values = np.asarray(X, dtype=np.float64)
+    if kind_of_values(values)[0] in DRAWN:
+        settings["preparation"] = "diversified"
+    else:
+        values = ExpressionPreparation().fit_transform(values)
+    made: Ensemble = generate_ensemble(values, random_state=random_state, **settings)
+    return made
+
+
 GENERATORS = {
     "mdec": "mdec.generation:generate_ensemble",
+    "prepared": f"{__name__}:prepared_ensemble",
     "kmeans": "mdec.baselines:generate_kmeans_ensemble",
     "stratified": "mdec.baselines:generate_stratified_ensemble",
 }

@@ -95,6 +95,16 @@ def plan_groups(study: Study) -> list[Group]:
 
     First repetitions come first, so that an unfinished study covers every dataset.
 
+    Parameters
+    ----------
+    study : Study
+        What to run.
+
+    Returns
+    -------
+    list
+        Groups of runs that share an ensemble.
+
     Examples
     --------
     >>> from mdec.experiments.study import read_study

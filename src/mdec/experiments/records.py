@@ -100,6 +100,7 @@ class RunRecord(TypedDict):
     message: str
     time: NotRequired[str]
     versions: NotRequired[dict[str, str]]
+    commit: NotRequired[str]
     machine: NotRequired[Machine]
     generation: NotRequired[Costs]
     consensus: NotRequired[Costs]
@@ -175,7 +176,13 @@ class Store:
     runs: dict[str, RunRecord] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
-        """Take one line into account."""
+        """Take one line into account.
+
+        Parameters
+        ----------
+        record : dict
+            One run, as JSON can hold it.
+        """
         if record["record"] == "study":
             self.study = record["study"]
         elif record["record"] == "dataset":

@@ -127,7 +127,13 @@ _FILES = resources.files("mdec.experiments.studies")
 
 
 def study_names() -> list[str]:
-    """Return the names of the studies that come with the package, for `read_study`."""
+    """Return the names of the studies that come with the package, for `read_study`.
+
+    Returns
+    -------
+    list of str
+        Names for `read_study`.
+    """
     names = [item.name for item in _FILES.iterdir()]
     return sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))
 
@@ -386,8 +392,9 @@ def _method(entry: Any) -> tuple[str, Method]:
         raise ValueError(
             f'the method {entry.get("name")!r} needs function = "module:function".'
         )
+    generator = entry.get("generator", base.generator)
     parameters = {**base.parameters, **entry.get("parameters", {})}
-    return entry["name"], Method(base.function, base.generator, parameters)
+    return entry["name"], Method(base.function, generator, parameters)
 
 
 def _generators(tables: dict[str, Parameters]) -> dict[str, Generator]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ METRIC_TITLES = {
     "cpu_seconds": "CPU seconds on one core, making the ensemble included",
 }
 
+# The status of a cell without a record.
+NOT_RUN = "-"
 # Less is better.
 COSTS = {"seconds", "cpu_seconds"}
 
@@ -70,10 +72,49 @@ class ScoreTable:
         """Whether the metric is a cost."""
         return self.metric in COSTS
 
+    def in_common(self) -> Self:
+        """Return the rows in which every method was run, or all if there are none.
+
+        A run that failed is a run; one that has not been made says nothing of a rank.
+        """
+        rows = np.flatnonzero((self.status != NOT_RUN).all(axis=1))
+        if not rows.size:
+            return self
+        names = tuple(self.datasets[i] for i in rows)
+        cells = {
+            name: getattr(self, name)[rows]
+            for name in ("mean", "std", "counts", "status")
+        }
+        return replace(self, datasets=names, **cells)
+
 
 def given_parameters(record: RunRecord) -> Parameters:
     """Return the parameters of a run, those of its generator and its method."""
     return {**record["generator_parameters"], **record["parameters"]}
+
+
+def ran_on(record: RunRecord) -> str:
+    """Return what a run took its time on: the processor, and the device if it had one.
+
+    Examples
+    --------
+    >>> ran_on({"machine": {"processor": "EPYC"}, "generator_parameters": {}})
+    'EPYC'
+    """
+    told = record.get("machine")
+    processor = told["processor"] if told else "unknown"
+    device = _device(record)
+    return f"{processor} with {device}" if device else processor
+
+
+def _device(record: RunRecord) -> str:
+    return str(record["generator_parameters"].get("device") or "")
+
+
+def places(store: Store) -> list[str]:
+    """Return what runs took their time on, the one of most runs first."""
+    counts = Counter(ran_on(r) for r in store.runs.values() if r["status"] == OK)
+    return [place for place, _ in counts.most_common()]
 
 
 def variant(record: RunRecord, swept: Iterable[str] = ()) -> str:
@@ -87,8 +128,19 @@ def variant(record: RunRecord, swept: Iterable[str] = ()) -> str:
     'MDEC-HC, weighting=uniform'
     """
     given = given_parameters(record)
-    parts = [f"{name}={given[name]}" for name in swept if name in given]
+    parts = [f"{name}={spoken(given[name])}" for name in swept if name in given]
     return ", ".join([record["method"], *parts])
+
+
+def spoken(value: Any) -> str:
+    """Return the value of a parameter in a word, also where it is a list.
+
+    Examples
+    --------
+    >>> spoken(0.5), spoken(["cosine", "spearman"])
+    ('0.5', 'cosine + spearman')
+    """
+    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def swept_parameters(study: StudyText) -> dict[str, list[Any]]:
@@ -132,7 +184,8 @@ def score_table(
     -------
     ScoreTable
         Rows and columns in the order of the study; the spread is the standard
-        deviation of a sample, 0 for a single run.
+        deviation of a sample, 0 for a single run. A repetition made both with a device
+        and without one counts once, as the latter.
     """
     if metric not in METRIC_TITLES:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(METRIC_TITLES)}.")
@@ -140,27 +193,28 @@ def score_table(
     # The order of the file depends on which run ended first.
     runs = sorted(
         (r for r in store.runs.values() if where is None or where(r)),
-        key=lambda r: (_order(store, r), r["repetition"]),
+        key=lambda r: (_order(store, r), r["repetition"], _device(r)),
     )
     methods = tuple(dict.fromkeys(variant(run, swept) for run in runs))
     present = {run["dataset"] for run in runs}
     datasets = tuple(name for name in _dataset_order(store) if name in present)
-    cells: dict[tuple[str, str], list[RunRecord]] = {}
+    cells: dict[tuple[str, str], dict[int, RunRecord]] = {}
     for run in runs:
-        cells.setdefault((run["dataset"], variant(run, swept)), []).append(run)
+        cell = cells.setdefault((run["dataset"], variant(run, swept)), {})
+        cell.setdefault(run["repetition"], run)
     shape = len(datasets), len(methods)
     mean, std = np.full(shape, np.nan), np.full(shape, np.nan)
     counts = np.zeros(shape, dtype=np.int64)
     status = np.full(shape, "", dtype="<U16")
     for i, dataset in enumerate(datasets):
         for j, method in enumerate(methods):
-            cell = cells.get((dataset, method), [])
-            lost = [run["status"] for run in cell if run["status"] != OK]
+            found = list(cells.get((dataset, method), {}).values())
+            lost = [run["status"] for run in found if run["status"] != OK]
             # A mean over the lucky repetitions alone would flatter the method.
-            if lost or not cell:
-                status[i, j] = lost[0] if lost else "-"
+            if lost or not found:
+                status[i, j] = lost[0] if lost else NOT_RUN
                 continue
-            values = np.array([run_value(store, run, metric) for run in cell])
+            values = np.array([run_value(store, run, metric) for run in found])
             mean[i, j], counts[i, j] = values.mean(), values.size
             std[i, j] = values.std(ddof=1) if values.size > 1 else 0.0
     return ScoreTable(metric, datasets, methods, mean, std, counts, status)

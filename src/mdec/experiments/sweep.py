@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.datasets import list_datasets
 from mdec.experiments.ranking import average_score
 from mdec.experiments.records import RunRecord, Store
 from mdec.experiments.summary import (
     ScoreTable,
-    given_parameters,
     score_table,
     swept_parameters,
 )
 
 Array = NDArray[np.floating]
+Where = Callable[[RunRecord], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +38,8 @@ class Sweep:
     error: Array
 
 
-def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Sweep:
-    r"""Return mean scores against the swept parameter `x`, over all datasets or on one.
+def sweep(store: Store, metric: str, x: str, where: Where | None = None) -> Sweep:
+    r"""Return mean scores against the swept parameter `x`, over the chosen records.
 
     Notes
     -----
@@ -51,17 +52,18 @@ def sweep(store: Store, metric: str, x: str, dataset: str | None = None) -> Swee
     if x not in swept:
         raise ValueError(f"the study does not vary {x!r}; name a swept parameter.")
     values = list(swept[x])
+    table = score_table(store, metric, where)
     means: dict[str, Array] = {}
     errors: dict[str, Array] = {}
-    for place, value in enumerate(values):
-        table = score_table(store, metric, _having(x, value, dataset))
-        scores = zip(
-            table.methods, average_score(table), _standard_error(table), strict=True
-        )
-        for name, mean, error in scores:
-            column = _without(name, x)
-            means.setdefault(column, np.full(len(values), np.nan))[place] = mean
-            errors.setdefault(column, np.full(len(values), np.nan))[place] = error
+    scores = zip(
+        table.methods, average_score(table), _standard_error(table), strict=True
+    )
+    for name, mean, error in scores:
+        column = _without(name, x)
+        # A method that does not take the parameter has one score for all its values.
+        at = [f"{x}={value}" in name.split(", ") or column == name for value in values]
+        means.setdefault(column, np.full(len(values), np.nan))[at] = mean
+        errors.setdefault(column, np.full(len(values), np.nan))[at] = error
     mean, error = (np.stack(list(e.values()), axis=1) for e in (means, errors))
     return Sweep(metric, values, tuple(means), mean, error)
 
@@ -73,12 +75,52 @@ def _standard_error(table: ScoreTable) -> Array:
     return errors
 
 
-def _having(name: str, value: Any, dataset: str | None) -> Callable[[RunRecord], bool]:
-    def chosen(record: RunRecord) -> bool:
-        given = given_parameters(record).get(name, value)
-        return given == value and dataset in (None, record["dataset"])
+@dataclass(frozen=True)
+class Part:
+    """Methods, and datasets on which each of them has all scores of a study."""
 
-    return chosen
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+
+    def by_kind(self) -> dict[str, Self]:
+        """Return the parts of each kind of dataset, such as "image"."""
+        kinds: dict[str, list[str]] = {}
+        registered = {info.id: info.kind for info in list_datasets()}
+        for name in self.datasets:
+            kinds.setdefault(registered.get(name, "other"), []).append(name)
+        return {
+            kind: replace(self, datasets=tuple(names)) for kind, names in kinds.items()
+        }
+
+    def holds(self, record: RunRecord) -> bool:
+        """Return whether a record is of the part."""
+        return record["dataset"] in self.datasets and record["method"] in self.methods
+
+
+def comparable_parts(store: Store, metric: str) -> list[Part]:
+    """Return parts of a study whose means compare, the one of most datasets first.
+
+    A mean compares with another over the same datasets alone. Methods that have been
+    run on fewer datasets than others make a part of their own, with the others on these
+    datasets.
+    """
+    table = score_table(store, metric)
+    scored = ~np.isnan(table.mean)
+    columns: dict[str, list[int]] = {}
+    for j, name in enumerate(table.methods):
+        columns.setdefault(name.split(",")[0], []).append(j)
+    complete = {
+        method: frozenset(np.flatnonzero(scored[:, found].all(axis=1)))
+        for method, found in columns.items()
+    }
+    return [
+        Part(
+            tuple(table.datasets[i] for i in sorted(rows)),
+            tuple(method for method, has in complete.items() if rows <= has),
+        )
+        for rows in sorted(set(complete.values()), key=len, reverse=True)
+        if rows
+    ]
 
 
 def _without(column: str, x: str) -> str:

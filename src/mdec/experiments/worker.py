@@ -23,7 +23,13 @@ from mdec.baselines import BASELINES, generate_kmeans_ensemble
 from mdec.datasets import Dataset, load_dataset
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
-from mdec.experiments.measure import Measured, limit_memory, machine, versions
+from mdec.experiments.measure import (
+    Measured,
+    commit,
+    limit_memory,
+    machine,
+    versions,
+)
 from mdec.experiments.methods import resolve
 from mdec.experiments.plan import Group, Run
 from mdec.experiments.process import Answer
@@ -77,6 +83,7 @@ def execute(group: Group, emit: Emit) -> None:
         record |= {
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(*_PACKAGES),
+            "commit": commit(),
             "machine": machine(),
             "generation": made.costs,
             "consensus": done.costs,
@@ -126,7 +133,7 @@ def _tuples(parameters: Parameters) -> Parameters:
 def _warm_up(generators: list[str]) -> None:
     """Load the compiled loops, which belongs to no run's time."""
     X = np.random.default_rng(0).normal(size=(1200, 8))
-    if "mdec" in generators:
+    if not {"mdec", "prepared"}.isdisjoint(generators):
         for dtype in (np.float32, np.float64):
             model = MDEC(3, ensemble_size=3, random_state=0)
             model.fit(X[:400].astype(dtype))

@@ -29,6 +29,16 @@ _TINY = np.finfo(np.float64).tiny
 def normalized_affinity(W: sparse.csr_array) -> sparse.csr_array:
     r"""Return the affinity scaled by degrees, the complement of the Laplacian, Eq. 12.
 
+    Parameters
+    ----------
+    W : csr_array of shape (n_samples, n_samples)
+        Symmetric similarities, none negative.
+
+    Returns
+    -------
+    csr_array of shape (n_samples, n_samples)
+        The graph divided by the roots of its degrees.
+
     Notes
     -----
     :math:`D^{-1/2} W D^{-1/2} = I - L` with :math:`D_{ii} = \sum_j W_{ij}`.

@@ -42,7 +42,8 @@ def leading_eigenvectors(
     ----------
     operator : callable or ndarray of shape (order, order)
         Maps a block of vectors, shape (order, any), to its image; an array stands for
-        its product. Symmetric, with eigenvalues between -1 and 1.
+        its product. Symmetric, with eigenvalues between -1 and 1. One that works on a
+        device says how arrays get `there` and `here`, and has the `steps` of a round.
     order : int
         Length of a vector.
     n_vectors : int
@@ -117,16 +118,18 @@ def _iterated(
     dtype: type[np.floating],
 ) -> tuple[Array, Array]:
     width = block_width(n_vectors, order - known.shape[1])
-    block: Array = rng.standard_normal((order, width)).astype(dtype)
+    start: Array = rng.standard_normal((order, width)).astype(dtype)
+    there = getattr(operator, "there", lambda array: array)
+    block, known = there(start), there(known)
+    steps = getattr(operator, "steps", (_orthonormal, _rotation))
     cut = FIRST_CUT
     for _ in range(MAX_ROUNDS):
-        values, block, residuals = filtered_round(
-            operator, block, known, cut, _orthonormal, _rotation
-        )
+        values, block, residuals = filtered_round(operator, block, known, cut, *steps)
         if residuals[:n_vectors].max() <= tol:
             break
         cut = min(float(values[-1]), LAST_CUT)
-    return values[:n_vectors], block[:, :n_vectors]
+    here = getattr(operator, "here", lambda array: array)
+    return here(values[:n_vectors]), here(block[:, :n_vectors])
 
 
 def block_width(n_vectors: int, most: int) -> int:

@@ -8,7 +8,7 @@ for 2000 samples, 0.55 against 4.3 s for 11,000 (``benchmarks/growth.py --cuts``
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from mdec.numerics.affinity import (
     sparse_leading_vectors,
     unit_rows,
 )
+from mdec.numerics.eigen import Operator
 
 Array = NDArray[np.floating]
 
@@ -33,7 +34,10 @@ DENSE_COLUMNS = 3000
 
 
 def transfer_cut(
-    graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator
+    graph: sparse.csr_array,
+    n_vectors: int,
+    rng: np.random.Generator,
+    gram: Callable[[sparse.csr_array], Operator] | None = None,
 ) -> Array:
     r"""Return the samples' embedding by the transfer cut of a bipartite graph.
 
@@ -45,6 +49,8 @@ def transfer_cut(
         Dimension of the embedding.
     rng : Generator
         Start of the solver.
+    gram : callable, optional
+        Makes of a matrix P the operator of :math:`P P^T`, where another device has it.
 
     Returns
     -------
@@ -75,8 +81,12 @@ def transfer_cut(
         image: Array = scale * (transposed @ (to_samples @ (scale * block)))
         return image
 
+    operator: Operator = apply
+    if gram is not None:
+        roots = sparse.diags_array(1.0 / np.sqrt(sample_degrees))
+        operator = gram(sparse.diags_array(scale[:, 0]) @ transposed @ roots)
     _, component = shared_components(graph)
-    vectors = leading_vectors(apply, degrees, component, n_vectors, rng, tol=1e-6)
+    vectors = leading_vectors(operator, degrees, component, n_vectors, rng, tol=1e-6)
     return unit_rows(to_samples @ (scale * vectors))
 
 

@@ -2,6 +2,7 @@
 
 from mdec.preparation.kinds import KINDS, kind_of_layer, kind_of_values
 from mdec.preparation.recipes import (
+    DRAWN,
     RECIPES,
     Draw,
     Preparation,
@@ -29,6 +30,7 @@ from mdec.preparation.transformers import (
 )
 
 __all__ = [
+    "DRAWN",
     "KINDS",
     "RECIPES",
     "Draw",

@@ -61,6 +61,9 @@ RECIPES = {
     "other": Recipe(),
 }
 
+# Kinds of which members do better, each by its own draw, than all by one recipe.
+DRAWN = ("intensities",)
+
 
 @dataclass(frozen=True, eq=False)
 class Preparation:

@@ -61,12 +61,36 @@ class VarianceStabilizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Check the values; nothing is learnt."""
+        """Check the values; nothing is learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        VarianceStabilizer
+            The fitted transformer.
+        """
         _checked(self, X, reset=True)
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return the values to the power."""
+        """Return the values to the power.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Stabilised values.
+        """
         check_is_fitted(self)
         return stabilized(_checked(self, X), self.power)
 
@@ -105,12 +129,36 @@ class SampleScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Learn the median sum of the samples."""
+        """Learn the median sum of the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        SampleScaler
+            The fitted transformer.
+        """
         self.total_ = float(np.median(sample_totals(_checked(self, X, reset=True))))
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return the samples, each scaled by itself."""
+        """Return the samples, each scaled by itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Scaled values.
+        """
         check_is_fitted(self)
         rows = _checked(self, X)
         if self.scale == "total":
@@ -130,7 +178,7 @@ class MostVariable(SelectorMixin, BaseEstimator):
 
     Attributes
     ----------
-    order_ : ndarray of shape (n_features_in_,)
+    order_ : ndarray of shape (n_features,)
         The features from the most to the least variable.
 
     Examples
@@ -149,7 +197,20 @@ class MostVariable(SelectorMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Order the features by their variance."""
+        """Order the features by their variance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        MostVariable
+            The fitted transformer.
+        """
         self.order_ = variance_order(_checked(self, X, reset=True))
         return self
 
@@ -214,7 +275,20 @@ class ExpressionPreparation(TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Decide what the values are, and which features are kept."""
+        """Decide what the values are, and which features are kept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        ExpressionPreparation
+            The fitted transformer.
+        """
         rows = _checked(self, X, reset=True)
         if self.kind == "auto":
             self.kind_, self.reason_ = kind_of_values(rows)
@@ -227,14 +301,36 @@ class ExpressionPreparation(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> Array:
-        """Return samples prepared as those of training were."""
+        """Return samples prepared as those of training were.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            Prepared values.
+        """
         check_is_fitted(self)
         return prepared(_checked(self, X), self.preparation_, self.features_)
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> NDArray[np.object_]:
-        """Return the names of the features that are kept."""
+        """Return the names of the features that are kept.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the features; None for those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+            Names of the features that are kept.
+        """
         check_is_fitted(self)
         return _check_feature_names_in(self, input_features)[self.features_]
 

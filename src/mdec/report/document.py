@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,12 @@ import numpy as np
 
 from mdec._support.files import write_atomically
 from mdec._support.optional import import_optional
-from mdec.experiments.published import compare, published_table
+from mdec.experiments.published import (
+    compare,
+    published_bars,
+    published_points,
+    published_table,
+)
 from mdec.experiments.ranking import (
     RankTest,
     average_rank,
@@ -23,23 +30,33 @@ from mdec.experiments.ranking import (
     rank_test,
     top_counts,
 )
-from mdec.experiments.records import OK, Store
+from mdec.experiments.records import OK, RunRecord, Store
 from mdec.experiments.study import Shown, shown_in_report
 from mdec.experiments.summary import (
     LONG_COLUMNS,
     METRIC_TITLES,
     ScoreTable,
     failures,
+    given_parameters,
     long_rows,
+    places,
+    ran_on,
     score_table,
+    spoken,
     swept_parameters,
+    variant,
 )
-from mdec.experiments.sweep import sweep
+from mdec.experiments.sweep import Part, Sweep, comparable_parts, sweep
 from mdec.report import figures as drawn
 from mdec.report.rank_diagram import CriticalDifferenceDisplay
 from mdec.report.tables import RENDERERS, Cell, Rows, caption, plain_rows, score_rows
 
 _PUBLISHED = ("nmi_max", "ari", "seconds", "cpu_seconds")
+_CLOCKS = {
+    "cpu_seconds": "One worker on one core; the paper's are seconds of the clock.",
+    "seconds": "Seconds of the clock with one worker for each run; other work on the "
+    "machine makes them longer than those of the CPU.",
+}
 
 
 @dataclass
@@ -134,36 +151,58 @@ def write_report(
 
 
 def _sections(store: Store, shown: Shown, with_figures: bool) -> Iterator[Section]:
+    swept = swept_parameters(store.study)
     for metric in shown.metrics:
+        if swept:
+            yield from _sweep_sections(store, metric, shown, with_figures)
+            continue
         table = score_table(store, metric)
-        section = _score_section(store, table, shown.published)
-        if with_figures:
-            section.figures = list(_figures(store, table, shown))
+        section = _score_section(table, shown.published)
+        if with_figures and shown.critical_difference and len(table.methods) > 2:
+            section.figures = [_rank_figure(table.in_common())]
         yield section
-        known = shown.published and metric in _PUBLISHED
-        if known and not swept_parameters(store.study):
-            yield _summary_section(table)
+        if shown.published and metric in _PUBLISHED:
+            yield _summary_section(table.in_common())
+            yield _distance_section(table)
     if shown.times:
-        # Those of the wall clock tell how busy the machine was.
-        yield _score_section(store, score_table(store, "cpu_seconds"), shown.published)
+        yield from _time_sections(store, shown, with_figures)
     lost = failures(store)
     if lost:
         headers = ["dataset", "method", "status", "runs", "reason"]
         yield Section("failures", "Runs without labels", "", headers, plain_rows(lost))
 
 
-def _score_section(store: Store, table: ScoreTable, beside: bool) -> Section:
+def _time_sections(store: Store, shown: Shown, with_figures: bool) -> Iterator[Section]:
+    """Yield the times on each processor apart, and those with a device."""
+    found = places(store)
+    for number, place in enumerate(found):
+        # What a device does costs no CPU seconds.
+        clocks = ["seconds"] if " with " in place else ["cpu_seconds", "seconds"]
+        for metric in clocks:
+            table = score_table(store, metric, partial(_is_at, place))
+            section = _score_section(table, shown.published)
+            section.text += f" {_CLOCKS[metric]}"
+            if len(found) > 1:
+                section.name += f"_{number + 1}"
+                section.heading += f", on {place}"
+            if with_figures and number == 0 and metric == "cpu_seconds":
+                words = f"{METRIC_TITLES[metric]}, of each method on each dataset."
+                growth = drawn.growth_figure(store, table)
+                section.figures = [Figure("growth", words, growth)]
+            yield section
+
+
+def _is_at(place: str, record: RunRecord) -> bool:
+    return ran_on(record) == place
+
+
+def _score_section(table: ScoreTable, beside: bool) -> Section:
     title = METRIC_TITLES[table.metric]
-    swept = swept_parameters(store.study)
-    if swept:
-        return _sweep_section(store, table, next(iter(swept)))
     known = beside and table.metric in _PUBLISHED
     published = published_table(table.metric) if known else None
     text = caption(table)
     if not table.lower_is_better and len(table.methods) > 2:
-        text += f" {_test_sentence(table)}"
-    if published is not None and not table.lower_is_better:
-        text += f" {_comparison_sentence(table)}"
+        text += f" {_test_sentence(table.in_common())}"
     headers = ["dataset", *table.methods]
     rows = score_rows(table, published)
     return Section(table.metric, title, text, headers, rows)
@@ -187,26 +226,91 @@ def _summary_section(table: ScoreTable) -> Section:
     )
 
 
-def _sweep_section(store: Store, table: ScoreTable, x: str) -> Section:
-    scores = sweep(store, table.metric, x)
+def _sweep_sections(
+    store: Store, metric: str, shown: Shown, with_figures: bool
+) -> Iterator[Section]:
+    """Yield means against the first parameter, for each part whose means compare."""
+    x = next(iter(swept_parameters(store.study)))
+    for number, part in enumerate(comparable_parts(store, metric)):
+        section = _sweep_section(store, metric, x, part, shown.published)
+        if number:
+            section.name += f"_{number + 1}"
+        if with_figures:
+            section.figures = list(_figures(store, metric, part, shown, section.name))
+        yield section
+        kinds = part.by_kind()
+        for kind, alike in kinds.items() if len(kinds) > 1 else ():
+            inner = _sweep_section(store, metric, x, alike, shown.published)
+            inner.name = f"{section.name}_{kind.replace(' ', '_')}"
+            inner.heading += f", {kind}"
+            yield inner
+    if with_figures and shown.curves is not None:
+        title = METRIC_TITLES[metric]
+        words = f"{title} against {shown.curves.label}, dataset by dataset."
+        grid = drawn.grid_figure(store, metric, shown.curves)
+        figure = Figure(f"{metric}_datasets", words, grid)
+        yield Section(f"{metric}_datasets", f"{title}: each dataset", figures=[figure])
+
+
+def _sweep_section(
+    store: Store, metric: str, x: str, part: Part, published: bool
+) -> Section:
+    scores = sweep(store, metric, x, part.holds)
     best = np.nan_to_num(scores.mean, nan=-np.inf).argmax(axis=0)
+    notes = _paper_notes(scores, x, part) if published else {}
     rows: Rows = []
     for i, value in enumerate(scores.values):
         found = zip(scores.mean[i], scores.error[i], best == i, strict=True)
-        rows.append((str(value), [_swept_cell(*each) for each in found]))
+        cells = [
+            _swept_cell(*each, notes.get((i, j), "")) for j, each in enumerate(found)
+        ]
+        rows.append((spoken(value), cells))
+    runs = [r for r in store.runs.values() if part.holds(r)]
     text = (
-        f"Means over {len(table.datasets)} datasets of {int(table.counts.sum())} runs, "
-        "± the standard error over runs; the best of each column is marked."
+        f"Means over {len(part.datasets)} datasets ({', '.join(part.datasets)}) of "
+        f"{len(runs)} runs, {_span(runs)} of each, ± the standard error over runs; the "
+        "best of each column is marked."
     )
-    title = METRIC_TITLES[table.metric]
-    return Section(table.metric, title, text, [x, *scores.columns], rows)
+    heading = f"{METRIC_TITLES[metric]}, {len(part.datasets)} datasets"
+    return Section(metric, heading, text, [x, *scores.columns], rows)
 
 
-def _swept_cell(mean: float, error: float, best: bool) -> Cell:
+def _span(runs: list[RunRecord]) -> str:
+    """Return how many repetitions there are of the least and of the most repeated."""
+    cells = Counter(
+        (r["dataset"], variant(r, given_parameters(r)))
+        for r in runs
+        if r["status"] == OK
+    )
+    low, high = min(cells.values()), max(cells.values())
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _paper_notes(scores: Sweep, x: str, part: Part) -> dict[tuple[int, int], str]:
+    """Return the paper's numbers by row and column, in words."""
+    # The first of the columns of a method has what the paper's tables were made with.
+    first: dict[str, int] = {}
+    for j, column in enumerate(scores.columns):
+        first.setdefault(column.split(",")[0], j)
+    return {
+        (i, first[method]): f"paper {mean:.2f}"
+        for method, means in _points(scores, x, part).items()
+        for i, mean in enumerate(means)
+        if not np.isnan(mean)
+    }
+
+
+def _points(scores: Sweep, x: str, part: Part) -> dict[str, Any]:
+    return published_points(
+        scores.metric, x, scores.values, part.datasets, part.methods
+    )
+
+
+def _swept_cell(mean: float, error: float, best: bool, note: str) -> Cell:
     if np.isnan(mean):
         return Cell("-")
     spread = "" if np.isnan(error) else f"{error:.2f}"
-    return Cell(f"{mean:.2f}", spread, place=int(best))
+    return Cell(f"{mean:.2f}", spread, note, int(best))
 
 
 def _test_sentence(table: ScoreTable) -> str:
@@ -232,49 +336,62 @@ def _leaders(table: ScoreTable, test: RankTest) -> str:
     return f"{table.methods[best]}: {', '.join(near) or 'none'}"
 
 
-def _comparison_sentence(table: ScoreTable) -> str:
-    found = compare(table)
-    if not found:
-        return "The paper has none of these numbers."
-    sizes = ", ".join(f"{d.method} {d.mean_absolute:.2f}" for d in found)
-    far = [f"{d.method} {name} {gap:+.2f}" for d in found for name, gap in d.far]
-    return (
-        f"Mean absolute difference from the paper: {sizes}. Off by more than 3 points "
-        f"and two published standard deviations: {', '.join(far) or 'none'}."
+def _distance_section(table: ScoreTable) -> Section:
+    """Return how far each method is from its published scores."""
+    headers = ["method", "datasets", "average score", "paper", "mean difference"]
+    rows = [
+        (
+            each.method,
+            each.n_datasets,
+            f"{each.ours:.2f}",
+            f"{each.published:.2f}",
+            f"{each.mean:+.2f}",
+            f"{each.mean_absolute:.2f}",
+            ", ".join(f"{name} {gap:+.1f}" for name, gap in each.far) or "none",
+        )
+        for each in compare(table)
+    ]
+    return Section(
+        f"{table.metric}_distance",
+        f"{METRIC_TITLES[table.metric].split(' (')[0]}: distance from the paper",
+        "Over all datasets with both scores. Far off is more than 3 points and two "
+        "published standard deviations.",
+        [*headers, "mean absolute difference", "far off"],
+        plain_rows(rows),
     )
 
 
-def _figures(store: Store, table: ScoreTable, shown: Shown) -> Iterator[Figure]:
-    metric, title = table.metric, METRIC_TITLES[table.metric]
-    if shown.critical_difference and len(table.methods) > 2:
-        display = CriticalDifferenceDisplay.from_table(table)
-        yield Figure(
-            f"{metric}_ranks",
-            f"Mean ranks by {title}; bars join methods that cannot be told apart.",
-            display.plot().figure,
-        )
-    if shown.curves is not None:
-        axis = shown.curves
-        curves = drawn.CurvesDisplay(sweep(store, metric, axis.x), axis.label)
-        yield Figure(
-            f"{metric}_curves",
-            f"{title} against {axis.label}, mean over datasets; bands are standard "
-            "errors over runs.",
-            drawn.curves_figure(curves, split=axis.split),
-        )
-        yield Figure(
-            f"{metric}_datasets",
-            f"{title} against {axis.label}, dataset by dataset.",
-            drawn.grid_figure(store, metric, axis),
-        )
-    if shown.bars is not None:
-        scores = sweep(store, metric, shown.bars.x)
-        bars = drawn.BarsDisplay(scores, shown.bars.label)
-        text = (
-            f"{title} by {bars.label}, mean over datasets; whiskers are standard "
-            "errors over runs."
-        )
-        yield Figure(f"{metric}_bars", text, bars.plot().figure)
+def _rank_figure(table: ScoreTable) -> Figure:
+    return Figure(
+        f"{table.metric}_ranks",
+        f"Mean ranks by {METRIC_TITLES[table.metric]}; bars join methods that cannot "
+        "be told apart.",
+        CriticalDifferenceDisplay.from_table(table).plot().figure,
+    )
+
+
+def _figures(
+    store: Store, metric: str, part: Part, shown: Shown, name: str
+) -> Iterator[Figure]:
+    title, over = METRIC_TITLES[metric], f"mean over {len(part.datasets)} datasets"
+    for axis, kind in ((shown.curves, "curves"), (shown.bars, "bars")):
+        if axis is None:
+            continue
+        scores = sweep(store, metric, axis.x, part.holds)
+        if kind == "curves":
+            paper = _points(scores, axis.x, part) if shown.published else {}
+            curves = drawn.CurvesDisplay(scores, axis.label, paper)
+            drawing = drawn.curves_figure(curves, split=axis.split)
+            words = f"{title} against {axis.label}, {over}; bands are standard errors"
+            beside = "stars are the paper's tables, over the same datasets"
+        else:
+            known = published_bars(metric, axis.x, scores.values)
+            paper = known if shown.published else {}
+            drawing = drawn.BarsDisplay(scores, axis.label, paper).plot().figure
+            words = f"{title} by {axis.label}, {over}; whiskers are standard errors"
+            beside = "diamonds are the paper's text, over thirty datasets"
+        words += f" over runs; {beside}." if paper else " over runs."
+        yield Figure(f"{name}_{kind}", words, drawing)
 
 
 def _origin(store: Store) -> str:

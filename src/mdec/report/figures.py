@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
-from mdec.experiments.records import Store
+from mdec.experiments.records import RunRecord, Store
 from mdec.experiments.study import Axis
-from mdec.experiments.summary import METRIC_TITLES, score_table
+from mdec.experiments.summary import METRIC_TITLES, ScoreTable, score_table, spoken
 from mdec.experiments.sweep import Sweep, sweep
 
 Array = NDArray[np.floating]
@@ -24,6 +25,8 @@ _MUTED = ("#8c6d31", "#7b4173", "#5254a3", "#637939", "#843c39", "#3f8f8f", "#77
 _DASHES = ("--", ":", "-.")
 _MARKERS = "os^Dv<>ph*X"
 _LEGEND = {"frameon": False, "fontsize": 8}
+_STAR = {"mec": "black", "mew": 0.5, "ms": 8, "zorder": 4}
+_DIAMOND = {"color": "white", "mec": "black", "ms": 5, "zorder": 4}
 
 
 def _matplotlib(module: str) -> Any:
@@ -77,11 +80,13 @@ def short_title(metric: str) -> str:
 class CurvesDisplay:
     """Mean score over datasets against a parameter, one curve for each method.
 
-    Bands show the standard errors; `label` is what to call the parameter.
+    Bands show the standard errors and stars the paper's numbers, by method; `label` is
+    what to call the parameter.
     """
 
     sweep: Sweep
     label: str
+    published: Mapping[str, Array] = field(default_factory=dict)
 
     def plot(self, ax: Any = None, *, methods: Sequence[str] = ()) -> Any:
         """Draw the curves, of some methods or of all; return the axes."""
@@ -90,7 +95,8 @@ class CurvesDisplay:
         for index, name in enumerate(self.sweep.columns):
             method = name.split(",")[0]
             style = _style(name, index)
-            if method in seen:  # a further value of the parameter that splits
+            first = method not in seen
+            if not first:  # a further value of the parameter that splits
                 style |= {"ls": (0, (3, 1.5)), "marker": "s", "mfc": "white"}
             seen.add(method)
             if methods and method not in methods:
@@ -100,6 +106,14 @@ class CurvesDisplay:
             if method in MDEC_COLORS:
                 band = {"color": style["color"], "alpha": 0.13, "lw": 0}
                 ax.fill_between(self.sweep.values, mean - error, mean + error, **band)
+            if first and method in self.published:
+                star = {
+                    "color": style["color"],
+                    "mec": "black",
+                    "mew": 0.5,
+                    "zorder": 4,
+                }
+                ax.plot(self.sweep.values, self.published[method], "*", ms=8, **star)
         ax.set(xlabel=self.label, ylabel=short_title(self.sweep.metric))
         _plain(ax)
         return ax
@@ -143,27 +157,31 @@ def curves_figure(display: CurvesDisplay, *, split: str | None) -> Any:
     return figure
 
 
+def _is_of(dataset: str, record: RunRecord) -> bool:
+    return record["dataset"] == dataset
+
+
 def grid_figure(store: Store, metric: str, axis: Axis) -> Any:
     """Return small panels of curves, one for each dataset."""
     datasets = score_table(store, metric).datasets
     n_columns = min(4, len(datasets))
     n_rows = -(-len(datasets) // n_columns)
     figure = new_figure(2.3 * n_columns, 1.8 * n_rows + 0.7)
-    ax = None
+    most: tuple[list[Any], list[str]] = [], []
     for index, dataset in enumerate(datasets):
-        display = CurvesDisplay(sweep(store, metric, axis.x, dataset), axis.label)
-        ax = display.plot(figure.add_subplot(n_rows, n_columns, index + 1))
+        scores = sweep(store, metric, axis.x, partial(_is_of, dataset))
+        panel = figure.add_subplot(n_rows, n_columns, index + 1)
+        ax = CurvesDisplay(scores, axis.label).plot(panel)
         ax.set(xlabel="", ylabel="")
         _at_least(ax, 4.0)
         ax.set_title(dataset, fontsize=9, pad=3)
         ax.tick_params(labelsize=7)
-    if ax is not None:
-        lines, names = ax.get_legend_handles_labels()
-        figure.supxlabel(axis.label, fontsize=10)
-        figure.supylabel(short_title(metric), fontsize=10)
-        n_columns = min(6, -(-len(names) // 2)) if len(names) > 3 else len(names)
-        place = "outside upper center"
-        figure.legend(lines, names, loc=place, ncols=n_columns, **_LEGEND)
+        most = max(most, ax.get_legend_handles_labels(), key=lambda each: len(each[1]))
+    figure.supxlabel(axis.label, fontsize=10)
+    figure.supylabel(short_title(metric), fontsize=10)
+    n_names = len(most[1])
+    n_columns = min(6, -(-n_names // 2)) if n_names > 3 else n_names
+    figure.legend(*most, loc="outside upper center", ncols=n_columns, **_LEGEND)
     return figure
 
 
@@ -171,11 +189,13 @@ def grid_figure(store: Store, metric: str, axis: Axis) -> Any:
 class BarsDisplay:
     """Mean score over datasets for each method and value of a parameter.
 
-    Whiskers show the standard errors; `label` is what to call the parameter.
+    Whiskers show the standard errors and diamonds the paper's numbers, by method;
+    `label` is what to call the parameter.
     """
 
     sweep: Sweep
     label: str
+    published: Mapping[str, Array] = field(default_factory=dict)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a group of bars for each method; return the axes."""
@@ -191,12 +211,38 @@ class BarsDisplay:
                 yerr=self.sweep.error[index],
                 error_kw={"lw": 0.8, "ecolor": "#333333"},
                 color=shades[index % 6],
-                label=str(value).replace("_", " "),
+                label=spoken(value).replace("_", " "),
             )
             ax.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
+            for place, name in enumerate(self.sweep.columns):
+                if name in self.published:
+                    at = place + (index - (n_values - 1) / 2) * width
+                    points = ax.plot(at, self.published[name][index], "D", **_DIAMOND)
+                    points[0].set_label("" if index else "paper")
         ax.set_xticks(np.arange(n_methods), list(map(_spoken, self.sweep.columns)))
         ax.set(ylabel=short_title(self.sweep.metric))
         _plain(ax)
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
         ax.legend(title=self.label, title_fontsize=8, **beside, **_LEGEND)
         return ax
+
+
+def growth_figure(store: Store, table: ScoreTable) -> Any:
+    """Return two panels of costs, against the samples and the features of datasets."""
+    figure = new_figure(9.0, 4.2)
+    panels = figure.subplots(1, 2, sharey=True)
+    sizes = [store.datasets[name] for name in table.datasets]
+    for ax, label, numbers in (
+        (panels[0], "samples N", [size["n_samples"] for size in sizes]),
+        (panels[1], "features D", [size["n_features"] for size in sizes]),
+    ):
+        for index, method in enumerate(table.methods):
+            style = _style(method, index) | {"ls": "", "label": method}
+            ax.plot(numbers, table.mean[:, index], **style)
+        ax.set(xscale="log", yscale="log", xlabel=label)
+        ax.xaxis.set_minor_formatter(_matplotlib("matplotlib.ticker").NullFormatter())
+        _plain(ax)
+    panels[0].set_ylabel(METRIC_TITLES[table.metric].split(",")[0])
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside right center", **_LEGEND)
+    return figure

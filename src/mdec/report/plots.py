@@ -13,12 +13,11 @@ import numpy as np
 
 from mdec._support.optional import import_optional
 from mdec._support.random import member_stream
-from mdec.coassociation import coassociation_factor
+from mdec.coassociation import coassociation_factor, coassociation_of
 from mdec.report.clustering.compute import (
     HEATMAP_SAMPLES,
     TRACKED_SAMPLES,
     consensus_heatmap,
-    consensus_matrix,
     drawn_in_clusters,
     sample_order,
 )
@@ -70,18 +69,43 @@ class ConsensusMatrixDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Take the consensus of a fitted `MDEC`, of 400 samples at most."""
+        """Take the consensus of a fitted `MDEC`, of 400 samples at most.
+
+        Parameters
+        ----------
+        model : MDEC
+            A fitted estimator.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            Ready to plot.
+        """
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.labels_, HEATMAP_SAMPLES, rng)
+        rows = drawn_in_clusters(model.consensus_labels_, HEATMAP_SAMPLES, rng)
         factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
-        labels = model.labels_[rows]
-        found = consensus_heatmap(consensus_matrix(factor[rows]), labels, rng)
+        labels = model.consensus_labels_[rows]
+        matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
+        found = consensus_heatmap(matrix, labels, rng)
         order = sample_order(labels, found)
         shown = found["rows"][order]
         return cls(found["matrix"][np.ix_(order, order)], labels[shown])
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``imshow``."""
+        """Draw; settings go to ``imshow``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **settings : dict
+            Settings of the drawing.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
         axes = self._axes(ax)
         pairs = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
         settings = {"cmap": "Blues", "vmin": 0.0, "vmax": pairs.max()} | settings
@@ -108,11 +132,35 @@ class ConsensusCDFDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
+        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``.
+
+        Parameters
+        ----------
+        model : MDEC
+            Fitted with ``n_clusters="auto"``.
+
+        Returns
+        -------
+        ConsensusCDFDisplay
+            Ready to plot.
+        """
         return cls(model.k_selection_)
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``plot``."""
+        """Draw; settings go to ``plot``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **settings : dict
+            Settings of the drawing.
+
+        Returns
+        -------
+        ConsensusCDFDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
         axes = self._axes(ax)
         chosen = self.selection
         for k, line in zip(chosen.table["n_clusters"], chosen.cdf, strict=True):
@@ -142,11 +190,37 @@ class KSelectionDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, model: Any, criterion: str = "eigengap") -> Self:
-        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
+        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``.
+
+        Parameters
+        ----------
+        model : MDEC
+            Fitted with ``n_clusters="auto"``.
+        criterion : str, default="eigengap"
+            Column of the table of criteria.
+
+        Returns
+        -------
+        KSelectionDisplay
+            Ready to plot.
+        """
         return cls(model.k_selection_, criterion)
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``plot``."""
+        """Draw; settings go to ``plot``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **settings : dict
+            Settings of the drawing.
+
+        Returns
+        -------
+        KSelectionDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
         axes = self._axes(ax)
         table = self.selection.table
         if self.criterion not in table or self.criterion == "n_clusters":
@@ -183,9 +257,20 @@ class TrackingDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``."""
+        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``.
+
+        Parameters
+        ----------
+        model : MDEC
+            Fitted with ``n_clusters="auto"``.
+
+        Returns
+        -------
+        TrackingDisplay
+            Ready to plot.
+        """
         found = model.k_selection_
-        ks, own = found.table["n_clusters"], model.labels_[found.samples]
+        ks, own = found.table["n_clusters"], model.consensus_labels_[found.samples]
         # The row of the model's own number follows the model's own clusters.
         start = int(np.abs(ks - model.n_clusters_).argmin())
         parts = [*found.partitions[:start], own, *found.partitions[start:]]
@@ -197,7 +282,20 @@ class TrackingDisplay(_Display):
         return cls(colours[:, order[::step]], ks)
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``imshow``."""
+        """Draw; settings go to ``imshow``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **settings : dict
+            Settings of the drawing.
+
+        Returns
+        -------
+        TrackingDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
         from matplotlib.colors import ListedColormap
 
         axes = self._axes(ax)
@@ -227,14 +325,39 @@ class SampleMapDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Lay out the samples of a fitted `MDEC`, 1200 at most."""
+        """Lay out the samples of a fitted `MDEC`, 1200 at most.
+
+        Parameters
+        ----------
+        model : MDEC
+            A fitted estimator.
+
+        Returns
+        -------
+        SampleMapDisplay
+            Ready to plot.
+        """
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.labels_, TSNE_SAMPLES, rng)
+        rows = drawn_in_clusters(model.consensus_labels_, TSNE_SAMPLES, rng)
         factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
-        return cls(plane(consensus_matrix(factor[rows])), model.labels_[rows])
+        matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
+        return cls(plane(matrix), model.consensus_labels_[rows])
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``scatter``."""
+        """Draw; settings go to ``scatter``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **settings : dict
+            Settings of the drawing.
+
+        Returns
+        -------
+        SampleMapDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
         axes = self._axes(ax)
         for k in np.unique(self.clusters):
             inside = self.places[self.clusters == k]
@@ -259,11 +382,35 @@ class ConfidenceDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Take the confidence of a fitted `MDEC`."""
+        """Take the confidence of a fitted `MDEC`.
+
+        Parameters
+        ----------
+        model : MDEC
+            A fitted estimator.
+
+        Returns
+        -------
+        ConfidenceDisplay
+            Ready to plot.
+        """
         return cls(model.confidence_)
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``hist``."""
+        """Draw; settings go to ``hist``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **settings : dict
+            Settings of the drawing.
+
+        Returns
+        -------
+        ConfidenceDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
         axes = self._axes(ax)
         settings = {"bins": 20, "range": (0.0, 1.0), "color": COLOURS[0]} | settings
         axes.hist(self.confidence, **settings)

@@ -37,7 +37,8 @@ Renderer = Callable[[Sequence[str], Rows], str]
 def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     """Return the cells of a table, the best three of each row marked.
 
-    One row for each dataset, then average score, average rank and top three. Published
+    One row for each dataset, then average score, average rank and top three, over the
+    datasets on which every method was run. Published
     numbers are printed beside the scores, with the difference.
     """
     places = ranks(table)
@@ -58,7 +59,7 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
             marked = place <= N_MARKED < len(table.methods)
             cells.append(Cell(mean, spread, ", ".join(notes), place if marked else 0))
         rows.append((dataset, cells))
-    return rows if table.lower_is_better else rows + _summary_rows(table)
+    return rows if table.lower_is_better else rows + _summary_rows(table.in_common())
 
 
 def _usual_count(table: ScoreTable) -> int:
@@ -94,9 +95,16 @@ def _summary_rows(table: ScoreTable) -> Rows:
 def caption(table: ScoreTable) -> str:
     """Return one sentence that says what the numbers are."""
     unit = "Seconds" if table.lower_is_better else "Percent"
-    return (
+    text = (
         f"{unit}, mean ± standard deviation of {_runs(_usual_count(table))} unless a "
         "cell says otherwise."
+    )
+    n_common = len(table.in_common().datasets)
+    if table.lower_is_better or n_common == len(table.datasets):
+        return text
+    return (
+        f"{text} Averages, ranks and tests are over the {n_common} datasets on which "
+        "every method was run."
     )
 
 

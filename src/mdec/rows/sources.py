@@ -28,7 +28,20 @@ class RowSource(Protocol):
         """Precision of the numbers."""
 
     def read(self, start: int, stop: int) -> Array:
-        """Return some rows as an array."""
+        """Return some rows as an array.
+
+        Parameters
+        ----------
+        start : int
+            First row.
+        stop : int
+            The row after the last.
+
+        Returns
+        -------
+        ndarray of shape (stop - start, n_features)
+            The rows.
+        """
 
 
 def is_dask_array(X: object) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import sparse, stats
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
+from mdec.base.own import Base
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
@@ -44,6 +46,8 @@ CLOSE = Stage(300, 50, (10, 20, 40, 99))
 
 _TINY = 1e-12
 
+_LEAST_CLUSTERED = 50
+
 
 @dataclass(frozen=True)
 class NullReference:
@@ -62,6 +66,18 @@ class NullReference:
     observed: Array
     draws: Array
     p_value: float
+
+    @property
+    def p_values(self) -> Array:
+        """For each number of clusters, the share of draws at least as clear there.
+
+        (b + 1) / (R + 1), with b of the R draws at least as clear for that very number;
+        never below 1 / (R + 1). Each is a test by itself: that many are looked at is
+        what `p_value` accounts for.
+        """
+        as_clear = (self.draws >= self.observed).sum(axis=0)
+        shares: Array = (as_clear + 1) / (len(self.draws) + 1)
+        return shares
 
 
 def rotated_samples(X: Array, rng: np.random.Generator) -> Array:
@@ -96,6 +112,7 @@ def null_reference(
     weighting: str,
     seed: int,
     *,
+    base: Base | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> NullReference:
@@ -113,8 +130,10 @@ def null_reference(
     or the data are far beyond all of them.
     """
 
+    make = partial(_like, ensemble, base=base, n_jobs=n_jobs)
+
     def compared(stage: Stage) -> NullReference:
-        return _compared(X, ensemble, ks, weighting, seed, stage, n_jobs, progress)
+        return _compared(X, ensemble, ks, weighting, seed, stage, make, progress)
 
     glance = compared(GLANCE)
     return glance if glance.p_value <= CERTAIN else compared(CLOSE)
@@ -127,7 +146,7 @@ def _compared(
     weighting: str,
     seed: int,
     stage: Stage,
-    n_jobs: int | None,
+    make: Callable[..., Ensemble],
     progress: Progress | None,
 ) -> NullReference:
     """Compare the data with draws until the answer is certain or the last is made."""
@@ -136,7 +155,7 @@ def _compared(
     rng = member_stream(seed, 1, "selection")
 
     def measured(data: Array, rng: np.random.Generator) -> Array:
-        made = _like(ensemble, data, rng, stage.n_members, n_jobs)
+        made = make(data, rng, stage.n_members)
         return _clearness(made, ks, weighting)
 
     whole = n_samples == X.shape[0]
@@ -214,22 +233,35 @@ def _like(
     X: Array,
     rng: np.random.Generator,
     n_members: int,
+    *,
+    base: Base | None,
     n_jobs: int | None,
 ) -> Any:
     """Make an ensemble of other data with the parameters of a given one."""
     plan = ensemble.plan
+    if plan.metric is not None or (plan.has_own_base and base is None):
+        part = f"metric={plan.metric}" if plan.metric else f"base={plan.base}"
+        raise ValueError(
+            f"the null reference makes members of other rows, and {part} is not at "
+            "hand for them; give base=..., or leave out X."
+        )
     low, high = plan.base_n_clusters_range
+    share = plan.sample_ratio
     if len(X) < ensemble.n_samples:
-        high = max(low, min(high, math.ceil(math.sqrt(len(X)))))
+        # A small share of few samples would leave members too few to cluster.
+        share = max(share, min(1.0, _LEAST_CLUSTERED / len(X)))
+        high = max(low, min(high, math.ceil(math.sqrt(share * len(X)))))
     return generate_ensemble(
         X,
         ensemble_size=min(len(ensemble), n_members),
         sampling_ratio=plan.sampling_ratio,
-        kernel=plan.kernel,
+        kernel=plan.kernel_shares,
         mu_range=plan.mu_range,
         n_neighbors_range=plan.n_neighbors_range,
         preparation=None if plan.preparation is None else "diversified",
         base_n_clusters_range=(low, high),
+        sample_ratio=share,
+        base="graph" if base is None else base,
         n_jobs=n_jobs,
         random_state=rng,
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
+from mdec.base.own import Base
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.selection.criteria import (
@@ -49,7 +50,8 @@ class KSelection:
         Why, in a sentence or two.
     table : dict of ndarray
         One entry per number of clusters in each column: "n_clusters", "pac", "area",
-        "delta_area", "eigengap", "agreement", "silhouette".
+        "delta_area", "eigengap", "agreement", "silhouette"; and "p_value" where the
+        null reference was drawn, see `NullReference.p_values`.
     cdf : ndarray of shape (n_numbers, n_levels)
         Share of the pairs whose consensus is at most each of `levels`.
     levels : ndarray of shape (n_levels,)
@@ -72,7 +74,13 @@ class KSelection:
     null: NullReference | None
 
     def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame."""
+        """Return the table as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row for each number of clusters.
+        """
         import pandas
 
         return pandas.DataFrame(self.table).set_index("n_clusters")
@@ -85,6 +93,7 @@ def select_n_clusters(
     k_range: Sequence[int] | None = None,
     weighting: str = "entropy",
     allow_one: bool = True,
+    base: Base | None = None,
     n_jobs: int | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -106,6 +115,9 @@ def select_n_clusters(
     allow_one : bool, default=True
         False to suggest one of `k_range` even if the null reference finds no more
         than one cluster; the reason then says so.
+    base : callable, default=None
+        The base clustering of your own that the ensemble was made with; the null
+        reference takes it too.
     n_jobs : int, default=None
         Members of the null reference made at the same time; changes nothing else.
     seed : int, optional
@@ -135,14 +147,24 @@ def select_n_clusters(
     ks = _checked_range(k_range, ensemble.n_samples)
     rng = member_stream(seed, 0, "selection")
     samples = _drawn_samples(ensemble.n_samples, rng)
-    measured = Ensemble.from_labels(ensemble.labels[samples])
+    measured = ensemble.among(samples)
     with single_threaded_blas():
         table, cdf, levels, partitions = _measure(measured, ks, weighting, rng)
     null = None
     if X is not None:
         null = null_reference(
-            X, ensemble, ks, weighting, seed, n_jobs=n_jobs, progress=progress
+            X,
+            ensemble,
+            ks,
+            weighting,
+            seed,
+            base=base,
+            n_jobs=n_jobs,
+            progress=progress,
         )
+        # Few samples are compared, and no more clusters than they can have.
+        table["p_value"] = np.full(len(ks), np.nan)
+        table["p_value"][: null.observed.size] = null.p_values
     suggested, reason = suggest(table, null, allow_one=allow_one)
     return KSelection(suggested, reason, table, cdf, levels, partitions, samples, null)
 

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.confidence import confidence, item_consensus, second_choice
+from mdec.confidence import (
+    confidence,
+    firm_labels,
+    item_consensus,
+    second_choice,
+)
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
 
@@ -90,8 +95,9 @@ def cluster_anndata(
     if n_clusters == "auto":
         told["reason"] = model.k_selection_.reason
         told["criteria"] = dict(model.k_selection_.table)
-    clustered = model.ensemble_, model.labels_, model.cluster_weights_
-    write_back(target, *clustered, told, key_added=key_added)
+    clustered = model.ensemble_, model.consensus_labels_, model.cluster_weights_
+    least = model.min_confidence
+    write_back(target, *clustered, told, key_added=key_added, min_confidence=least)
     return target if copy else None
 
 
@@ -103,6 +109,7 @@ def write_back(
     told: dict[str, Any],
     *,
     key_added: str = "mdec",
+    min_confidence: float | None = None,
 ) -> None:
     """Put a clustering of its observations into an AnnData object.
 
@@ -123,14 +130,18 @@ def write_back(
         What ``uns[key]`` says, beside the number of clusters; parameters become text.
     key_added : str, default="mdec"
         The key.
+    min_confidence : float, default=None
+        Samples held less firmly have no category; None gives one to all.
     """
     import pandas
 
     association = item_consensus(ensemble, labels, weights)
     n_clusters = association.shape[1]
     names = [str(k) for k in range(n_clusters)]
-    adata.obs[key_added] = pandas.Categorical.from_codes(labels, names)
-    adata.obs[f"{key_added}_confidence"] = confidence(association, labels)
+    sure = confidence(association, labels)
+    codes = firm_labels(labels, sure, min_confidence)
+    adata.obs[key_added] = pandas.Categorical.from_codes(codes, names)
+    adata.obs[f"{key_added}_confidence"] = sure
     adata.obs[f"{key_added}_second_choice"] = second_choice(association, labels)
     adata.obsm[f"{key_added}_item_consensus"] = association
     params = {k: str(v) for k, v in told["params"].items() if v is not None}
@@ -138,11 +149,12 @@ def write_back(
 
 
 def _columns(model: MDEC) -> dict[str, Any]:
-    association = item_consensus(model.ensemble_, model.labels_, model.cluster_weights_)
+    labels = model.consensus_labels_
+    association = item_consensus(model.ensemble_, labels, model.cluster_weights_)
     return {
         "cluster": model.labels_,
         "confidence": model.confidence_,
-        "second_choice": second_choice(association, model.labels_),
+        "second_choice": second_choice(association, labels),
     }
 
 

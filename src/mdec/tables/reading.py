@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.ensemble.numbering import is_consensus_matrix
 from mdec.preparation.kinds import kind_of_layer
 from mdec.tables.binary import read_mat, read_npy, read_npz
 from mdec.tables.door import (
@@ -505,7 +506,7 @@ def read_base_clusterings(
     """
     source = Path(path)
     door = Door(shown_name(source), max_bytes)
-    names, columns, samples = _label_columns(source, door, header)
+    names, columns, samples = label_columns(source, door, header)
     only = () if column is None else (column,)
     wishes = Wishes(None, id_column, tuple(drop), only, index)
     roles = find_member_roles(names, columns, wishes, door, indexed=samples is not None)
@@ -515,11 +516,11 @@ def read_base_clusterings(
             f"{door.name!r} needs at least three samples in rows and one base "
             "clustering in columns."
         )
-    if roles.doubts and _is_consensus_matrix([columns[j] for j in members]):
+    if _is_consensus_matrix([columns[j] for j in members]):
         raise Refused(
-            f"{door.name!r} is a consensus matrix and no table of labels; give the "
-            "clusterings it was made of, one in each column, or cut it where it was "
-            "made, in R with cutree(hclust(as.dist(1 - M), 'average'), k)."
+            f"{door.name!r} is a consensus matrix and no table of labels; cluster it "
+            "with --matrix and --k, or give the clusterings it was made of, one in "
+            "each column."
         )
     _raise_doubts(roles, door)
     cells = [[None if absent(c) else c for c in columns[j]] for j in members]
@@ -533,16 +534,15 @@ def read_base_clusterings(
 
 
 def _is_consensus_matrix(columns: list[list[str]]) -> bool:
-    """Tell whether numbers are a square with ones in the middle, the same turned."""
     if any(len(cells) != len(columns) for cells in columns):
         return False
     if not all(is_number(cell) for cells in columns for cell in cells):
         return False
     matrix = np.array([[float(c or "nan") for c in cells] for cells in columns])
-    return bool(np.allclose(matrix, matrix.T) and np.allclose(np.diag(matrix), 1.0))
+    return is_consensus_matrix(matrix)
 
 
-def _label_columns(
+def label_columns(
     source: Path, door: Door, header: bool | None
 ) -> tuple[list[str] | None, list[list[str]], Sequence[str] | None]:
     """Return names, cells by column, and names of the rows where they stand apart."""

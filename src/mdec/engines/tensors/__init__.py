@@ -7,11 +7,13 @@ it also runs on PyTorch's own CPU device.
 """
 
 from mdec.engines.tensors.device import budget, find_device, fits, with_less_memory
+from mdec.engines.tensors.eigen import GramOperator
 from mdec.engines.tensors.linkage import average_linkage, count_overlaps
 from mdec.engines.tensors.members import Data, Task, base_labels, member_bytes
 
 __all__ = [
     "Data",
+    "GramOperator",
     "Task",
     "average_linkage",
     "base_labels",

@@ -6,6 +6,8 @@ from functools import partial
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy import sparse
 from torch import Tensor
 
 from mdec._support.parallel import single_threaded_blas
@@ -26,6 +28,52 @@ def normalized_graph(graph: BatchGraph) -> BatchGraph:
     scale = graph.degrees().flatten().clamp(min=tiny).rsqrt()
     by_row, by_column = scale[graph.rows()], scale[graph.indices.long()]
     return graph.with_data(graph.data * by_row * by_column)
+
+
+class GramOperator:
+    r"""A matrix times its transpose as an operator, :math:`P P^T + diag(d)`.
+
+    The matrix is sparse and kept in full: the card reads it faster than it could look
+    up the places of its entries.
+    """
+
+    def __init__(
+        self,
+        matrix: sparse.csr_array,
+        diagonal: NDArray[np.floating] | None = None,
+        *,
+        device: torch.device,
+    ) -> None:
+        self.device = device
+        self.matrix = self._full(matrix)
+        self.diagonal = None if diagonal is None else self.there(diagonal)[:, None]
+        self.steps = (lambda block: torch.linalg.qr(block).Q), _largest_first
+
+    def __call__(self, block: Tensor) -> Tensor:
+        """Return the operator times the block."""
+        image = self.matrix @ (self.matrix.mT @ block)
+        return image if self.diagonal is None else image + self.diagonal * block
+
+    def there(self, array: NDArray[np.floating]) -> Tensor:
+        """Copy an array to the device."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def here(self, tensor: Tensor) -> NDArray[np.floating]:
+        """Copy a tensor from the device."""
+        array: NDArray[np.floating] = tensor.cpu().numpy()
+        return array
+
+    def _full(self, matrix: sparse.csr_array) -> Tensor:
+        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        place = self.there(row * matrix.shape[1] + matrix.indices)
+        full = torch.zeros(matrix.shape, dtype=torch.float64, device=self.device)
+        full.view(-1)[place] = self.there(matrix.data.astype(np.float64))
+        return full
+
+
+def _largest_first(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    values, vectors = torch.linalg.eigh(matrix)
+    return values.flip(-1), vectors.flip(-1)
 
 
 def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:

@@ -27,6 +27,7 @@ from mdec.numerics.loops.landmarks import (
 from mdec.numerics.loops.linkage import (
     average_linkage,
     count_overlaps,
+    divide_by_products,
     factored_linkage,
     linkage_of_products,
     merge_mutual,
@@ -56,6 +57,7 @@ __all__ = [
     "csr_chebyshev",
     "csr_distances",
     "csr_products",
+    "divide_by_products",
     "elkan",
     "embed_rows",
     "exponents",

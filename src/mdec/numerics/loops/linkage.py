@@ -28,6 +28,9 @@ from mdec.numerics.loops.triangle import (
 # Most similar regions that a region remembers.
 _LISTED = 16
 
+# Rows whose products with all others are made together.
+_ROWS_AT_ONCE = 256
+
 
 def count_overlaps(labels: Any, member: int, offsets: Any) -> Any:
     """Count the samples that each cluster of one member shares with every cluster."""
@@ -90,6 +93,25 @@ def _products(
                 row[row_of[t]] += weight * value_of[t]
         # Left of the diagonal the tile holds nothing that is read.
         set_tail(out, n_rows, i, row)
+
+
+def divide_by_products(rows: Any, out: Any) -> None:
+    """Divide a triangle by the products of dense rows; 0 where they are not above 0."""
+    n_rows = len(rows)
+    row = np.zeros(padded(n_rows), dtype=out.dtype)
+    for first in range(0, n_rows, _ROWS_AT_ONCE):
+        block = rows[first : first + _ROWS_AT_ONCE] @ rows[first:].T
+        _divide(block, first, n_rows, row, out)
+
+
+@compiled()
+def _divide(block: Any, first: int, n_rows: int, row: Any, out: Any) -> None:
+    for i in range(block.shape[0]):
+        get_tail(out, n_rows, first + i, row)
+        divisors, part = block[i], row[first:]
+        for j in range(i, divisors.size):
+            part[j] = part[j] / divisors[j] if divisors[j] > 0 else 0
+        set_tail(out, n_rows, first + i, row)
 
 
 def linkage_of_products(

@@ -12,8 +12,15 @@ from scipy.spatial.distance import squareform
 
 from mdec import __version__
 from mdec._support.random import member_stream
-from mdec.coassociation import coassociation_factor
-from mdec.confidence import AMBIGUOUS, ambiguous_samples, item_consensus
+from mdec.coassociation import coassociation_factor, coassociation_of
+from mdec.confidence import (
+    AMBIGUOUS,
+    ambiguous_samples,
+    cluster_support,
+    confidence,
+    item_consensus,
+    view_associations,
+)
 from mdec.ensemble import Ensemble
 from mdec.experiments.measure import versions
 from mdec.report.clustering.columns import described_columns
@@ -28,6 +35,7 @@ from mdec.report.clustering.described import (
     Selection,
     Signature,
     SignatureValues,
+    Support,
     View,
 )
 from mdec.report.clustering.layout import TSNE_SAMPLES, consensus_map, data_map
@@ -84,9 +92,14 @@ def describe_clustering(
 
     Parameters
     ----------
-    ensemble, labels, weights, selection
-        The base clusterings, the consensus cluster of each sample from 0, the weight of
-        each base cluster, and the criteria for each number of clusters.
+    ensemble : Ensemble
+        The base clusterings.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample, from 0.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    selection : KSelection
+        The criteria for each number of clusters.
     sample_names, feature_names : sequence of str
         One name per sample, and one per feature.
     values : ndarray of shape (n_samples, n_features), optional
@@ -117,7 +130,7 @@ def describe_clustering(
     rng = member_stream(0, 0, "selection")
     rows = drawn_in_clusters(labels, PAGE_SAMPLES, rng)
     factor = coassociation_factor(ensemble, weights)[rows]
-    matrix = consensus_matrix(factor)
+    matrix = coassociation_of(factor, ensemble.labels[rows])
     heatmap = consensus_heatmap(matrix, labels[rows], rng)
     association = item_consensus(ensemble, labels, weights)
     n_clusters = association.shape[1]
@@ -128,7 +141,7 @@ def describe_clustering(
     numbers = matched_numbers([parts[k] for k in ks], chosen)
     views = [
         view(
-            associated(factor, parts[k]),
+            associated(factor, ensemble.labels[rows], parts[k]),
             parts[k],
             numbers[i],
             None if known is None else known[rows],
@@ -168,6 +181,7 @@ def describe_clustering(
         "ambiguous": least_certain(shown, [sample_names[i] for i in rows]),
         "ambiguous_below": AMBIGUOUS,
         "clusters": shown["clusters"],
+        "support": supports(ensemble, labels, weights),
         "n_ambiguous": shown["n_ambiguous"],
         "mean_confidence": shown["mean_confidence"],
         "scores": shown["scores"],
@@ -178,6 +192,24 @@ def describe_clustering(
         "again": again,
         "versions": {"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
     }
+
+
+def supports(
+    ensemble: Ensemble, labels: Labels, weights: Array
+) -> list[Support] | None:
+    """Return how firmly each view holds the clusters; None for a single table."""
+    if not ensemble.views:
+        return None
+    found = view_associations(ensemble, labels, weights)
+    return [
+        {
+            "view": view.name,
+            "n_members": ensemble.origins.count(number),
+            "clusters": cluster_support(each, labels).tolist(),
+            "mean_confidence": float(confidence(each, labels).mean()),
+        }
+        for number, (view, each) in enumerate(zip(ensemble.views, found, strict=True))
+    ]
 
 
 def described_preparation(
@@ -218,6 +250,10 @@ def selection_rows(selection: KSelection) -> Selection:
         {"n_clusters": int(k), **{name: float(table[name][i]) for name in names}}
         for i, k in enumerate(table["n_clusters"])
     ]
+    for row in rows:
+        # JSON has no such number.
+        if np.isnan(row.get("p_value", 0.0)):
+            del row["p_value"]
     band: NullBand | None = None
     if null is not None:
         band = {
@@ -249,13 +285,6 @@ def drawn_in_clusters(
         size = max(1, round(n_most * rows.size / len(labels)))
         chosen.append(rng.choice(rows, min(size, rows.size), replace=False))
     return np.sort(np.concatenate(chosen))
-
-
-def consensus_matrix(factor: Any) -> Array:
-    """Return the weighted co-association of samples from their rows of the factor."""
-    matrix: Array = np.minimum((factor @ factor.T).toarray(), 1.0)
-    np.fill_diagonal(matrix, 1.0)
-    return matrix
 
 
 def consensus_heatmap(

@@ -40,6 +40,15 @@ class ClusterRow(TypedDict):
     ambiguous: int
 
 
+class Support(TypedDict):
+    """How firmly one view alone holds the clusters, and the samples on average."""
+
+    view: str
+    n_members: int
+    clusters: list[float]
+    mean_confidence: float
+
+
 class NullBand(TypedDict):
     """Silhouettes of data without groups, for each number of clusters."""
 
@@ -156,6 +165,7 @@ class Description(TypedDict):
     ambiguous: list[dict[str, Any]]
     ambiguous_below: float
     clusters: list[ClusterRow]
+    support: list[Support] | None
     n_ambiguous: int
     mean_confidence: float
     scores: dict[str, Any] | None

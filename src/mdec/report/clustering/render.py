@@ -23,6 +23,16 @@ def render_report(described: Description) -> str:
 
     It shows what `describe_clustering` gives. Names from the data are escaped, and its
     content policy allows no script but its own and no request at all.
+
+    Parameters
+    ----------
+    described : Description
+        What to show.
+
+    Returns
+    -------
+    str
+        The page.
     """
     jinja2 = import_optional("jinja2", needed_for="the report", install="mdec[report]")
     from markupsafe import Markup

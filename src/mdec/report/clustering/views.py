@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from mdec.coassociation import presence_rows
 from mdec.confidence import (
     AMBIGUOUS,
     associations,
@@ -61,7 +62,7 @@ def _of_rows(
     """Return the ensemble of some samples, with the weights of its base clusters."""
     old = ensemble.labels[rows]
     members = np.flatnonzero((old >= 0).any(axis=0))
-    part = Ensemble.from_labels(old[:, members])
+    part = ensemble.among(rows)
     kept = np.empty(part.n_base_clusters)
     for new, member in enumerate(members):
         there = old[:, member] >= 0
@@ -102,12 +103,22 @@ def _like(before: Labels, names: Labels, part: Labels) -> NDArray[np.int64]:
     return np.array([next(free) if each < 0 else each for each in numbers])
 
 
-def associated(factor: sparse.csr_array, labels: Labels) -> Array:
-    """Return the mean consensus of samples with every cluster of these samples."""
+def associated(
+    factor: sparse.csr_array, base: NDArray[np.int32], labels: Labels
+) -> Array:
+    """Return the mean consensus of samples with every cluster of these samples.
+
+    From their rows of the factor and their base clusters.
+    """
     sizes = np.bincount(labels).astype(np.float64)
     inside = (np.ones(len(labels)), (labels, np.arange(len(labels))))
     membership = sparse.csr_array(inside, shape=(sizes.size, len(labels)))
-    return associations(factor, labels, (membership @ factor).toarray(), sizes)
+    draws = None
+    if base.min() < 0:
+        present = presence_rows(base)
+        draws = present @ (membership @ present).T
+    sums = (membership @ factor).toarray()
+    return associations(factor, labels, sums, sizes, draws)
 
 
 def view(

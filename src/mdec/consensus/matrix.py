@@ -1,0 +1,170 @@
+"""Clusters of a consensus matrix that was made elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from mdec._support.memory import require_memory
+from mdec._support.parallel import single_threaded_blas
+from mdec._support.random import RandomState, consensus_stream
+from mdec.consensus.dendrogram import cut, in_order, tie_shift
+from mdec.consensus.partitions import numbered_by_appearance
+from mdec.numerics.affinity import unit_rows
+from mdec.numerics.kmeans import kmeans
+
+Array = NDArray[np.floating]
+
+METHODS = ("hierarchical", "spectral")
+
+# Files hold fewer digits than memory.
+_TOLERANCE = 1e-6
+
+
+def from_matrix(
+    matrix: ArrayLike,
+    n_clusters: int,
+    *,
+    method: str = "hierarchical",
+    random_state: RandomState = None,
+) -> NDArray[np.int32]:
+    """Cluster the samples of a consensus matrix, such as ConsensusClusterPlus makes.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_samples, n_samples)
+        Share of the clusterings in which two samples are together: symmetric, from 0
+        to 1, with ones on its diagonal.
+    n_clusters : int
+        Number of clusters.
+    method : {"hierarchical", "spectral"}, default="hierarchical"
+        Average linkage of all pairs, or k-means of the leading eigenvectors.
+    random_state : int, RandomState, Generator or None
+        Seed of k-means; linkage has nothing random.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples.
+
+    Examples
+    --------
+    >>> matrix = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 1.0]]
+    >>> from_matrix(matrix, 2)
+    array([0, 0, 1], dtype=int32)
+    """
+    similarity = checked_matrix(matrix)
+    n_samples = len(similarity)
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not one of {', '.join(METHODS)}.")
+    if not 1 <= n_clusters <= n_samples:
+        raise ValueError(
+            f"n_clusters={n_clusters!r} must be a whole number from 1 to the "
+            f"{n_samples} samples."
+        )
+    with single_threaded_blas():
+        if method == "hierarchical" or n_clusters in (1, n_samples):
+            labels = _linked(similarity, n_clusters)
+        else:
+            labels = _cut_by_vectors(similarity, n_clusters, random_state)
+    return numbered_by_appearance(labels, n_clusters)
+
+
+def checked_matrix(matrix: ArrayLike) -> Array:
+    """Return a consensus matrix, exactly symmetric, or raise one sentence.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_samples, n_samples)
+        What is given.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+        A copy in [0, 1] with ones on its diagonal.
+    """
+    given = np.asarray(matrix, dtype=np.float64)
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or len(given) < 2:
+        raise ValueError(
+            f"a consensus matrix is a square with at least two rows, got shape "
+            f"{given.shape}."
+        )
+    require_memory(
+        4 * given.nbytes,
+        f"clustering a consensus matrix of {len(given)} samples",
+        "cluster the data themselves, which needs no such matrix",
+    )
+    if not np.isfinite(given).all():
+        i, j = np.argwhere(~np.isfinite(given))[0]
+        raise ValueError(
+            f"the consensus matrix has no number for samples {i} and {j}, which no "
+            "clustering may have seen together; make it of more clusterings."
+        )
+    if given.min() < -_TOLERANCE or given.max() > 1.0 + _TOLERANCE:
+        raise ValueError(
+            f"a consensus matrix has numbers from 0 to 1, got {given.min():.4g} to "
+            f"{given.max():.4g}; divide counts by the number of clusterings."
+        )
+    if not np.allclose(given, given.T, rtol=0.0, atol=_TOLERANCE):
+        i, j = np.argwhere(np.abs(given - given.T) > _TOLERANCE)[0]
+        raise ValueError(
+            f"a consensus matrix is symmetric; samples {i} and {j} have "
+            f"{given[i, j]:.4g} and {given[j, i]:.4g}."
+        )
+    if np.abs(np.diag(given) - 1.0).max() > _TOLERANCE:
+        raise ValueError(
+            "a consensus matrix has ones on its diagonal; give similarities, not "
+            "distances."
+        )
+    similarity = np.clip((given + given.T) / 2.0, 0.0, 1.0)
+    np.fill_diagonal(similarity, 1.0)
+    return similarity
+
+
+def matrix_associations(similarity: Array, labels: NDArray[np.integer]) -> Array:
+    """Return the mean consensus of every sample with every cluster, itself left out.
+
+    As `mdec.confidence.item_consensus`, of a whole matrix.
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.3], [0.1, 0.3, 1.0]])
+    >>> matrix_associations(A, np.array([0, 0, 1]))
+    array([[0.8, 0.1],
+           [0.8, 0.3],
+           [0.2, 1. ]])
+    """
+    sizes, samples = np.bincount(labels), np.arange(len(labels))
+    sums = similarity @ np.eye(sizes.size)[labels]
+    association: Array = sums / sizes
+    rest = sizes[labels] - 1
+    own = (sums[samples, labels] - 1.0) / np.maximum(rest, 1)
+    association[samples, labels] = np.where(rest > 0, own, 1.0)
+    return np.clip(association, 0.0, 1.0)
+
+
+def _linked(similarity: Array, n_clusters: int) -> NDArray[np.int32]:
+    from mdec.numerics import loops
+
+    n_samples = len(similarity)
+    triangle = np.empty(loops.triangle_entries(n_samples))
+    loops.triangle_of_matrix(similarity, triangle)
+    sizes = np.ones(n_samples, dtype=np.int64)
+    shift = tie_shift(1.0, np.float64)
+    pairs, similarities = in_order(*loops.average_linkage(triangle, sizes, shift))
+    return cut(pairs, similarities, n_samples, n_clusters)
+
+
+def _cut_by_vectors(
+    similarity: Array, n_clusters: int, random_state: RandomState
+) -> NDArray[np.int32]:
+    scale = 1.0 / np.sqrt(similarity.sum(axis=1))
+    n_samples = len(similarity)
+    vectors = linalg.eigh(
+        similarity * scale[:, None] * scale,
+        subset_by_index=[n_samples - n_clusters, n_samples - 1],
+    )[1]
+    rng = consensus_stream(random_state)
+    labels: NDArray[np.int32] = kmeans(unit_rows(vectors), n_clusters, rng)
+    return labels

@@ -1,0 +1,116 @@
+"""The published pages hold what the records give, by the command they name."""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mdec.datasets import dataset_info
+from mdec.experiments.records import RunRecord, Store, decode_labels, read_records
+from mdec.experiments.summary import score_table, swept_parameters, variant
+from mdec.report.document import write_report
+
+pytest.importorskip("jinja2")
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+STUDIES = sorted(p.name.split(".")[0] for p in (RESULTS / "records").iterdir())
+LARGE = {"paper-tables", "ensemble-size", "sampling-ratio", "metrics"}
+
+
+@pytest.fixture(scope="module")
+def stores() -> dict[str, Store]:
+    return {
+        name: read_records(RESULTS / "records" / f"{name}.jsonl.gz") for name in STUDIES
+    }
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_sample_of_cells_is_what_the_records_give(
+    stores: dict[str, Store], name: str
+) -> None:
+    store, swept = stores[name], swept_parameters(stores[name].study)
+    with (RESULTS / name / "scores.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["status"] == "ok"]
+    for index in np.random.default_rng(0).choice(len(rows), 8, replace=False):
+        row = rows[index]
+        table = score_table(store, row["metric"], partial(_is_in, row, swept))
+        mean, spread = table.mean.item(), table.std.item()
+        assert (f"{mean:.4f}", f"{spread:.4f}") == (row["mean"], row["std"])
+        assert table.counts.item() == int(row["runs"])
+        if not swept:
+            shown = _rows(RESULTS / name / "tables" / f"{row['metric']}.md")
+            cell = shown[row["dataset"]][shown["dataset"].index(row["method"])]
+            assert re.match(rf"[*\[]*{mean:.2f}\b", cell)
+
+
+def _is_in(row: dict[str, str], swept: dict[str, Any], record: RunRecord) -> bool:
+    same = record["dataset"] == row["dataset"]
+    return same and variant(record, swept) == row["method"]
+
+
+def _rows(path: Path) -> dict[str, list[str]]:
+    lines = [line.strip("|").split("|") for line in path.read_text().splitlines()]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    return {row[0]: row[1:] for row in cells}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LARGE else ())
+        for name in STUDIES
+    ],
+)
+def test_a_page_is_what_its_records_give(
+    stores: dict[str, Store], name: str, tmp_path: Path
+) -> None:
+    write_report(stores[name], tmp_path, metrics=["ari"], with_figures=False)
+    made = {path.name: path.read_text() for path in (tmp_path / "tables").glob("*.md")}
+    assert any(file.startswith("ari") for file in made)
+    for file, text in made.items():
+        assert (RESULTS / name / "tables" / file).read_text() == text
+        assert text in (RESULTS / name / "report.md").read_text()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_records_are_of_the_registered_data(
+    stores: dict[str, Store], name: str
+) -> None:
+    for record in stores[name].datasets.values():
+        info = dataset_info(record["dataset"])
+        assert record["sha256"] == info.data_sha256
+        assert decode_labels(record["classes"]).size == info.n_samples
+
+
+def _table(text: str, heading: str) -> dict[str, list[str]]:
+    """Return the rows of the first table under a heading, by their first cells."""
+    below = text.split(f"\n## {heading}\n", 1)[1]
+    lines = re.search(r"(?:^\|.*\n)+", below, flags=re.MULTILINE)
+    assert lines is not None
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines.group().splitlines()[2:]
+    ]
+    return {row[0]: row[1:] for row in cells}
+
+
+def test_the_table_of_the_summary_is_that_of_the_page() -> None:
+    shown = _table((RESULTS / "README.md").read_text(), "The scores")
+    page = (RESULTS / "paper-tables" / "report.md").read_text()
+    summaries = [
+        _table(page, f"{m}: summary beside the paper's") for m in ("NMI", "ARI")
+    ]
+    assert len(shown) == 12
+    for method, row in shown.items():
+        expected = []
+        for score, paper, rank, paper_rank, top, paper_top in (
+            summary[method] for summary in summaries
+        ):
+            expected += [score, paper, rank, paper_rank, f"{top} ({paper_top})"]
+        assert row == expected
