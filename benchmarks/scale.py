@@ -10,6 +10,7 @@
     python benchmarks/scale.py counts DATA          # USPS with fewer landmarks
     python benchmarks/scale.py search DATA          # what the coarse search finds
     python benchmarks/scale.py larger-than-memory [--folder F]
+    python benchmarks/scale.py sparse [--members M] # 50,000 x 20,000, 2 % filled
     python benchmarks/scale.py cluster              # a LocalCluster, workers lost
     python benchmarks/scale.py model                # the cost model beside the figures
 
@@ -95,6 +96,87 @@ def large_digits(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 DATA = {"mixture": mixture, "digits": digits, "wide": large_digits}
+
+
+def topics(n_rows: int, n_features: int = 20_000, fill: float = 0.02) -> Any:
+    """Counts of words in texts of twenty unequal topics, as sparse logarithms.
+
+    A fourth of the words of a text are of its topic, the rest are common to all.
+    """
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    y = rng.choice(20, size=n_rows, p=rng.dirichlet(np.full(20, 2.0)))
+    common = rng.permutation(n_features)
+    n_own = n_features // 100
+    own = np.array([rng.choice(n_features, n_own, replace=False) for _ in range(20)])
+    # Some of the words drawn are the same, so that more are drawn than stay.
+    lengths = rng.poisson(1.1 * fill * n_features, size=n_rows)
+    texts = np.repeat(np.arange(n_rows, dtype=np.int32), lengths)
+    # Few common words are frequent, most are rare.
+    drawn = (n_features * rng.random(texts.size, dtype=np.float32) ** 2).astype(int)
+    special = rng.random(texts.size) < 0.25
+    places = rng.integers(n_own, size=texts.size)
+    words = np.where(special, own[y[texts], places], common[drawn]).astype(np.int32)
+    counts = np.ones(texts.size, dtype=np.float32)
+    X = sparse.coo_array((counts, (texts, words)), (n_rows, n_features)).tocsr()
+    X.data = np.log1p(X.data)
+    return X, y
+
+
+def sparse_rows(kernel: str, n_members: int) -> dict[str, Any]:
+    """Landmarks on sparse rows."""
+    from mdec import MDEC
+
+    X, y = topics(50_000)
+    settings = {"base": "auto", "consensus": "bipartite", "random_state": 0}
+    MDEC(20, ensemble_size=2, kernel=kernel, **settings).fit(X[:3000])
+    before = peak_gb()
+    start = time.perf_counter(), time.process_time()
+    model = MDEC(20, ensemble_size=n_members, kernel=kernel, **settings).fit(X)
+    return {
+        **described_rows(X),
+        "members": n_members,
+        "base": model.base_,
+        "seconds": round(time.perf_counter() - start[0], 1),
+        "cpu_seconds": round(time.process_time() - start[1], 1),
+        "before_gb": round(before, 2),
+        "peak_gb": round(peak_gb(), 2),
+        "nmi": round(nmi(y, model.labels_), 2),
+    }
+
+
+def sparse_rival(name: str) -> dict[str, Any]:
+    """Two ways of k-means that take sparse rows as well."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer
+
+    X, y = topics(50_000)
+    reduced = TruncatedSVD(50, random_state=0), Normalizer()
+    rivals = {
+        "mini-batch k-means": MiniBatchKMeans(20, n_init=3, random_state=0),
+        "SVD, k-means": make_pipeline(*reduced, KMeans(20, n_init=3, random_state=0)),
+    }
+    start = time.perf_counter(), time.process_time()
+    labels = rivals[name].fit_predict(X)
+    return {
+        **described_rows(X),
+        "seconds": round(time.perf_counter() - start[0], 1),
+        "cpu_seconds": round(time.process_time() - start[1], 1),
+        "peak_gb": round(peak_gb(), 2),
+        "nmi": round(nmi(y, labels), 2),
+    }
+
+
+def described_rows(X: Any) -> dict[str, Any]:
+    return {
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "filled": round(X.nnz / (X.shape[0] * X.shape[1]), 4),
+        "data_gb": round((X.data.nbytes + X.indices.nbytes) / 1e9, 2),
+    }
 
 
 def peak_gb() -> float:
@@ -528,6 +610,10 @@ def here(arguments: list[str]) -> dict[str, Any]:
             return coarse_search(name, folder)
         case ["larger-than-memory", folder]:
             return larger_than_memory(folder)
+        case ["sparse", kernel, members]:
+            return sparse_rows(kernel, int(members))
+        case ["sparse-rival", name]:
+            return sparse_rival(name)
         case ["cluster"]:
             return cluster()
     raise SystemExit(f"cannot measure {arguments}")
@@ -600,6 +686,7 @@ def main() -> None:
     parser.add_argument("--here", action="store_true", help="in this process")
     parser.add_argument("--figure")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--members", type=int, default=20)
     parser.add_argument("--folder", default=tempfile.gettempdir())
     options = parser.parse_args()
     if options.here:
@@ -637,6 +724,12 @@ def main() -> None:
             if not path.exists():
                 write_rows(path, LARGER_ROWS)
             run("larger than memory", options, "larger-than-memory", options.folder)
+        case ["sparse"]:
+            members = str(options.members)
+            for name in ("mini-batch k-means", "SVD, k-means"):
+                run(f"sparse {name}", options, "sparse-rival", name)
+            for name in ("cosine", "scaled_gaussian"):
+                run(f"sparse {name} {members}", options, "sparse", name, members)
         case ["cluster"]:
             run("cluster", options, "cluster")
         case ["model"]:

@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -195,13 +194,6 @@ def test_read_only_data(X: np.ndarray) -> None:
     data = X.copy()
     data.flags.writeable = False
     np.testing.assert_array_equal(small().fit(data).labels_, small().fit(X).labels_)
-
-
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
-def test_sparse_data_are_refused(X: np.ndarray, kind: type) -> None:
-    with pytest.raises(TypeError, match=r"[Ss]parse.*dense") as caught:
-        small().fit(kind(X))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

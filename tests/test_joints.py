@@ -27,6 +27,8 @@ def test_blocks_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert adjusted_rand_score(names["y"], found) > 0.9
     assert (names["drawn"].ensemble_.labels < 0).mean() == pytest.approx(0.2)
     assert adjusted_rand_score(names["y"], names["labels"]) > 0.9
+    assert adjusted_rand_score(names["topic"], names["by_topic"].labels_) > 0.9
+    assert adjusted_rand_score(names["y"], names["rival"].labels_) > 0.9
 
 
 def by_hand(frame: pd.DataFrame) -> np.ndarray:

@@ -26,6 +26,7 @@ from mdec.base.own import (
     own_places,
     refuse_unmeasured,
 )
+from mdec.base.sparse_rows import require_sparse_kernel
 from mdec.engines import Engine, engine_for
 from mdec.engines.card import resolve_device
 from mdec.engines.store import Made, Store
@@ -79,10 +80,11 @@ def generate_ensemble(
 
     Parameters
     ----------
-    X : array-like, RowSource or Dask array of shape (n_samples, n_features)
-        At least three samples, not all equal; no missing values. Files larger than
-        memory are opened with `mdec.rows.open_rows`. Of a Dask array the rows and
-        the labels stay on the workers.
+    X : array-like, sparse, RowSource or Dask array of shape (n_samples, n_features)
+        At least three samples, not all equal; no missing values. Sparse rows stay
+        sparse, for the scaled kernels and the cosine. Files larger than memory are
+        opened with `mdec.rows.open_rows`. Of a Dask array the rows and the labels
+        stay on the workers.
     ensemble_size : int, default=100
         M, the number of members.
     sampling_ratio : float, default=0.5
@@ -183,6 +185,9 @@ def generate_ensemble(
         sample_ratio=sample_ratio,
         metric=metric_name,
     )
+    if rows.csr is not None:
+        for name in plan.kernel_shares:
+            require_sparse_kernel(name)
     refuse_useless(rows)
     store = None
     if checkpoint is not None:
@@ -352,13 +357,20 @@ def resolved_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
     """
     if base not in BASES:
         raise ValueError(f"base={base!r} is not one of {', '.join(BASES)}.")
-    in_memory = rows.array is not None
+    in_memory = rows.in_memory is not None
     if base == "graph" and not in_memory:
         raise ValueError(
             "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
             "rows that are read in blocks, or load them."
         )
-    place = resolve_device(device)
+    place = (
+        "cpu" if device == "auto" and rows.csr is not None else resolve_device(device)
+    )
+    if place != "cpu" and rows.csr is not None:
+        raise ValueError(
+            f"sparse rows are not clustered on a card; use device='cpu' instead of "
+            f"{device!r}, or give X.toarray() if it fits in memory."
+        )
     if base == "auto":
         most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_CARD
         base = "graph" if in_memory and rows.shape[0] <= most else "landmark"
@@ -383,24 +395,22 @@ def _drawn_kind(
         )
     if rows.array is None or base == "landmark" or device != "cpu":
         raise ValueError(
-            "preparation='diversified' is made of rows in memory with base='graph' and "
-            "device='cpu'; use those, or prepare X first with "
+            "preparation='diversified' is made of rows in memory, not sparse, with "
+            "base='graph' and device='cpu'; use those, or prepare X first with "
             "mdec.preparation.ExpressionPreparation."
         )
     refuse_useless(rows)
     return kind_of_values(rows.array)[0]
 
 
-def training_rows(rows: Rows, plan: Plan) -> Array:
+def training_rows(rows: Rows, plan: Plan) -> Any:
     """Return the rows that new ones are compared with: all, or the landmarks' pool."""
     if plan.base == "landmark":
-        pool: Array = rows.worker.value(landmark_pool(rows, plan))
-        return pool
-    assert rows.array is not None
-    return rows.array
+        return rows.worker.value(landmark_pool(rows, plan))
+    return rows.in_memory
 
 
-def rows_as_seen(rows: Rows, plan: Plan) -> Array:
+def rows_as_seen(rows: Rows, plan: Plan) -> Any:
     """Return the rows that other data are to be like: as members see them."""
     known = training_rows(rows, plan)
     made = Versions.of(known, plan.preparation).made
@@ -410,7 +420,7 @@ def rows_as_seen(rows: Rows, plan: Plan) -> Array:
 def _checked(X: Any) -> Any:
     if isinstance(X, RowSource) or is_dask_array(X):
         return X
-    return check_array(X, dtype=FLOATS, ensure_min_samples=3)
+    return check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3)
 
 
 def check_resumable(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mdec._support.memory import require_memory
 from mdec._support.parallel import map_ordered, single_threaded_blas
 from mdec.base.given import PRECOMPUTED, GivenRows, given_new_rows
 from mdec.base.kernels import (
@@ -29,6 +30,7 @@ from mdec.base.landmarks import (
     pool_rows,
     tied_block,
 )
+from mdec.base.sparse_rows import sparse_coordinates
 from mdec.coassociation import factor_rows
 from mdec.confidence import Profiles, confidence, mean_profiles
 from mdec.ensemble.plan import Member, Plan
@@ -36,8 +38,10 @@ from mdec.generation import training_rows
 from mdec.numerics.familiar import FamiliarRows
 from mdec.numerics.magnitude import has_safe_scale
 from mdec.numerics.nearest import NearestRows, SearchedRows, at_common_scale
+from mdec.numerics.sparse_rows import NearestSparseRows, at_safe_sparse_scale
 from mdec.preparation.recipes import Preparation, Versions, prepared
 from mdec.rows.blocks import Rows
+from mdec.rows.sparse import canonical_rows
 from mdec.rows.work import gathered_rows
 
 Array = NDArray[np.floating]
@@ -55,7 +59,7 @@ class Placement:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_features)
+    rows : ndarray or csr_array of shape (n_rows, n_features)
         Training rows that new ones are compared with: all, or the landmarks' pool.
     learnt : dict of Preparation
         How members prepare them, by power; empty if they take them as they are.
@@ -75,7 +79,7 @@ class Placement:
         The means as confidences take them: of no consensus divided by degrees.
     """
 
-    rows: Array
+    rows: Any
     learnt: dict[float, Preparation]
     labels: NDArray[np.int32]
     offsets: NDArray[np.int64]
@@ -101,8 +105,11 @@ class Placement:
         """The versions of the training rows, by power, made ready for all subspaces.
 
         None are there if a subspace must be brought to a scale of its own, or the rows
-        of every member to length one, or if members look at samples of their own.
+        of every member to length one, if members look at samples of their own, or if
+        the rows are sparse.
         """
+        if sparse.issparse(self.rows):
+            return {}
         made: dict[float | None, Array] = {None: _in_double(self.rows)}
         if self.learnt:
             made = {power: _in_double(X) for power, X in self.versions.made.items()}
@@ -126,7 +133,7 @@ class Placement:
         """The training rows, to tell whether new ones are like them."""
         return FamiliarRows.of(self.as_compared(self.rows))
 
-    def as_compared(self, X: Array) -> Array:
+    def as_compared(self, X: Any) -> Any:
         """Return rows in the coordinates in which they are like or unlike others.
 
         These are all features, prepared as members do but for the samples' means, by
@@ -140,6 +147,30 @@ class Placement:
         # They stand in the order of what they lose: nothing, lengths, means, values.
         kernel = next(each for each in KERNELS if each in self.plan.kernel_shares)
         return coordinates(X, everything, kernel)
+
+    def alike(self, X_new: Any) -> Any:
+        """Return new rows as the training rows are kept: sparse, or not.
+
+        Parameters
+        ----------
+        X_new : ndarray or sparse of shape (n_new, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_new, n_features)
+            The same numbers.
+        """
+        if sparse.issparse(self.rows):
+            return canonical_rows(X_new)
+        if not sparse.issparse(X_new):
+            return X_new
+        require_memory(
+            X_new.shape[0] * X_new.shape[1] * X_new.dtype.itemsize,
+            "filling the zeros of sparse new rows, as the model was fitted to dense",
+            "give fewer rows at a time, or fit the model to sparse rows",
+        )
+        return X_new.toarray()
 
     @classmethod
     def of(
@@ -213,13 +244,13 @@ class JoinedPlacement:
 
 
 def placed(
-    X_new: Array, placement: Placement, *, n_jobs: int | None = None
+    X_new: Any, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
     """Return the consensus clusters of new rows.
 
     Parameters
     ----------
-    X_new : ndarray of shape (n_new, n_features)
+    X_new : ndarray or sparse of shape (n_new, n_features)
         New rows.
     placement : Placement
         What to place them by.
@@ -287,13 +318,13 @@ def new_associations(
 
 
 def predict_base_clusters(
-    X_new: Array, placement: Placement, *, n_jobs: int | None = None
+    X_new: Any, placement: Placement, *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
     """Return the base cluster of each new row in each member.
 
     Parameters
     ----------
-    X_new : ndarray of shape (n_new, n_features)
+    X_new : ndarray or sparse of shape (n_new, n_features)
         New rows.
     placement : Placement
         What to place them by.
@@ -313,6 +344,7 @@ def predict_base_clusters(
     through the nearest landmarks to the rows that the member drew.
     """
     members, plan = placement.members, placement.plan
+    X_new = placement.alike(X_new)
     indices = range(len(members))
     if plan.metric is not None:
         return _given_base_clusters(X_new, placement, n_jobs)
@@ -328,11 +360,12 @@ def predict_base_clusters(
     if placement.learnt:
         asked = Versions.of(X_new, plan.preparation, placement.learnt)
     searched = placement.searched
-    if not all(has_safe_scale(_in_double(X)) for X in [X_new, *asked.made.values()]):
+    shown = [X_new, *asked.made.values()]
+    if searched and not all(has_safe_scale(_in_double(X)) for X in shown):
         searched = {}
     shared = placement.versions, searched, placement.spacing, placement.labels, asked
     ask = partial(_ask_member, members=members, plan=plan)
-    base = np.empty((len(X_new), len(members)), dtype=np.int32)
+    base = np.empty((X_new.shape[0], len(members)), dtype=np.int32)
     answers = map_ordered(ask, indices, shared=shared, n_jobs=n_jobs)
     for index, (column, spacing) in enumerate(answers):
         base[:, index] = column
@@ -447,9 +480,9 @@ def nearest_profiles(
 
 def _ask_landmarks(
     index: int,
-    pool: Array,
+    pool: Any,
     labels: NDArray[np.int32],
-    X_new: Array,
+    X_new: Any,
     members: Sequence[Member],
     plan: Plan,
 ) -> NDArray[np.int32]:
@@ -461,8 +494,8 @@ def _ask_landmarks(
     shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
     np.add.at(votes, (sample.index, own[:, None]), shares)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    found = np.empty(len(X_new), dtype=np.int32)
-    for start in range(0, len(X_new), _NEW_ROWS):
+    found = np.empty(X_new.shape[0], dtype=np.int32)
+    for start in range(0, X_new.shape[0], _NEW_ROWS):
         part = slice(start, start + _NEW_ROWS)
         new = tied_block(X_new[part], landmarks)
         indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
@@ -492,6 +525,7 @@ def _ask_member(
     features = plan.features(member, among)
     new, own = _in_double(new[:, features]), labels[:, index]
     present, kernel = _present(own), plan.kernel_of(member)
+    search: NearestRows | NearestSparseRows
     if searched and kernel not in ANGULAR and present is None:
         # Their column, not the table: it is filled where it was unknown.
         means = spacing[:, index].copy()
@@ -501,20 +535,33 @@ def _ask_member(
         old = old[:, features]
         if present is not None:
             old, own = old[present], own[present]
-        means = np.full(len(old), np.nan)
-        if kernel in ANGULAR:
-            both = angular_coordinates(np.concatenate([old, new]), kernel)
-            old, new = both[: len(old)], both[len(old) :]
-        old, new = at_common_scale(old, new)
-        search = NearestRows(old)
+        means = np.full(old.shape[0], np.nan)
+        if sparse.issparse(old):
+            old, new = _sparse_at_common_scale(old, new, kernel)
+            search = NearestSparseRows(old)
+        else:
+            if kernel in ANGULAR:
+                both = angular_coordinates(np.concatenate([old, new]), kernel)
+                old, new = both[: len(old)], both[len(old) :]
+            old, new = at_common_scale(old, new)
+            search = NearestRows(old)
     neighbors, similarity = _nearest_similarities(search, new, member, kernel, means)
     column = _voted(own, neighbors, similarity)
     return column, means if searched else None
 
 
+def _sparse_at_common_scale(
+    old: sparse.csr_array, new: sparse.csr_array, kernel: str
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Return both as the kernel looks at them, at one scale that float64 can square."""
+    both = sparse_coordinates(sparse.vstack([old, new], format="csr"), kernel)
+    both = at_safe_sparse_scale(both)
+    return both[: old.shape[0]], both[old.shape[0] :]
+
+
 def _nearest_similarities(
-    search: NearestRows | GivenRows,
-    new: Array,
+    search: NearestRows | NearestSparseRows | GivenRows,
+    new: Any,
     member: Member,
     kernel: str,
     means: Array,
@@ -551,7 +598,7 @@ def _nearest_similarities(
 
 def _fill_means(
     means: Array,
-    search: NearestRows | GivenRows,
+    search: NearestRows | NearestSparseRows | GivenRows,
     rows: NDArray[np.int64],
     n_neighbors: int,
     kernel: str,
@@ -560,7 +607,8 @@ def _fill_means(
     wanted = np.zeros(len(means), dtype=bool)
     wanted[rows] = True
     chosen = np.flatnonzero(wanted & np.isnan(means))
-    index, squared = search.nearest(search.rows(chosen), n_neighbors + 1)
+    own: Any = search.rows(chosen)
+    index, squared = search.nearest(own, n_neighbors + 1)
     itself = index == chosen[:, None]
     # Among many copies a row may be missing from its own list; then the last goes.
     itself[~itself.any(axis=1), -1] = True

@@ -28,7 +28,7 @@ def X() -> np.ndarray:
     return make_blobs(90, n_features=30, centers=3, cluster_std=4.0, random_state=0)[0]
 
 
-@parametrize_with_checks([estimator(name) for name in NAMES])
+@parametrize_with_checks([*(estimator(name) for name in NAMES), baselines.PTA(3)])
 def test_scikit_learn_contract(estimator, check) -> None:
     check(estimator)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,3 +108,37 @@ def test_absent_module_is_named() -> None:
 def test_unknown_partitioner_is_named(method: object) -> None:
     with pytest.raises(ValueError, match="partitioner='kmetis' is neither"):
         method(noisy_ensemble(0), 2, partitioner="kmetis")
+
+
+def test_the_settings_are_the_deterministic_preset_but_for_the_first_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mtkahypar = pytest.importorskip("mtkahypar")
+    settings = Path(_partitioning.__file__).with_name("mtkahypar.ini").read_text()
+    assert "\ni-runs=8\n" in settings
+    (tmp_path / "mtkahypar.ini").write_text(
+        settings.replace("\ni-runs=8\n", "\ni-runs=20\n")
+    )
+    rng = np.random.default_rng(0)
+    ensembles = [
+        Ensemble.from_labels(rng.integers(0, 6, size=(60, 15))) for _ in range(5)
+    ]
+    monkeypatch.setattr(_partitioning, "files", lambda _: tmp_path)
+    found = [hgpa(ensemble, 4, random_state=0) for ensemble in ensembles]
+    _, library = _partitioning._initialized()
+    preset = mtkahypar.PresetType.DETERMINISTIC
+    monkeypatch.setattr(
+        _partitioning,
+        "_initialized",
+        lambda: (mtkahypar, Presets(library, preset)),
+    )
+    wanted = [hgpa(ensemble, 4, random_state=0) for ensemble in ensembles]
+    np.testing.assert_array_equal(found, wanted)
+
+
+class Presets:
+    """Mt-KaHyPar with a preset of its own in place of a file."""
+
+    def __init__(self, library, preset) -> None:
+        self.create_hypergraph = library.create_hypergraph
+        self.context_from_file = lambda _: library.context_from_preset(preset)

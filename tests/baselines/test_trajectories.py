@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 from mdec import Ensemble
-from mdec.baselines import _ptgp, _trajectories, pta, ptgp
+from mdec.baselines import PTA, _ptgp, _trajectories, pta, ptgp
 from mdec.baselines._starts import microclusters
 from mdec.baselines._trajectories import trajectory_similarity, transition_matrix
 
@@ -125,3 +127,30 @@ def test_pta_is_linkage_on_the_similarity(ensemble: Ensemble, method: str) -> No
     found = pta(ensemble, 3, linkage=method)
     assert adjusted_rand_score(expected[inverse], found) == 1.0
     assert found.max() == 2
+
+
+@pytest.mark.parametrize("method", ["average", "complete", "single"])
+def test_parts_without_a_walk_between_them_merge_by_agreement(method: str) -> None:
+    # Four groups; no member joins the first two with the last two. Walks stay within
+    # a group, where nearly all members agree, for one elite neighbour.
+    rng = np.random.default_rng(3)
+    truth = np.repeat([0, 1, 2, 3], 6)
+    columns = []
+    for member in range(30):
+        own = truth * 2 + rng.integers(2, size=truth.size)
+        # A tenth of the members join groups 0 with 1, and 2 with 3.
+        columns.append(truth // 2 if member % 10 == 0 else own)
+    ensemble = Ensemble.from_labels(np.stack(columns, axis=1))
+    labels, _, sizes = microclusters(ensemble)
+    similarity = _trajectories.trajectory_similarity(labels, sizes, 1, 1)
+    assert (similarity == 0.0).mean() > 0.5
+    found = pta(ensemble, 2, linkage=method, n_elite=1, n_steps=1)
+    assert adjusted_rand_score(truth // 2, found) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_walks_that_fall_apart_still_find_blobs(seed: int) -> None:
+    X, y = make_blobs(50, random_state=1)
+    X = StandardScaler().fit_transform(X)
+    labels = PTA(3, random_state=seed).fit(X).labels_
+    assert adjusted_rand_score(y, labels) > 0.9

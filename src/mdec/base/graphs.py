@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,15 @@ from mdec.base.kernels import (
     mean_neighbor_distance,
     scaling_term,
 )
+from mdec.base.sparse_rows import sparse_coordinates
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import (
     BlockedDistances,
     NeighborPairs,
     nearest_pairs,
-    pair_graph,
     squared_distances,
 )
+from mdec.numerics.sparse_rows import SparseDistances, at_safe_sparse_scale
 
 Array = NDArray[np.floating]
 
@@ -39,13 +41,13 @@ MAX_OPEN_SHARE = 0.05
 
 
 def similarity_graph(
-    X: Array, kernel: str, n_neighbors: int, mu: float
+    X: Array | sparse.csr_array, kernel: str, n_neighbors: int, mu: float
 ) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or csr_array of shape (n_samples, n_features)
         The samples in the member's subspace.
     kernel : str
         One of `mdec.base.kernels.KERNELS`.
@@ -73,12 +75,16 @@ def similarity_graph(
     >>> round(float(W[0, 1]), 6), round(float(W[3, 4]), 6)
     (0.240504, 0.057079)
     """
-    if not np.issubdtype(X.dtype, np.floating):
-        X = X.astype(np.float64)
-    rows = angular_coordinates(X, kernel) if kernel in ANGULAR else at_safe_scale(X)
-    if len(rows) <= DENSE_SAMPLES:
-        distances = squared_distances(rows.astype(np.float64, copy=False))
-        return graph_from_distances(distances, kernel, n_neighbors, mu)
+    rows: Any
+    if sparse.issparse(X):
+        rows = at_safe_sparse_scale(sparse_coordinates(X, kernel))
+    else:
+        if not np.issubdtype(X.dtype, np.floating):
+            X = X.astype(np.float64)
+        rows = angular_coordinates(X, kernel) if kernel in ANGULAR else at_safe_scale(X)
+        if len(rows) <= DENSE_SAMPLES:
+            distances = squared_distances(rows.astype(np.float64, copy=False))
+            return graph_from_distances(distances, kernel, n_neighbors, mu)
     if kernel == "scaled_gaussian":
         return _searched_gaussian_graph(rows, n_neighbors, mu)
     return _searched_nearest_graph(rows, kernel, n_neighbors, mu)
@@ -125,14 +131,14 @@ def graph_from_distances(
 
 
 def _searched_nearest_graph(
-    X: Array, kernel: str, n_neighbors: int, mu: float
+    X: Any, kernel: str, n_neighbors: int, mu: float
 ) -> sparse.csr_array:
     """Find the k nearest of each row without looking at all pairs.
 
     Rows whose k-th neighbour is no nearer than what was searched, because of ties, are
     searched once more, up to that neighbour: the first of equals is kept.
     """
-    n_candidates = min(n_neighbors + 8, len(X) - 1)
+    n_candidates = min(n_neighbors + 8, X.shape[0] - 1)
     distances, pairs, _, farthest = _candidates(X, n_neighbors, n_candidates)
     graph = pairs.graph
     limit = np.where(farthest < pairs.radius, -1.0, farthest)
@@ -146,7 +152,7 @@ def _searched_nearest_graph(
     return _both_ways(_similarities(nearest, kernel, rho, mu))
 
 
-def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.csr_array:
+def _searched_gaussian_graph(X: Any, n_neighbors: int, mu: float) -> sparse.csr_array:
     """Find the k largest scaled Gaussian similarities without looking at all pairs.
 
     The largest similarities are not always the nearest samples, because the scale
@@ -154,7 +160,7 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
     what the rest could reach tells which rows are settled; the others are searched
     once more, up to the distance where the bound falls below their k-th similarity.
     """
-    n_candidates = min(2 * n_neighbors + 16, len(X) - 1)
+    n_candidates = min(2 * n_neighbors + 16, X.shape[0] - 1)
     distances, pairs, means, _ = _candidates(X, n_neighbors, n_candidates)
     rho = mean_neighbor_distance(means)
 
@@ -168,13 +174,13 @@ def _searched_gaussian_graph(X: Array, n_neighbors: int, mu: float) -> sparse.cs
         found = _search_within(
             distances, limit, n_neighbors, lambda near: similarities(near).data
         )
-        more = similarities(pair_graph(distances.X, *found))
+        more = similarities(distances.pair_graph(*found))
         graph = _largest(graph.maximum(more), n_neighbors)
     return _both_ways(graph)
 
 
 def _candidates(
-    X: Array, n_neighbors: int, n_candidates: int
+    X: Any, n_neighbors: int, n_candidates: int
 ) -> tuple[BlockedDistances, NeighborPairs, Array, Array]:
     """Search near pairs, until the k smallest distances of each row are proven.
 
@@ -183,12 +189,14 @@ def _candidates(
     They are proven if the k-th is no more than what a pair that was not found is at
     least. The search is in float32, or in float64 where that leaves many rows open, as
     with tight groups far from the centre; the few that are open after it are searched
-    among all pairs, up to the last of their candidates.
+    among all pairs, up to the last of their candidates. Sparse rows are searched in
+    float64 at once, which costs them nothing.
     """
-    distances = BlockedDistances(X, np.float32)
+    distances = SparseDistances(X) if sparse.issparse(X) else BlockedDistances(X)
     pairs = nearest_pairs(distances, n_candidates)
     means, kth = _nearest_entries(pairs.graph, n_neighbors)
-    if np.count_nonzero(kth > pairs.radius) > MAX_OPEN_SHARE * len(X):
+    n_open = np.count_nonzero(kth > pairs.radius)
+    if distances.dtype == np.float32 and n_open > MAX_OPEN_SHARE * len(kth):
         distances = BlockedDistances(X, np.float64)
         pairs = nearest_pairs(distances, n_candidates)
         means, kth = _nearest_entries(pairs.graph, n_neighbors)
@@ -215,7 +223,7 @@ def _with_nearest(
     """Add the nearest pairs of the rows that have a limit, from all pairs within it."""
     more = _search_within(distances, limit, count, lambda near: -near.data)
     rows = np.concatenate([_rows(graph), more[0]])
-    return pair_graph(distances.X, rows, np.concatenate([graph.indices, more[1]]))
+    return distances.pair_graph(rows, np.concatenate([graph.indices, more[1]]))
 
 
 def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
@@ -273,7 +281,7 @@ def _search_within(
         within = distances.block(block, slice(None)) <= reach[:, None]
         near, columns = np.divmod(np.flatnonzero(within), n_samples)
         others = columns != block[near]
-        graph = pair_graph(distances.X, block[near[others]], columns[others])
+        graph = distances.pair_graph(block[near[others]], columns[others])
         best = _kept(graph, order(graph), n_neighbors)
         found.append((_rows(best), best.indices))
     first, second = zip(*found, strict=True)

@@ -28,6 +28,7 @@ from mdec.base.kernels import (
     scaling_term,
     with_baseline,
 )
+from mdec.base.sparse_rows import sparse_coordinates
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans_centers
@@ -39,6 +40,7 @@ from mdec.numerics.landmark_search import (
 )
 from mdec.numerics.magnitude import to_power
 from mdec.numerics.neighbors import about_the_middle
+from mdec.numerics.sparse_rows import filled_center, less, unit_sparse_rows, with_data
 from mdec.numerics.transfer import (
     BipartiteRows,
     assigned_rows,
@@ -61,8 +63,9 @@ CANDIDATES = 2
 MAX_HIDDEN_SHARE = 0.01
 
 # Coordinates beyond this are so far from all landmarks that the place does not matter;
-# their squares fit float32.
+# their squares fit float32; those of sparse rows, which are in float64, fit that.
 FARTHEST = 2.0**50
+FARTHEST_SPARSE = 2.0**200
 
 
 def tie_count(n_neighbors: int, n_samples: int, n_landmarks: int) -> int:
@@ -132,14 +135,16 @@ class Landmarks:
     scale: float
 
 
-def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:
-    """Return rows in a member's subspace, as its kernel looks at them.
+def coordinates(rows: Any, features: NDArray[np.int64], kernel: str) -> Any:
+    """Return rows in a member's subspace, as its kernel looks at them; sparse if so.
 
     Notes
     -----
     The angular kernels take rows of unit length. The extra coordinate for rows without
     a direction is always there, so that blocks fit each other.
     """
+    if sparse.issparse(rows):
+        return sparse_coordinates(rows[:, features], kernel)
     # Indexing would leave the columns, not the rows, together in memory.
     inside = np.take(rows, features, axis=1)
     if kernel not in ANGULAR:
@@ -152,13 +157,13 @@ def coordinates(rows: Array, features: NDArray[np.int64], kernel: str) -> Array:
 
 
 def fitted_landmarks(
-    pool: Array, member: Member, plan: Plan
+    pool: Any, member: Member, plan: Plan
 ) -> tuple[Landmarks, NDArray[np.int64], BipartiteRows]:
     """Choose the landmarks of a member, and tie its drawn rows to them.
 
     Parameters
     ----------
-    pool : ndarray of shape (n_pool, n_features)
+    pool : ndarray or csr_array of shape (n_pool, n_features)
         Rows to draw from.
     member : Member
         What to make it with.
@@ -180,13 +185,13 @@ def fitted_landmarks(
     n_landmarks = plan.n_landmarks
     ties = tie_count(member.n_neighbors, plan.n_samples, n_landmarks)
     k = min(ties, n_landmarks - 1)
-    size = min(CANDIDATES * n_landmarks, len(pool))
-    drawn = np.sort(rng.choice(len(pool), size, replace=False))
+    size = min(CANDIDATES * n_landmarks, pool.shape[0])
+    drawn = np.sort(rng.choice(pool.shape[0], size, replace=False))
     rows = coordinates(pool[drawn], features, kernel)
     center, scale = _place(rows, kernel)
     centred = _centred(rows, center, scale, np.float32)
     chosen, index, between = _chosen(centred, n_landmarks, k, kernel, rng)
-    if _is_doubtful(index, between):
+    if centred.dtype == np.float32 and _is_doubtful(index, between):
         centred = _centred(rows, center, scale, np.float64)
         chosen, index, between = _chosen(centred, n_landmarks, k, kernel, rng)
     rho = np.zeros(n_landmarks)
@@ -198,13 +203,18 @@ def fitted_landmarks(
     return landmarks, drawn[chosen], tied(centred[chosen], landmarks)
 
 
-def _place(rows: Array, kernel: str) -> tuple[Array, float]:
+def _place(rows: Any, kernel: str) -> tuple[Array, float]:
     """Return the centre of rows, once scaled, and the power of two that scales them.
 
     Rows of ordinary magnitudes are left at theirs.
     """
     if kernel in ANGULAR:
         return np.zeros(rows.shape[1]), 1.0
+    if sparse.issparse(rows):
+        # The middle one, so that few rows far away do not count.
+        middle = float(np.median(np.abs(rows.data))) if rows.nnz else 0.0
+        scale = _power(middle, 2.0**20)
+        return filled_center(_scaled(rows, scale)), scale
     scale = _power(max(float(rows.max()), -float(rows.min())), 2.0**400)
     rows = rows if scale == 1.0 else rows.astype(np.float64) * scale
     center, centred, _, near = about_the_middle(rows)
@@ -218,11 +228,13 @@ def _power(largest: float, ordinary: float) -> float:
 
 
 def _chosen(
-    rows: Array, n_landmarks: int, k: int, kernel: str, rng: np.random.Generator
+    rows: Any, n_landmarks: int, k: int, kernel: str, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], LandmarkIndex, Array]:
     """Choose landmarks; return them with the distances to their k nearest others."""
     chosen, points = refined_landmarks(rows, n_landmarks, rng)
-    if kernel in ANGULAR:
+    if kernel in ANGULAR and sparse.issparse(points):
+        points = unit_sparse_rows(points)[0]
+    elif kernel in ANGULAR:
         points = unit_rows(points).astype(rows.dtype)
     index = indexed(points, rng)
     return chosen, index, nearest_landmarks(points, index, k + 1)[1][:, 1:]
@@ -236,10 +248,20 @@ def _is_doubtful(index: LandmarkIndex, between: Array) -> bool:
     return float(np.mean(hidden)) > MAX_HIDDEN_SHARE
 
 
-def _centred(
-    rows: Array, center: Array, scale: float, dtype: type[np.floating]
-) -> Array:
-    """Return rows about the centre; those out of all bounds are brought to them."""
+def _scaled(rows: sparse.csr_array, scale: float) -> sparse.csr_array:
+    """Return sparse rows at a scale; what is out of all bounds is brought to them."""
+    with np.errstate(over="ignore"):
+        scaled = rows.data * scale
+    return with_data(rows, np.clip(scaled, -FARTHEST_SPARSE, FARTHEST_SPARSE))
+
+
+def _centred(rows: Any, center: Array, scale: float, dtype: type[np.floating]) -> Any:
+    """Return rows about the centre; those out of all bounds are brought to them.
+
+    Sparse rows are in float64, whatever the precision asked for.
+    """
+    if sparse.issparse(rows):
+        return less(_scaled(rows, scale), center)
     with np.errstate(over="ignore"):
         if scale != 1.0:
             rows = rows.astype(np.float64) * scale
@@ -247,12 +269,12 @@ def _centred(
     return np.clip(centred, -FARTHEST, FARTHEST, out=centred)
 
 
-def tied(rows: Array, landmarks: Landmarks) -> BipartiteRows:
+def tied(rows: Any, landmarks: Landmarks) -> BipartiteRows:
     r"""Tie rows to their nearest landmarks with the member's kernel.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_coordinates)
+    rows : ndarray or csr_array of shape (n_rows, n_coordinates)
         In the member's coordinates, centred, in the precision of the landmarks.
     landmarks : Landmarks
         The member's.
@@ -372,9 +394,23 @@ def landmark_clustering(
     return worker.map(cut_block, rows, cut)
 
 
-def landmark_memory(plan: Plan) -> int:
+def landmark_memory(plan: Plan, n_stored: int | None = None) -> int:
     """Estimate the bytes that one landmark clustering takes beside the data.
 
+    Parameters
+    ----------
+    plan : Plan
+        What the members share.
+    n_stored : int, optional
+        Numbers that sparse data store; None for dense ones.
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Notes
+    -----
     Noise in many dimensions takes about that much; in clusters fewer landmarks share
     samples, so that they take less.
     """
@@ -382,12 +418,13 @@ def landmark_memory(plan: Plan) -> int:
     n_samples, n_landmarks = plan.n_samples, plan.n_landmarks
     ties = tie_count(plan.n_neighbors_range[1], n_samples, n_landmarks)
     n_shared = min(0.62 * ties**2 * (n_samples / n_landmarks) ** 0.3, n_landmarks)
-    height = min(n_samples, block_height(plan.n_features))
     # Ties and labels of all rows; landmarks that share samples, in partial sums and in
-    # the solver; coordinates of drawn rows and of one block.
-    return (
-        n_samples * (16 * ties + 24)
-        + int(45 * n_landmarks * n_shared)
-        + (12 * CANDIDATES * n_landmarks + 16 * height) * plan.n_drawn
-        + 2**20
-    )
+    # the solver.
+    bare = n_samples * (16 * ties + 24) + int(45 * n_landmarks * n_shared) + 2**20
+    if n_stored is not None:
+        # The subspace, scaled and centred; a landmark fills what its rows fill.
+        return bare + int(48 * n_stored * plan.sampling_ratio)
+    # Coordinates of drawn rows and of one block.
+    height = min(n_samples, block_height(plan.n_features))
+    drawn = 12 * CANDIDATES * n_landmarks + 16 * height
+    return bare + drawn * plan.n_drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,12 @@ Data = Array | Versions | OwnParts | Given
 MEMBER_ERRORS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
 
 
-def member_similarity(X: Data, member: Member, plan: Plan) -> sparse.csr_array:
+def member_similarity(X: Any, member: Member, plan: Plan) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), Versions, OwnParts or Given
+    X : ndarray or csr_array of shape (n_samples, n_features), Versions, OwnParts, Given
         All features; in versions where members draw their own preparation, with a
         user's own functions, or all pairs instead.
     member : Member
@@ -70,9 +71,11 @@ def _subspace(versions: Versions, member: Member, plan: Plan) -> Array:
 
 
 def _taken(
-    X: Array, features: NDArray[np.int64], samples: NDArray[np.int64] | None
-) -> Array:
+    X: Any, features: NDArray[np.int64], samples: NDArray[np.int64] | None
+) -> Any:
     """Return what a member looks at, in columns; None for all samples."""
+    if sparse.issparse(X):
+        return (X if samples is None else X[samples])[:, features]
     if samples is None:
         return X.T[features].T
     return X.T[np.ix_(features, samples)].T
@@ -98,12 +101,12 @@ def centred_once(X: Array, kernels: Iterable[str]) -> Array | Versions:
     return Versions(X, about_mean=X - X.mean(axis=0))
 
 
-def base_clustering(X: Data, member: Member, plan: Plan) -> NDArray[np.int32]:
+def base_clustering(X: Any, member: Member, plan: Plan) -> NDArray[np.int32]:
     """Return the labels of one member, Eqs. 11 to 13.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), Versions, OwnParts or Given
+    X : ndarray or csr_array of shape (n_samples, n_features), Versions, OwnParts, Given
         All features; in versions where members draw their own preparation, with a
         user's own functions, or all pairs instead.
     member : Member
@@ -136,15 +139,34 @@ def base_clustering(X: Data, member: Member, plan: Plan) -> NDArray[np.int32]:
     return labels
 
 
-def member_memory(plan: Plan) -> int:
-    """Estimate the bytes that one base clustering takes beside the data."""
+def member_memory(plan: Plan, n_stored: int | None = None) -> int:
+    """Estimate the bytes that one base clustering takes beside the data.
+
+    Parameters
+    ----------
+    plan : Plan
+        What the members share.
+    n_stored : int, optional
+        Numbers that sparse data store; None for dense ones.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
     if plan.base == "landmark":
-        return landmark_memory(plan)
+        return landmark_memory(plan, n_stored)
     n_samples, n_drawn = plan.n_clustered, plan.n_drawn
     if plan.metric is not None:
         # The rows and what is made of them, the matrix as it is given and as it is
         # taken, and a graph from it.
         return int(8 * n_samples * (2 * n_drawn + 8 * n_samples)) + 2**20
+    if n_stored is not None:
+        # The subspace, centred, and once more feature by feature; the tile of products
+        # and the candidate pairs as of dense rows.
+        pairs = 134 * (2 * plan.n_neighbors_range[1] + 16)
+        subspace = int(48 * n_stored * plan.sampling_ratio)
+        return subspace + n_samples * pairs + 2**25
     if n_samples <= DENSE_SAMPLES:
         # The subspace twice beside its products, or once beside the matrices of
         # distances, scales and similarities.

@@ -218,7 +218,8 @@ def own_places(
         )
     if rows.array is None:
         raise ValueError(
-            f"{part} needs all rows in memory; load them, or leave it out."
+            f"{part} needs all rows in memory and not sparse; load or fill them, or "
+            "leave it out."
         )
     if device not in ("cpu", "auto"):
         raise ValueError(

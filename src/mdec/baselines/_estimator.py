@@ -43,6 +43,8 @@ Share = Annotated[float, Interval(Real, 0, 1, closed="right")]
 Bounds = Annotated[tuple[int, int], tuple, list]
 Seed = Annotated[RandomState, "random_state", np.random.Generator]
 
+FLOATS = (np.float64, np.float32)
+
 _SHARED = """
 Parameters
 ----------
@@ -163,9 +165,7 @@ class Baseline(ClusterMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        data = validate_data(
-            self, X, dtype=(np.float64, np.float32), ensure_min_samples=3
-        )
+        data = validate_data(self, X, dtype=FLOATS, ensure_min_samples=3)
         if self.n_clusters > len(data):
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; ask "
@@ -178,7 +178,11 @@ class Baseline(ClusterMixin, BaseEstimator):
         with single_threaded_blas():
             self.labels_ = self._consensus(self.ensemble_, **options)
         self.n_clusters_ = int(self.labels_.max()) + 1
+        self._settle(data)
         return self
+
+    def _settle(self, data: NDArray[np.floating]) -> None:
+        """Keep what else a method needs of the rows: nothing, unless it predicts."""
 
     def _options(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return those of the parameters that a function takes."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
 from functools import partial
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -133,6 +134,22 @@ def generate_stratified_ensemble(
     make = partial(_stratified_member, _prepared(data), strata, sampling_ratio, shared)
     own = {"sampling_ratio": sampling_ratio, "n_strata": n_strata}
     return _generate(make, asdict(shared) | own, ensemble_size, n_jobs)
+
+
+def features_of_members(X: Array, ensemble: Ensemble) -> Iterator[NDArray[np.int64]]:
+    """Yield the features of each member of an ensemble, drawn again from its seed.
+
+    X is what the ensemble was made of.
+    """
+    given = ensemble.parameters
+    shared = _Shared(**{each.name: given[each.name] for each in fields(_Shared)})
+    if shared.generation == "kmeans":
+        yield from repeat(np.arange(X.shape[1]), len(ensemble))
+        return
+    strata = feature_strata(X, given["n_strata"], shared.stream(0, "strata"))
+    for index in range(len(ensemble)):
+        rng = shared.stream(index, "subspace")
+        yield draw_stratified(strata, given["sampling_ratio"], rng)
 
 
 def feature_strata(

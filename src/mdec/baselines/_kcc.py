@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
+from mdec.baselines._estimator import Count, documented, estimator_of
+from mdec.baselines._new_rows import PlacingBaseline
 from mdec.baselines._starts import distinct_rows, memberships
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
@@ -235,7 +236,7 @@ def _distributions(counts: Array, ensemble: Ensemble) -> Array:
 
 
 @estimator_of(kcc)
-class KCC(Baseline):
+class KCC(PlacingBaseline):
     """K-means-based consensus clustering."""
 
     utility: Annotated[str, StrOptions(set(UTILITIES))] = "U_H"
@@ -246,7 +247,7 @@ class KCC(Baseline):
 
 
 @estimator_of(ecc)
-class ECC(Baseline):
+class ECC(PlacingBaseline):
     """Entropy-based consensus clustering."""
 
     n_init: Count = 10

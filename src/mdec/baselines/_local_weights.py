@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import RandomState
-from mdec.baselines._estimator import Baseline, Positive, documented, estimator_of
+from mdec.baselines._estimator import Positive, documented, estimator_of
+from mdec.baselines._new_rows import PlacingBaseline
 from mdec.consensus import bipartite, hierarchical
 from mdec.ensemble import Ensemble
 from mdec.weights import ensemble_driven_cluster_index, uniform_weights
@@ -103,19 +104,27 @@ def eac(
 
 
 @estimator_of(lwgp)
-class LWGP(Baseline):
+class LWGP(PlacingBaseline):
     """Locally weighted graph partitioning."""
 
     theta: Positive = 0.4
 
+    _by_degree = True
+
+    def _weights(self) -> NDArray[np.floating]:
+        return ensemble_driven_cluster_index(self.ensemble_, self.theta)
+
 
 @estimator_of(lwea)
-class LWEA(Baseline):
+class LWEA(PlacingBaseline):
     """Locally weighted evidence accumulation."""
 
     theta: Positive = 0.4
 
+    def _weights(self) -> NDArray[np.floating]:
+        return ensemble_driven_cluster_index(self.ensemble_, self.theta)
+
 
 @estimator_of(eac)
-class EAC(Baseline):
+class EAC(PlacingBaseline):
     """Evidence accumulation clustering."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import as_file, files
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from mdec.baselines._estimator import (
     documented,
     estimator_of,
 )
+from mdec.baselines._new_rows import PlacingBaseline
 from mdec.baselines._starts import agreement_blocks
 from mdec.consensus import bipartite
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
@@ -144,9 +146,10 @@ def hgpa(
     Parameters
     ----------
     partitioner : {"mtkahypar", "spectral"}, default="mtkahypar"
-        "mtkahypar" is Mt-KaHyPar with its deterministic preset and needs the extra
-        ``hypergraph``; "spectral" is the normalised cut of the graph of samples and
-        clusters, which is not balanced: another method for those who cannot install it.
+        "mtkahypar" is Mt-KaHyPar with its deterministic preset, but with 8 first
+        partitions instead of 20, and needs the extra ``hypergraph``; "spectral" is the
+        normalised cut of the graph of samples and clusters, which is not balanced:
+        another method for those who cannot install it.
     random_state : int, RandomState, Generator or None
         Seed of the partitioner.
 
@@ -304,7 +307,8 @@ def _mtkahypar(
 ) -> NDArray[np.int32]:
     mtkahypar, library = _initialized()
     mtkahypar.set_seed(seed)
-    context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
+    with as_file(files("mdec.baselines") / "mtkahypar.ini") as settings:
+        context = library.context_from_file(str(settings))
     context.set_partitioning_parameters(n_parts, IMBALANCE, mtkahypar.Objective.CUT)
     context.logging = False
     hypergraph = library.create_hypergraph(
@@ -339,7 +343,7 @@ class SSHGPA(StratifiedBaseline, HGPA):
 
 
 @estimator_of(mcla, _EXAMPLE)
-class MCLA(Baseline):
+class MCLA(PlacingBaseline):
     """Meta-clustering."""
 
     partitioner: Annotated[str, StrOptions({"metis", "spectral"})] = "metis"

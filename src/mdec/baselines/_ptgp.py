@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from mdec._support.random import RandomState, consensus_stream
 from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
-from mdec.baselines._starts import microclusters
+from mdec.baselines._starts import agreement_blocks, microclusters
 from mdec.baselines._trajectories import BLOCK, trajectory_similarity
 from mdec.consensus.dendrogram import cut
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
@@ -108,7 +108,10 @@ def pta(
     -----
     Linkage on :math:`1 - PTS`, see `trajectory_similarity`; microclusters, groups of
     samples that share every label, count alike, whatever their size. The last merges
-    are undone, so ties cost no cluster.
+    are undone, so ties cost no cluster. Where the graph of the walks falls into more
+    parts than `n_clusters`, their similarity is zero and says nothing of which to
+    merge; such parts are merged by the same linkage on the share of members that join
+    them, where the authors' code takes the first.
     """
     if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial
@@ -116,7 +119,9 @@ def pta(
     if sizes.size <= n_clusters:
         return numbered_by_appearance(inverse, n_clusters)
     similarity = trajectory_similarity(labels, sizes, n_elite, n_steps)
-    found = _linked(similarity, linkage, n_clusters)
+    found, alike = _linked(1.0 - similarity, linkage, n_clusters)
+    if not alike:
+        found, _ = _linked(_apart(labels, found), linkage, n_clusters)
     return numbered_by_appearance(found[inverse], n_clusters)
 
 
@@ -166,18 +171,37 @@ def _dense_transfer_cut(
     return unit_rows(to_samples(vectors.astype(graph.dtype)).astype(np.float64))
 
 
-def _linked(similarity: Array, method: str, n_clusters: int) -> NDArray[np.int32]:
-    """Merge by linkage on one less the similarity, down to `n_clusters`."""
-    distance = 1.0 - similarity
+def _linked(
+    distance: Array, method: str, n_clusters: int
+) -> tuple[NDArray[np.int32], bool]:
+    """Merge by linkage as long as two groups are alike, or down to `n_clusters`.
+
+    Groups at a distance of one have nothing in common. Returns the groups, and whether
+    they are as few as asked for.
+    """
     np.fill_diagonal(distance, 0.0)
     tree = hierarchy(squareform(distance, checks=False), method)
-    n_rows = len(similarity)
+    n_rows = len(distance)
     # Each merge names two clusters, each known by one of its rows.
     row = np.arange(2 * n_rows - 1)
     for step, (left, _) in enumerate(tree[:, :2].astype(np.int64)):
         row[n_rows + step] = row[left]
     pairs = row[tree[:, :2].astype(np.int64)]
-    return cut(pairs, -tree[:, 2], n_rows, n_clusters)
+    n_groups = n_rows - int(np.count_nonzero(tree[:, 2] < 1.0))
+    groups = cut(pairs, -tree[:, 2], n_rows, max(n_groups, n_clusters))
+    return groups, n_groups <= n_clusters
+
+
+def _apart(labels: NDArray[np.int32], groups: NDArray[np.int32]) -> Array:
+    """Return half the share of members that part two microclusters; zero in a group."""
+    distance = np.empty((len(labels), len(labels)))
+    first = 0
+    for counts in agreement_blocks(labels, BLOCK):
+        block = slice(first, first + len(counts))
+        distance[block] = 0.5 - 0.5 * counts / labels.shape[1]
+        distance[block][groups[block, None] == groups] = 0.0
+        first += len(counts)
+    return distance
 
 
 @estimator_of(ptgp)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import RandomState, consensus_stream
-from mdec.baselines._estimator import Baseline, Count, documented, estimator_of
+from mdec.baselines._estimator import Count, documented, estimator_of
+from mdec.baselines._new_rows import PlacingBaseline
 from mdec.baselines._starts import distinct_rows, memberships
 from mdec.consensus.partitions import numbered_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
@@ -153,8 +154,10 @@ def _fill_empty(labels: NDArray[np.int32], costs: Array, n_clusters: int) -> Non
 
 
 @estimator_of(sec, example="n_init=5, random_state=0")
-class SEC(Baseline):
+class SEC(PlacingBaseline):
     """Spectral ensemble clustering."""
 
     n_init: Count = 1
     max_iterations: Count = 100
+
+    _by_degree = True

@@ -17,7 +17,6 @@ from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import (
     MEMBER_ERRORS,
-    Data,
     base_clustering,
     centred_once,
     member_memory,
@@ -27,7 +26,6 @@ from mdec.ensemble import Ensemble, Failure
 from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows, opened
-from mdec.rows.sources import RowSource
 from mdec.rows.work import Here
 
 Array = NDArray[np.floating]
@@ -72,8 +70,9 @@ class ThreadEngine(LocalEngine):
         """Yield members as they are finished."""
         rows, plan = self.rows, self.plan
         n_jobs = min(effective_n_jobs(self.n_jobs), len(members))
+        n_stored = None if rows.csr is None else int(rows.csr.nnz)
         require_memory(
-            n_jobs * member_memory(plan),
+            n_jobs * member_memory(plan, n_stored),
             f"making {n_jobs} base clusterings of {plan.n_samples} samples at a time",
             "lower n_jobs, sampling_ratio or the samples",
         )
@@ -82,7 +81,7 @@ class ThreadEngine(LocalEngine):
         shared = self._as_members_read(), pool
         yield from map_as_completed(make, members, shared=shared, n_jobs=self.n_jobs)
 
-    def _as_members_read(self) -> Data | RowSource:
+    def _as_members_read(self) -> Any:
         rows, plan = self.rows, self.plan
         assert rows.source is not None
         if plan.metric == PRECOMPUTED:
@@ -94,9 +93,10 @@ class ThreadEngine(LocalEngine):
         if plan.preparation is not None:
             assert rows.array is not None
             return Versions.of(rows.array, plan.preparation)
-        if plan.base == "graph" and plan.n_samples <= DENSE_SAMPLES:
+        small = plan.base == "graph" and plan.n_samples <= DENSE_SAMPLES
+        if small and rows.array is not None:
             # Members then copy whole columns and need not convert them.
-            columns = np.asfortranarray(rows.source, dtype=np.float64)
+            columns = np.asfortranarray(rows.array, dtype=np.float64)
             return centred_once(columns, plan.kernel_shares)
         return rows.source
 

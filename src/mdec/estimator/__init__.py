@@ -229,10 +229,11 @@ class MDEC(
 
         Parameters
         ----------
-        X : array-like, RowSource or Dask array of shape (n_samples, n_features)
-            At least three samples, not all equal; no missing values. Files larger than
-            memory are opened with `mdec.rows.open_rows`. Of a Dask array the rows stay
-            on the workers, and `labels_` and `confidence_` are Dask arrays.
+        X : array-like, sparse, RowSource or Dask array of shape (n_samples, n_features)
+            At least three samples, not all equal; no missing values. Sparse rows stay
+            sparse, for the scaled kernels and the cosine. Files larger than memory are
+            opened with `mdec.rows.open_rows`. Of a Dask array the rows stay on the
+            workers, and `labels_` and `confidence_` are Dask arrays.
         y : object, default=None
             Not used.
 
@@ -267,6 +268,7 @@ class MDEC(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
         return tags
 
@@ -275,7 +277,13 @@ class MDEC(
         if isinstance(X, RowSource) or is_dask_array(X):
             self.n_features_in_ = X.shape[1]
         else:
-            X = validate_data(self, X, dtype=generation.FLOATS, ensure_min_samples=3)
+            X = validate_data(
+                self,
+                X,
+                accept_sparse="csr",
+                dtype=generation.FLOATS,
+                ensure_min_samples=3,
+            )
         if isinstance(self.n_clusters, str):
             if is_dask_array(X):
                 raise ValueError(

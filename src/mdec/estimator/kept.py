@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from mdec import __version__
@@ -25,6 +26,7 @@ from mdec.ensemble import Ensemble
 from mdec.estimator.settled import keep_firm
 from mdec.prediction import Placement
 from mdec.preparation.recipes import Preparation
+from mdec.rows.sparse import canonical_rows
 from mdec.selection.null import NullReference
 from mdec.selection.rule import KSelection
 
@@ -40,6 +42,8 @@ _PLAIN = (bool, int, float, str, type(None))
 # Arrays of KSelection and of its null reference.
 _MEASURED = ("cdf", "levels", "partitions", "samples")
 _REFERENCE = ("observed", "draws")
+# Arrays of sparse training rows.
+_SPARSE = ("data", "indices", "indptr")
 
 
 class KeptMixin:
@@ -230,7 +234,8 @@ def placement_content(
 
     Their names begin with the prefix.
     """
-    for name in ("rows", "means", "plain_means"):
+    arrays |= _row_arrays(placement.rows, prefix)
+    for name in ("means", "plain_means"):
         arrays[prefix + name] = getattr(placement, name)
     learnt = list(placement.learnt.values())
     for number, each in enumerate(learnt):
@@ -256,14 +261,15 @@ def restored_placement(
     }
     labels = ensemble.labels[chosen]
     shape = n_clusters, ensemble.n_base_clusters
-    shapes = {"rows": (len(labels), n_features), "means": shape, "plain_means": shape}
+    shapes = {"means": shape, "plain_means": shape}
     check_shapes(arrays, {prefix + name: size for name, size in shapes.items()})
-    if plan.n_samples != ensemble.n_samples or np.isnan(arrays[f"{prefix}rows"]).any():
+    rows = _kept_rows(arrays, (len(labels), n_features), prefix)
+    if plan.n_samples != ensemble.n_samples:
         raise ValueError("the plan is that of other data")
     if any(np.any(np.sort(p.order) != np.arange(n_features)) for p in found.values()):
         raise ValueError("the features have another order")
     return Placement(
-        rows=arrays[f"{prefix}rows"],
+        rows=rows,
         learnt=found,
         labels=labels,
         offsets=ensemble.offsets,
@@ -273,6 +279,31 @@ def restored_placement(
         weights=weights,
         plain_means=arrays[f"{prefix}plain_means"],
     )
+
+
+def _row_arrays(rows: Any, prefix: str) -> Arrays:
+    """Return training rows as arrays: one, or the three of sparse ones."""
+    if not sparse.issparse(rows):
+        return {f"{prefix}rows": rows}
+    return {f"{prefix}rows_{name}": getattr(rows, name) for name in _SPARSE}
+
+
+def _kept_rows(arrays: Arrays, shape: tuple[int, int], prefix: str) -> Any:
+    """Return the training rows of a file, or raise if they cannot be any."""
+    rows: Any
+    if f"{prefix}rows" in arrays:
+        rows = numbers = arrays[f"{prefix}rows"]
+    else:
+        numbers, indices, indptr = (arrays[f"{prefix}rows_{name}"] for name in _SPARSE)
+        rows = sparse.csr_array((numbers, indices, indptr), shape=shape)
+        # SciPy looks at the lengths alone; places outside would be read as they are.
+        rows.check_format(full_check=True)
+        rows = canonical_rows(rows)
+    if rows.shape != shape or numbers.dtype not in (np.float32, np.float64):
+        raise ValueError("rows have another shape")
+    if np.isnan(numbers).any():
+        raise ValueError("rows hold what is no number")
+    return rows
 
 
 def check_shapes(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:

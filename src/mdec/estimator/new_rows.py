@@ -80,7 +80,7 @@ class NewRowsMixin(MembershipMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_new, n_features)
+        X : array-like or sparse of shape (n_new, n_features)
             New rows, prepared like those of `fit`.
 
         Returns
@@ -119,7 +119,7 @@ class NewRowsMixin(MembershipMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_new, n_features)
+        X : array-like or sparse of shape (n_new, n_features)
             New rows, prepared like those of `fit`.
 
         Returns
@@ -139,7 +139,7 @@ class NewRowsMixin(MembershipMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_new, n_features)
+        X : array-like or sparse of shape (n_new, n_features)
             New rows, prepared like those of `fit`.
 
         Returns
@@ -151,7 +151,7 @@ class NewRowsMixin(MembershipMixin):
         return self._unlike(self._checked_rows(X))
 
     @property
-    def training_rows_(self) -> Array:
+    def training_rows_(self) -> Any:
         """Training rows that new ones are compared with: all, or the landmarks'."""
         check_is_fitted(self, "ensemble_")
         return self._placement.rows
@@ -161,7 +161,7 @@ class NewRowsMixin(MembershipMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_new, n_features)
+        X : array-like or sparse of shape (n_new, n_features)
             New rows, prepared like those of `fit`.
 
         Returns
@@ -173,12 +173,12 @@ class NewRowsMixin(MembershipMixin):
         rows = self._checked_rows(X)
         return Placed(*self._held(rows), self._unlike(rows))
 
-    def _checked_rows(self, X: Any) -> Array:
+    def _checked_rows(self, X: Any) -> Any:
         check_is_fitted(self, "ensemble_")
-        rows: Array = validate_data(self, X, dtype=FLOATS, reset=False)
-        return rows
+        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        return self._placement.alike(rows)
 
-    def _held(self, rows: Array) -> tuple[NDArray[np.int32], Array]:
+    def _held(self, rows: Any) -> tuple[NDArray[np.int32], Array]:
         known = self._placement
         base = predict_base_clusters(rows, known, n_jobs=self.n_jobs)
         with single_threaded_blas():
@@ -186,6 +186,6 @@ class NewRowsMixin(MembershipMixin):
             sure = held_new_rows(base, clusters, known)
         return firm_labels(clusters, sure, self.min_confidence), sure
 
-    def _unlike(self, rows: Array) -> NDArray[np.bool_]:
+    def _unlike(self, rows: Any) -> NDArray[np.bool_]:
         with single_threaded_blas():
             return self._placement.familiar.unlike(self._placement.as_compared(rows))

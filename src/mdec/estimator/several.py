@@ -296,7 +296,9 @@ class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
         columns = []
         for name, placement in zip(self.views_, self._placement.views, strict=True):
             checker = _named(placement.plan.n_features, self.feature_names_[name])
-            rows = validate_data(checker, tables[name], dtype=FLOATS, reset=False)
+            rows = validate_data(
+                checker, tables[name], accept_sparse="csr", dtype=FLOATS, reset=False
+            )
             n_jobs = self._parameters.n_jobs
             columns.append(predict_base_clusters(rows, placement, n_jobs=n_jobs))
         return np.concatenate(columns, axis=1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mdec.numerics.magnitude import to_power
 from mdec.numerics.nearest import NearestRows
+from mdec.numerics.sparse_rows import NearestSparseRows, with_data
 
 Array = NDArray[np.floating]
 
@@ -33,8 +35,8 @@ class FamiliarRows:
 
     Attributes
     ----------
-    search : NearestRows
-        At most 5000 known rows, centred and scaled to 1.
+    search : NearestRows or NearestSparseRows
+        At most 5000 known rows, centred and scaled to 1; sparse ones are not centred.
     spacing : ndarray of shape (n_rows,)
         Mean distance of each to its five nearest others, above zero.
     limit : float
@@ -59,19 +61,19 @@ class FamiliarRows:
     True
     """
 
-    search: NearestRows
+    search: NearestRows | NearestSparseRows
     spacing: Array
     limit: float
     center: Array
     scale: float
 
     @classmethod
-    def of(cls, rows: Array) -> Self:
+    def of(cls, rows: Any) -> Self:
         """Measure how far known rows are from each other.
 
         Parameters
         ----------
-        rows : ndarray of shape (n_rows, n_features)
+        rows : ndarray or csr_array of shape (n_rows, n_features)
             Finite, at least two. Of many a fixed part is taken.
 
         Returns
@@ -79,14 +81,20 @@ class FamiliarRows:
         FamiliarRows
             To compare new rows with.
         """
-        size = min(len(rows), MAX_ROWS)
-        fixed = np.linspace(0, len(rows) - 1, size).astype(np.int64)
+        size = min(rows.shape[0], MAX_ROWS)
+        fixed = np.linspace(0, rows.shape[0] - 1, size).astype(np.int64)
         known = rows[fixed].astype(np.float64)
-        # Halves first: the middle of huge numbers must not overflow.
-        center = known.min(axis=0) / 2.0 + known.max(axis=0) / 2.0
-        moved = known - center
-        scale = to_power(float(np.abs(moved).max()), 0)
-        search = NearestRows(moved * scale)
+        search: NearestRows | NearestSparseRows
+        if sparse.issparse(known):
+            center = np.zeros(known.shape[1])
+            scale = to_power(float(np.abs(known.data).max(initial=0.0)), 0)
+            search = NearestSparseRows(with_data(known, known.data * scale))
+        else:
+            # Halves first: the middle of huge numbers must not overflow.
+            center = known.min(axis=0) / 2.0 + known.max(axis=0) / 2.0
+            moved = known - center
+            scale = to_power(float(np.abs(moved).max()), 0)
+            search = NearestRows(moved * scale)
         k = min(N_NEIGHBORS, size - 1)
         index, squared = search.nearest(search.old, k + 1)
         others = index != np.arange(size)[:, None]
@@ -101,27 +109,32 @@ class FamiliarRows:
         limit = float(np.quantile(remote, QUANTILE, method="higher"))
         return cls(search, spacing, limit, center, scale)
 
-    def remoteness(self, new: Array) -> Array:
+    def remoteness(self, new: Any) -> Array:
         """Return how remote new rows are, each by itself.
 
         Parameters
         ----------
-        new : ndarray of shape (n_new, n_features)
-            Finite rows.
+        new : ndarray or csr_array of shape (n_new, n_features)
+            Finite rows, sparse if the known ones are.
 
         Returns
         -------
         ndarray of shape (n_new,)
             About 1 for rows in the midst of known ones.
         """
-        with np.errstate(over="ignore"):
-            moved = (new.astype(np.float64) - self.center) * self.scale
-        near = np.clip(moved, -_FARTHEST, _FARTHEST)
         k = min(N_NEIGHBORS, len(self.spacing) - 1)
-        index, squared = self.search.nearest(near, k)
+        index, squared = self.search.nearest(self._moved(new.astype(np.float64)), k)
         means: Array = np.sqrt(squared).mean(axis=1)
         return means / np.median(self.spacing[index], axis=1)
 
-    def unlike(self, new: Array) -> NDArray[np.bool_]:
+    def _moved(self, new: Any) -> Any:
+        """Return rows where the known ones are, none of them farther than can be."""
+        is_sparse = sparse.issparse(new)
+        with np.errstate(over="ignore"):
+            moved = (new.data if is_sparse else new - self.center) * self.scale
+        near = np.clip(moved, -_FARTHEST, _FARTHEST)
+        return with_data(new, near) if is_sparse else near
+
+    def unlike(self, new: Any) -> NDArray[np.bool_]:
         """Tell which new rows are more remote than known rows are from each other."""
         return self.remoteness(new) > self.limit

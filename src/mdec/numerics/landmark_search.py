@@ -1,16 +1,27 @@
 """Choosing landmarks among rows, and finding the nearest landmarks of other rows.
 
 Few landmarks are all looked at. Many are searched coarse to fine: a row looks at the
-landmarks around the centre that it is nearest to.
+landmarks around the centre that it is nearest to. Rows and landmarks are arrays, or
+both are sparse; the choices are the same.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from mdec.numerics.sparse_rows import (
+    by_distance,
+    group_means,
+    least_scores,
+    nearest_sparse_centers,
+    products,
+    squared_norms,
+)
 from mdec.numerics.transfer import nearest_centers
 
 Array = NDArray[np.floating]
@@ -35,28 +46,28 @@ class LandmarkIndex:
 
     Attributes
     ----------
-    points : ndarray of shape (n_landmarks, n_coordinates)
+    points : ndarray or csr_array of shape (n_landmarks, n_coordinates)
         The landmarks, float32 or float64.
     half_norms : ndarray of shape (n_landmarks,)
         Half their squared lengths.
-    centers : ndarray of shape (n_cells, n_coordinates)
+    centers : ndarray or csr_array of shape (n_cells, n_coordinates)
         Centres of cells; none if all landmarks are looked at.
     around : list of ndarray
         Landmarks, in ascending order, at which the rows of each cell look.
     """
 
-    points: Array
+    points: Any
     half_norms: Array
-    centers: Array
+    centers: Any
     around: list[NDArray[np.intp]]
 
 
-def indexed(points: Array, rng: np.random.Generator) -> LandmarkIndex:
+def indexed(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     """Prepare landmarks for a search.
 
     Parameters
     ----------
-    points : ndarray of shape (n_landmarks, n_coordinates)
+    points : ndarray or csr_array of shape (n_landmarks, n_coordinates)
         The landmarks, centred, float32 or float64.
     rng : Generator
         Source of the choice of cells.
@@ -67,12 +78,12 @@ def indexed(points: Array, rng: np.random.Generator) -> LandmarkIndex:
         Every landmark is among those around its own cell, so that a row which is a
         landmark finds itself.
     """
-    half_norms = 0.5 * np.einsum("ij,ij->i", points, points)
-    if len(points) <= SEARCHED_WHOLE:
+    half_norms = 0.5 * _squared_norms(points)
+    if points.shape[0] <= SEARCHED_WHOLE:
         return LandmarkIndex(points, half_norms, points[:0], [])
     centers = refined_landmarks(points, N_CELLS, rng)[1]
-    own = nearest_centers(points, centers)
-    scores = half_norms - centers @ points.T
+    own = _nearest_center(points, centers)
+    scores = half_norms - _products(centers, points)
     near = np.argpartition(scores, AROUND_CELL, axis=1)[:, :AROUND_CELL]
     around = [
         np.union1d(near[cell], np.flatnonzero(own == cell)) for cell in range(N_CELLS)
@@ -81,13 +92,13 @@ def indexed(points: Array, rng: np.random.Generator) -> LandmarkIndex:
 
 
 def refined_landmarks(
-    candidates: Array, n_landmarks: int, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], Array]:
+    candidates: Any, n_landmarks: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], Any]:
     """Choose landmarks among candidates and move them to the middle of their rows.
 
     Parameters
     ----------
-    candidates : ndarray of shape (n_candidates, n_coordinates)
+    candidates : ndarray or csr_array of shape (n_candidates, n_coordinates)
         Drawn rows, centred, float32 or float64.
     n_landmarks : int
         At most the candidates.
@@ -98,7 +109,7 @@ def refined_landmarks(
     -------
     chosen : ndarray of shape (n_landmarks,)
         Candidates from which the landmarks started, in ascending order.
-    points : ndarray of shape (n_landmarks, n_coordinates)
+    points : ndarray or csr_array of shape (n_landmarks, n_coordinates)
         Where they came to, in the precision of the candidates.
 
     Notes
@@ -106,37 +117,64 @@ def refined_landmarks(
     The hybrid selection of Huang et al. (U-SPEC, 2020): random candidates, then a few
     steps of k-means. A landmark without rows stays where it is.
     """
-    from mdec.numerics import loops
-
-    chosen = np.sort(rng.choice(len(candidates), n_landmarks, replace=False))
+    n_candidates = candidates.shape[0]
+    chosen = np.sort(rng.choice(n_candidates, n_landmarks, replace=False))
     points = candidates[chosen]
-    if n_landmarks == len(candidates):
+    if n_landmarks == n_candidates:
         return chosen, points
     for _ in range(REFINEMENTS):
         labels = _nearest_landmark(candidates, indexed(points, rng))
-        sums = np.zeros(points.shape)
-        counts = np.zeros(n_landmarks, dtype=np.int64)
-        loops.group_sums(candidates, labels, sums, counts)
-        means = sums / np.maximum(counts, 1)[:, None]
-        points = np.where(counts[:, None] > 0, means, points)
-        points = points.astype(candidates.dtype)
+        points = _group_means(candidates, labels, points)
     return chosen, points
 
 
-def _nearest_landmark(rows: Array, index: LandmarkIndex) -> NDArray[np.integer]:
+def _nearest_landmark(rows: Any, index: LandmarkIndex) -> NDArray[np.integer]:
     if index.around:
         return nearest_landmarks(rows, index, 1)[0][:, 0]
-    return nearest_centers(rows, index.points)
+    return _nearest_center(rows, index.points)
+
+
+def _squared_norms(rows: Any) -> Array:
+    if sparse.issparse(rows):
+        return squared_norms(rows)
+    norms: Array = np.einsum("ij,ij->i", rows, rows)
+    return norms
+
+
+def _products(rows: Any, others: Any) -> Array:
+    if sparse.issparse(rows):
+        return products(rows, others.T.tocsr())
+    found: Array = rows @ others.T
+    return found
+
+
+def _nearest_center(rows: Any, centers: Any) -> NDArray[np.int32]:
+    if sparse.issparse(rows):
+        return nearest_sparse_centers(rows, centers)
+    return nearest_centers(rows, centers)
+
+
+def _group_means(rows: Any, labels: NDArray[np.integer], points: Any) -> Any:
+    """Return the mean of the rows around each point; one without rows stays."""
+    from mdec.numerics import loops
+
+    if sparse.issparse(rows):
+        return group_means(rows, labels, points)
+    sums = np.zeros(points.shape)
+    counts = np.zeros(len(points), dtype=np.int64)
+    loops.group_sums(rows, labels, sums, counts)
+    means = sums / np.maximum(counts, 1)[:, None]
+    return np.where(counts[:, None] > 0, means, points).astype(rows.dtype)
 
 
 def nearest_landmarks(
-    rows: Array, index: LandmarkIndex, n_neighbors: int
+    rows: Any, index: LandmarkIndex, n_neighbors: int
 ) -> tuple[NDArray[np.uint16], Array]:
     """Return the nearest landmarks of each row and their squared distances.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_coordinates)
+    rows : ndarray or csr_array of shape (n_rows, n_coordinates)
         Centred as the landmarks are, and in their precision.
     index : LandmarkIndex
         The landmarks.
@@ -159,12 +197,12 @@ def nearest_landmarks(
     array([[0, 1],
            [1, 0]], dtype=uint16)
     """
-    nearest = np.empty((len(rows), n_neighbors), dtype=np.uint16)
-    distances = np.empty((len(rows), n_neighbors), dtype=rows.dtype)
+    nearest = np.empty((rows.shape[0], n_neighbors), dtype=np.uint16)
+    distances = np.empty((rows.shape[0], n_neighbors), dtype=rows.dtype)
     if not index.around or n_neighbors > AROUND_CELL:
         _search(rows, index.points, index.half_norms, nearest, distances)
         return nearest, distances
-    cell = nearest_centers(rows, index.centers)
+    cell = _nearest_center(rows, index.centers)
     order = np.argsort(cell, kind="stable")
     bounds = np.searchsorted(cell[order], np.arange(N_CELLS + 1))
     for c, around in enumerate(index.around):
@@ -179,8 +217,8 @@ def nearest_landmarks(
 
 
 def _search(
-    rows: Array,
-    points: Array,
+    rows: Any,
+    points: Any,
     half_norms: Array,
     nearest: NDArray[np.uint16],
     distances: Array,
@@ -188,6 +226,10 @@ def _search(
     """Write the nearest of all points for each row."""
     from mdec.numerics import loops
 
+    if sparse.issparse(rows):
+        found = least_scores(rows, points, half_norms, nearest.shape[1])
+        nearest[:], distances[:] = by_distance(rows, points, found)
+        return
     for start in range(0, len(rows), TILE):
         part = slice(start, start + TILE)
         tile = rows[part]

@@ -27,7 +27,7 @@ TOP = 40
 
 # Rows this many times farther from the centre than the middle one, squared, do not
 # move it.
-_FAR = 1e4
+FAR = 1e4
 
 
 def squared_distances(X: Array) -> Array:
@@ -136,13 +136,13 @@ def about_the_middle(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         center = (X if near.all() else X[near]).mean(axis=0, dtype=np.float64)
         centred = X - center
         norms = np.einsum("ij,ij->i", centred, centred)
-        far = norms > _FAR * np.median(norms[near])
+        far = norms > FAR * np.median(norms[near])
         if not (far & near).any() or 2 * np.count_nonzero(near & ~far) < len(X):
             return center, centred, norms, near
         near &= ~far
 
 
-def rounding_share(n_features: int, unit: float) -> float:
+def rounding_share(n_features: int, unit: float, summed: int = SUMMED) -> float:
     r"""Bound the error of a rounded squared distance as a share of both norms.
 
     Parameters
@@ -151,6 +151,8 @@ def rounding_share(n_features: int, unit: float) -> float:
         Coordinates of a row.
     unit : float
         Largest relative error of one operation.
+    summed : int
+        Terms that are added up before they are put together.
 
     Returns
     -------
@@ -163,7 +165,7 @@ def rounding_share(n_features: int, unit: float) -> float:
     the sum of their magnitudes, which here is at most twice the norms. Rounding the
     coordinates and norms before adds less than 8 u.
     """
-    n_terms = min(n_features + 2, SUMMED) + -(-n_features // SUMMED)
+    n_terms = min(n_features + 2, summed) + -(-n_features // summed)
     return (2.0 * n_terms + 8.0) * unit / (1.0 - n_terms * unit)
 
 
@@ -206,8 +208,11 @@ class BlockedDistances:
     not blur those of the others.
     """
 
+    # Rows and columns that are looked at together.
+    tile = TILE
+
     def __init__(self, X: Array, dtype: type[np.floating] = np.float32) -> None:
-        self.X = np.ascontiguousarray(X)
+        self.X, self.dtype = np.ascontiguousarray(X), np.dtype(dtype)
         _, centred, norms, _ = about_the_middle(X)
         if not np.isfinite(norms).all():
             raise ValueError("X holds values that are not finite or too large.")
@@ -270,11 +275,39 @@ class BlockedDistances:
         because rows that lie close together in memory are often alike, and early
         near neighbours spare later work.
         """
-        starts = range(0, len(self), TILE)
+        side = self.tile
+        starts = range(0, len(self), side)
         for offset in range(len(starts)):
             for row, column in zip(starts, starts[offset:], strict=False):
-                rows, columns = slice(row, row + TILE), slice(column, column + TILE)
+                rows, columns = slice(row, row + side), slice(column, column + side)
                 yield row, column, self.block(rows, columns)
+
+    def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
+        """Return the squared distances of pairs sorted by their first rows.
+
+        Computed by differences; -1 if float64 does not hold them.
+        """
+        from mdec.numerics import loops
+
+        found: Array = loops.pair_distances(self.X, low, high)
+        return found
+
+    def pair_graph(
+        self, rows: NDArray[np.integer], columns: NDArray[np.integer]
+    ) -> sparse.csr_array:
+        """Return a symmetric graph of squared distances over the given pairs."""
+        from mdec.numerics import loops
+
+        n_samples = len(self)
+        low = np.minimum(rows, columns).astype(np.int64)
+        keys = np.sort(low * n_samples + np.maximum(rows, columns))
+        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+        low, high = np.divmod(keys, n_samples)
+        values = self.apart(low, high)
+        if values.min(initial=0.0) < 0.0:
+            raise ValueError(TOO_WIDE)
+        indptr, indices, data = loops.mirror_pairs(low, high, values, n_samples)
+        return sparse.csr_array((data, indices, indptr), shape=(n_samples, n_samples))
 
 
 def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPairs:
@@ -299,7 +332,7 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
 
     n_samples = len(distances)
     shape = (n_samples, 2 * n_neighbors)
-    dtype = distances.left.dtype
+    dtype = distances.dtype
     values = np.empty(shape, dtype=dtype)
     index = np.full(shape, -1, dtype=np.int32)
     count = np.zeros(n_samples, dtype=np.int64)
@@ -310,23 +343,5 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
         raise ValueError("X holds values that are not finite or too large.")
     loops.finish_scan(values, index, count, bound, n_neighbors)
     rows = np.repeat(np.arange(n_samples), n_neighbors)
-    graph = pair_graph(distances.X, rows, index[:, :n_neighbors].ravel())
+    graph = distances.pair_graph(rows, index[:, :n_neighbors].ravel())
     return NeighborPairs(graph, distances.at_least(bound))
-
-
-def pair_graph(
-    X: Array, rows: NDArray[np.integer], columns: NDArray[np.integer]
-) -> sparse.csr_array:
-    """Return a symmetric graph of squared distances over the given pairs."""
-    from mdec.numerics import loops
-
-    n_samples = len(X)
-    low = np.minimum(rows, columns).astype(np.int64)
-    keys = np.sort(low * n_samples + np.maximum(rows, columns))
-    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    low, high = np.divmod(keys, n_samples)
-    values = loops.pair_distances(X, low, high)
-    if values.min(initial=0.0) < 0.0:
-        raise ValueError(TOO_WIDE)
-    indptr, indices, data = loops.mirror_pairs(low, high, values, n_samples)
-    return sparse.csr_array((data, indices, indptr), shape=(n_samples, n_samples))

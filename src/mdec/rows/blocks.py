@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mdec.rows.sources import ArrayRows, RowSource, is_dask_array
+from mdec.rows.sparse import canonical_rows, digest_of_sparse
 from mdec.rows.work import Here, Worker, rows_of
 
 Array = NDArray[np.floating]
@@ -60,24 +62,40 @@ class Rows:
     blocks: list[Any]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    source: Array | RowSource | None = None
+    source: Array | sparse.csr_array | RowSource | None = None
 
     @property
     def array(self) -> Array | None:
-        """All rows, where they are in memory."""
+        """All rows, where they are in memory and dense."""
         return self.source if isinstance(self.source, np.ndarray) else None
+
+    @property
+    def csr(self) -> sparse.csr_array | None:
+        """All rows, where they are sparse."""
+        return self.source if sparse.issparse(self.source) else None
+
+    @property
+    def in_memory(self) -> Array | sparse.csr_array | None:
+        """All rows, where they are in memory."""
+        return self.csr if self.array is None else self.array
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
         """First row of each block and the one after its last."""
-        return block_bounds(self.shape[0], block_height(self.shape[1]))
+        return _bounds(self.source, self.shape)
+
+
+def _bounds(source: Any, shape: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the blocks of rows; sparse ones by the numbers that they store."""
+    width = -(-source.nnz // shape[0]) if sparse.issparse(source) else shape[1]
+    return block_bounds(shape[0], block_height(width))
 
 
 def opened(X: Any) -> Rows:
-    """Return the rows of an array, a `RowSource` or a Dask array in blocks.
+    """Return the rows of an array, sparse or not, a `RowSource` or a Dask array.
 
-    Of shape (n_rows, n_features), in float32 or float64. Those of a Dask array stay on
-    the workers of the current cluster.
+    In blocks, of shape (n_rows, n_features), in float32 or float64. Those of a Dask
+    array stay on the workers of the current cluster.
     """
     if is_dask_array(X):
         from mdec.rows.dask import check_dask_array, cluster_blocks
@@ -85,8 +103,11 @@ def opened(X: Any) -> Rows:
         check_dask_array(X)
         worker, blocks = cluster_blocks(X, block_height(X.shape[1]))
         return Rows(worker, blocks, X.shape, X.dtype)
-    reader: RowSource = ArrayRows(X) if isinstance(X, np.ndarray) else X
-    bounds = block_bounds(X.shape[0], block_height(X.shape[1]))
+    if sparse.issparse(X):
+        X = canonical_rows(X)
+    in_memory = isinstance(X, np.ndarray) or sparse.issparse(X)
+    reader: RowSource = ArrayRows(X) if in_memory else X
+    bounds = _bounds(X, X.shape)
     # Blocks are read when they are called.
     blocks = [partial(reader.read, start, stop) for start, stop in bounds]
     return Rows(Here(), blocks, X.shape, X.dtype, X)
@@ -110,7 +131,9 @@ def refuse_useless(rows: Rows) -> None:
 
 
 def _block_range(block: Any) -> tuple[Array, Array]:
-    rows = rows_of(block)
+    rows: Any = rows_of(block)
+    if sparse.issparse(rows):
+        return rows.min(axis=0).toarray(), rows.max(axis=0).toarray()
     return rows.min(axis=0), rows.max(axis=0)
 
 
@@ -118,8 +141,10 @@ def digest_of_rows(rows: Rows, *, whole: bool) -> str:
     """Return a digest of the shape, the precision and every value, in hexadecimal.
 
     Rows in memory are taken as one piece if `whole`, else the blocks one by one, where
-    they are.
+    they are; sparse rows always as one piece.
     """
+    if rows.csr is not None:
+        return digest_of_sparse(rows.csr)
     if whole and rows.array is not None:
         total = hashlib.sha256(f"{rows.shape} {rows.dtype.str}".encode())
         total.update(np.ascontiguousarray(rows.array).data)

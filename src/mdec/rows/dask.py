@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mdec._support.files import atomic_file
 from mdec._support.optional import import_optional
@@ -84,6 +85,11 @@ def check_dask_array(X: Any) -> None:
         raise ValueError(
             f"X has shape {X.shape}; give a table with known chunks, for example by "
             "X.compute_chunk_sizes()."
+        )
+    if sparse.issparse(getattr(X, "_meta", None)):
+        raise ValueError(
+            "the blocks of X are sparse, which a cluster does not take; fill them with "
+            "X.map_blocks(lambda block: block.toarray()), or give a sparse matrix."
         )
     if X.dtype not in (np.float32, np.float64):
         raise ValueError(f"X holds {X.dtype}; convert it with X.astype('float32').")

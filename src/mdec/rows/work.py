@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.rows.sparse import stacked
+
 # So many blocks in a row are reduced together, and so many partial sums at a time.
 RUN = 4
 FAN_IN = 4
@@ -114,7 +116,7 @@ def gathered_rows(
     for block, (start, stop) in zip(blocks, bounds, strict=True):
         inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
         taken.append(worker.call(_taken, block, inside - start))
-    return worker.call(np.concatenate, taken)
+    return worker.call(stacked, taken)
 
 
 def _taken(block: Any, rows: NDArray[np.int64]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
@@ -106,7 +106,7 @@ def rotated_samples(X: Array, rng: np.random.Generator) -> Array:
 
 
 def null_reference(
-    X: Array,
+    X: Any,
     ensemble: Ensemble,
     ks: Sequence[int],
     weighting: str,
@@ -140,7 +140,7 @@ def null_reference(
 
 
 def _compared(
-    X: Array,
+    X: Any,
     ensemble: Ensemble,
     ks: Sequence[int],
     weighting: str,
@@ -150,7 +150,7 @@ def _compared(
     progress: Progress | None,
 ) -> NullReference:
     """Compare the data with draws until the answer is certain or the last is made."""
-    n_samples = min(len(X), stage.n_samples)
+    n_samples = min(X.shape[0], stage.n_samples)
     ks = [k for k in ks if k < n_samples]
     rng = member_stream(seed, 1, "selection")
 
@@ -158,10 +158,15 @@ def _compared(
         made = make(data, rng, stage.n_members)
         return _clearness(made, ks, weighting)
 
-    if n_samples == len(X):
+    whole = n_samples == X.shape[0]
+    if not whole:
+        X = X[np.sort(rng.choice(X.shape[0], n_samples, replace=False))]
+    if sparse.issparse(X):
+        # Rotations fill every place, and these rows are few.
+        X = X.toarray()
+    if whole:
         observed = _clearness(ensemble[: stage.n_members], ks, weighting)
     else:
-        X = X[np.sort(rng.choice(len(X), n_samples, replace=False))]
         observed = measured(X, rng)
     draws: list[Array] = []
     for look in stage.looks:

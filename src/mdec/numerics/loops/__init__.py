@@ -5,6 +5,7 @@ knows nothing of clustering ensembles. The package is imported where it is used,
 that ``import mdec`` neither loads nor runs the compiler.
 """
 
+from mdec.numerics.loops.csr import csr_distances, csr_products
 from mdec.numerics.loops.dense import (
     fill_lost,
     largest_both_ways,
@@ -54,6 +55,8 @@ __all__ = [
     "components",
     "count_overlaps",
     "csr_chebyshev",
+    "csr_distances",
+    "csr_products",
     "divide_by_products",
     "elkan",
     "embed_rows",

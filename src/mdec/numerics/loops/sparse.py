@@ -11,7 +11,7 @@ from mdec.numerics.loops.jit import REASSOCIATE, compiled, inner
 _LANES = 16
 
 # Squares below this lose digits, or vanish.
-_LEAST = 2.0**-960
+LEAST_SQUARE = 2.0**-960
 
 
 @inner(fastmath=REASSOCIATE)
@@ -27,7 +27,7 @@ def _sum_of_squares(X: Any, i: int, j: int) -> Any:
 def distance_by_differences(X: Any, i: int, j: int) -> Any:
     """Return the squared distance of two rows, -1 if float64 does not hold it."""
     total = _sum_of_squares(X, i, j)
-    if total < _LEAST:
+    if total < LEAST_SQUARE:
         for f in range(X.shape[1]):
             if X[i, f] != X[j, f]:
                 return -1.0

@@ -1,0 +1,415 @@
+"""Sparse rows: their products, exact distances and nearest neighbours.
+
+Rows are in CSR, without duplicate entries, in float64. Nothing is made that has the
+size of the dense rows.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec.numerics.magnitude import at_safe_scale
+from mdec.numerics.nearest import SPARE, TILE_ENTRIES
+from mdec.numerics.neighbors import FAR, BlockedDistances, rounding_share
+
+Array = NDArray[np.floating]
+
+# Rows and columns of a tile of distances: one row of it fits a core's own cache.
+TILE = 1024
+
+_UNIT = 0.5 * float(np.finfo(np.float64).eps)
+
+
+def _arrays(X: sparse.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+    """Return the arrays of rows in the types that the loops are compiled for."""
+    indptr = X.indptr.astype(np.int64, copy=False)
+    return indptr, X.indices.astype(np.int32, copy=False), X.data
+
+
+def row_numbers(X: sparse.csr_array) -> NDArray[np.int64]:
+    """Return the row of each stored entry."""
+    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+
+
+def with_data(X: sparse.csr_array, data: Array) -> sparse.csr_array:
+    """Return rows with other numbers in the same places."""
+    return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+
+def squared_norms(X: sparse.csr_array) -> Array:
+    """Return the squared length of each row.
+
+    Examples
+    --------
+    >>> squared_norms(sparse.csr_array([[3.0, 4.0], [0.0, 0.0]]))
+    array([25.,  0.])
+    """
+    norms: Any = np.bincount(row_numbers(X), X.data * X.data, minlength=X.shape[0])
+    return norms.astype(np.float64, copy=False)
+
+
+def products(X: sparse.csr_array, by_feature: sparse.csr_array) -> Array:
+    """Return the products of rows with others, which come transposed, as an array.
+
+    Examples
+    --------
+    >>> rows = sparse.csr_array([[1.0, 0.0], [2.0, 3.0]])
+    >>> products(rows, rows.T.tocsr())
+    array([[ 1.,  2.],
+           [ 2., 13.]])
+    """
+    from mdec.numerics import loops
+
+    out = np.empty((X.shape[0], by_feature.shape[1]))
+    loops.csr_products(*_arrays(X), *_arrays(by_feature), out)
+    return out
+
+
+def exact_distances(
+    X: sparse.csr_array,
+    others: sparse.csr_array,
+    rows: NDArray[np.integer],
+    columns: NDArray[np.integer],
+) -> Array:
+    """Return the squared distance of each listed pair, computed by differences.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_rows, n_features)
+        The first rows of the pairs.
+    others : csr_array of shape (n_others, n_features)
+        The second ones.
+    rows : ndarray of int
+        Rows of X, equal ones together.
+    columns : ndarray of int
+        Rows of the others.
+
+    Returns
+    -------
+    ndarray
+        -1 where float64 does not hold the distance.
+
+    Examples
+    --------
+    >>> X = sparse.csr_array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+    >>> exact_distances(X, X, np.array([0, 0]), np.array([0, 1]))
+    array([0., 5.])
+    """
+    from mdec.numerics import loops
+
+    out = np.empty(rows.size)
+    scratch = np.zeros(X.shape[1]), np.full(X.shape[1], -1)
+    pairs = rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)
+    loops.csr_distances(*_arrays(X), *_arrays(others), *pairs, *scratch, out)
+    return out
+
+
+def filled_center(X: sparse.csr_array) -> Array:
+    """Return the mean of the columns that most rows fill, and zero for the others.
+
+    Sparse columns are near zero anyway; a filled one may be far away, and distances
+    would drown in the norms. Rows far from all others are left out of the mean.
+
+    Examples
+    --------
+    >>> filled_center(sparse.csr_array([[5.0, 0.0], [7.0, 0.0], [6.0, 1.0]]))
+    array([6., 0.])
+    """
+    norms = squared_norms(X)
+    near = norms <= FAR * np.median(norms)
+    rows = X if near.all() else X[np.flatnonzero(near)]
+    n_rows, n_columns = rows.shape
+    filled = np.bincount(rows.indices, minlength=n_columns) > 0.5 * n_rows
+    sums = np.bincount(rows.indices, rows.data, minlength=n_columns)
+    center: Array = np.where(filled, sums / n_rows, 0.0)
+    return center
+
+
+def less(X: sparse.csr_array, center: Array) -> sparse.csr_array:
+    """Return rows less the few numbers of a center that are not zero."""
+    columns = np.flatnonzero(center)
+    if not columns.size:
+        return X
+    n_rows = X.shape[0]
+    shift = sparse.csr_array(
+        (
+            np.tile(center[columns], n_rows),
+            np.tile(columns, n_rows),
+            np.arange(n_rows + 1) * columns.size,
+        ),
+        shape=X.shape,
+    )
+    moved: sparse.csr_array = X - shift
+    return moved
+
+
+def unit_sparse_rows(X: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
+    """Scale rows of any magnitude to length one, and tell which have no direction.
+
+    Examples
+    --------
+    >>> unit, lost = unit_sparse_rows(sparse.csr_array([[3e200, 4e200], [0.0, 0.0]]))
+    >>> unit.toarray(), lost
+    (array([[0.6, 0.8],
+           [0. , 0. ]]), array([False,  True]))
+    """
+    rows = row_numbers(X)
+    largest = np.zeros(X.shape[0])
+    np.maximum.at(largest, rows, np.abs(X.data))
+    scaled = np.ldexp(X.data, -np.frexp(largest)[1][rows])
+    norms = np.sqrt(np.bincount(rows, scaled * scaled, minlength=X.shape[0]))
+    return with_data(X, scaled / norms[rows]), norms == 0.0
+
+
+def at_safe_sparse_scale(X: sparse.csr_array) -> sparse.csr_array:
+    """Return rows at a scale whose squares fit float64, as `at_safe_scale` does."""
+    return with_data(X, at_safe_scale(X.data))
+
+
+def group_means(
+    X: sparse.csr_array, labels: NDArray[np.integer], points: sparse.csr_array
+) -> sparse.csr_array:
+    """Return the mean of the rows of each group; a group without rows keeps its point.
+
+    Examples
+    --------
+    >>> X = sparse.csr_array([[1.0, 0.0], [3.0, 0.0]])
+    >>> group_means(X, np.array([1, 1]), X).toarray()
+    array([[1., 0.],
+           [2., 0.]])
+    """
+    n_groups = points.shape[0]
+    counts = np.bincount(labels, minlength=n_groups)
+    order = np.argsort(labels, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    members = sparse.csr_array(
+        (np.ones(labels.size), order, bounds), shape=(n_groups, labels.size)
+    )
+    sums = members @ X
+    means = with_data(sums, sums.data / counts[row_numbers(sums)])
+    if counts.all():
+        return means
+    kept: sparse.csr_array = sparse.diags_array((counts == 0).astype(np.float64))
+    return (means + kept @ points).tocsr()
+
+
+def least_scores(
+    X: sparse.csr_array, points: sparse.csr_array, half_norms: Array, k: int
+) -> NDArray[np.int32]:
+    """Return the k points with the least scores for each row, in any order.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_rows, n_features)
+        The rows.
+    points : csr_array of shape (n_points, n_features)
+        The points, at least k.
+    half_norms : ndarray of shape (n_points,)
+        Half their squared lengths; less the product with a row they give its scores.
+    k : int
+        Points to find.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, k)
+        The nearest points, as products in float64 tell.
+    """
+    from mdec.numerics import loops
+
+    by_feature = points.T.tocsr()
+    nearest = np.empty((X.shape[0], k), dtype=np.int32)
+    height = max(1, TILE_ENTRIES // points.shape[0])
+    for start in range(0, X.shape[0], height):
+        part = slice(start, start + height)
+        scores = half_norms - products(X[part], by_feature)
+        if not loops.smallest_columns(scores, k, nearest[part]):
+            raise ValueError("X holds values that are not finite or too large.")
+    return nearest
+
+
+def by_distance(
+    X: sparse.csr_array, points: sparse.csr_array, index: NDArray[np.integer]
+) -> tuple[NDArray[np.int64], Array]:
+    """Sort each row's points by their squared distance, computed by differences.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_rows, n_features)
+        The rows.
+    points : csr_array of shape (n_points, n_features)
+        The points.
+    index : ndarray of shape (n_rows, k)
+        Points of each row in any order.
+
+    Returns
+    -------
+    index : ndarray of shape (n_rows, k)
+        In ascending order, of equal distances the lower number first.
+    squared : ndarray of shape (n_rows, k)
+        Their squared distances.
+    """
+    rows = np.repeat(np.arange(index.shape[0]), index.shape[1])
+    found = exact_distances(X, points, rows, index.ravel())
+    # What float64 does not hold is as good as nothing here.
+    squared = np.maximum(found, 0.0).reshape(index.shape)
+    order = np.lexsort((index, squared), axis=1)
+    ordered = np.take_along_axis(index, order, axis=1).astype(np.int64)
+    return ordered, np.take_along_axis(squared, order, axis=1)
+
+
+def nearest_sparse_centers(
+    X: sparse.csr_array, centers: sparse.csr_array
+) -> NDArray[np.int32]:
+    """Return the nearest centre of each row; of equal scores the first.
+
+    Examples
+    --------
+    >>> rows = sparse.csr_array([[0.1, 0.0], [3.0, 1.0]])
+    >>> nearest_sparse_centers(rows, sparse.csr_array([[0.0, 0.0], [2.0, 2.0]]))
+    array([0, 1], dtype=int32)
+    """
+    half_norms = 0.5 * squared_norms(centers)
+    by_feature = centers.T.tocsr()
+    labels = np.empty(X.shape[0], dtype=np.int32)
+    height = max(1, TILE_ENTRIES // centers.shape[0])
+    for start in range(0, labels.size, height):
+        part = slice(start, start + height)
+        labels[part] = (half_norms - products(X[part], by_feature)).argmin(axis=1)
+    return labels
+
+
+class SparseDistances(BlockedDistances):
+    """Rounded squared distances of sparse rows, block by block, in float64.
+
+    Only columns that most rows fill are centred.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_samples, n_features)
+        The rows, of a scale whose squares fit float64.
+    """
+
+    tile = TILE
+
+    def __init__(self, X: sparse.csr_array) -> None:
+        self.X, self.dtype = X, np.dtype(np.float64)
+        self._centred = less(X, filled_center(X))
+        self._norms = squared_norms(self._centred)
+        if not np.isfinite(self._norms).all():
+            raise ValueError("X holds values that are not finite or too large.")
+        longest = int(np.diff(self._centred.indptr).max()) + 1
+        self._unit = 1.0
+        self._share = rounding_share(longest, _UNIT, longest)
+        tiny = float(np.finfo(np.float64).tiny)
+        self._slack = 3.0 * self._share * self._norms + longest * tiny
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @cached_property
+    def _transposed(self) -> sparse.csr_array:
+        return self._centred.T.tocsr()
+
+    @cached_property
+    def _tiles_by_feature(self) -> list[sparse.csr_array]:
+        starts = range(0, len(self), TILE)
+        return [self._centred[start : start + TILE].T.tocsr() for start in starts]
+
+    def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
+        """Return the rounded distances between some rows and a tile of columns or all.
+
+        They are in units of their own.
+        """
+        if columns == slice(None):
+            by_feature = self._transposed
+        else:
+            by_feature = self._tiles_by_feature[columns.start // TILE]
+        apart = products(self._centred[rows], by_feature)
+        apart *= -2.0
+        apart += self._norms[rows, None]
+        apart += self._norms[columns]
+        return apart
+
+    def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
+        """Return the squared distances of pairs sorted by their first rows."""
+        return exact_distances(self.X, self.X, low, high)
+
+
+class NearestSparseRows:
+    """Finds the nearest of given sparse rows, as `NearestRows` does of dense ones.
+
+    Products in float64 choose candidates, whose distances are computed by differences;
+    a row whose candidates rounding leaves in doubt is compared with all.
+
+    Parameters
+    ----------
+    old : csr_array of shape (n_old, n_features)
+        The rows to search among, of a scale whose squares fit float64.
+
+    Examples
+    --------
+    >>> search = NearestSparseRows(sparse.csr_array([[0.0], [3.0], [4.0]]))
+    >>> search.nearest(sparse.csr_array([[3.6]]), 2)[0]
+    array([[2, 1]])
+    """
+
+    def __init__(self, old: sparse.csr_array) -> None:
+        self.old = old
+
+    def __len__(self) -> int:
+        return int(self.old.shape[0])
+
+    @cached_property
+    def _centred(self) -> tuple[Array, sparse.csr_array, Array]:
+        """The center, the centred rows and their squared norms."""
+        center = filled_center(self.old)
+        centred = less(self.old, center)
+        return center, centred, squared_norms(centred)
+
+    def rows(self, chosen: NDArray[np.integer]) -> sparse.csr_array:
+        """Return some of the old rows."""
+        return self.old[chosen]
+
+    def nearest(self, new: sparse.csr_array, k: int) -> tuple[NDArray[np.int64], Array]:
+        """Return the k nearest old rows of each new row, and their squared distances.
+
+        Parameters
+        ----------
+        new : csr_array of shape (n_new, n_features)
+            The new rows.
+        k : int
+            Rows to find, at most all.
+
+        Returns
+        -------
+        index : ndarray of shape (n_new, k)
+            Old rows by ascending distance, of equals the first.
+        squared : ndarray of shape (n_new, k)
+            Their squared distances.
+        """
+        center, centred, norms = self._centred
+        wide = min(k + SPARE, len(self))
+        moved = less(new, center)
+        candidates = least_scores(moved, centred, 0.5 * norms, wide)
+        index, squared = by_distance(new, self.old, candidates)
+        farthest = squared[:, -1]
+        index, squared = index[:, :k], squared[:, :k]
+        if wide < len(self):
+            longest = int(np.diff(centred.indptr).max()) + 1
+            share = rounding_share(longest, _UNIT, longest)
+            blur = share * (3.0 * squared_norms(moved) + 2.0 * farthest)
+            for row in np.flatnonzero(~(squared[:, -1] < farthest - 2.0 * blur)):
+                index[row], squared[row] = self._of_all(new[[row]], k)
+        return index, squared
+
+    def _of_all(self, new: sparse.csr_array, k: int) -> tuple[NDArray[np.int64], Array]:
+        """Return the nearest of all old rows to one new row."""
+        every = np.arange(len(self))
+        apart = exact_distances(new, self.old, np.zeros_like(every), every)
+        index = np.argsort(apart, kind="stable")[:k]
+        return index, apart[index]
