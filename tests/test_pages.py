@@ -41,9 +41,10 @@ PUBLIC = {
         *("BLOCKED", "CONSENSUS", "ON_DEVICE", "agreed"),
         *("blocked_bipartite", "blocked_spectral"),
     },
+    "mdec.base": set(),
     "mdec.selection": set(),
     "mdec.preparation": {
-        *("KINDS", "RECIPES", "Draw", "Preparation", "Recipe", "Versions"),
+        *("DRAWN", "KINDS", "RECIPES", "Draw", "Preparation", "Recipe", "Versions"),
         *("centered", "draw_preparation", "feature_spreads", "kind_of_layer"),
         *("leading_features", "learn_preparation", "prepared", "sample_totals"),
         *("scaled_to_spread", "scaled_to_total", "stabilized", "variance_order"),

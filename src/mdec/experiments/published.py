@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.experiments.summary import COSTS, ScoreTable
+from mdec.experiments.summary import COSTS, ScoreTable, spoken
 
 
 def published_table(
@@ -109,7 +109,7 @@ def published_points(
     [nan, 92.38]
     """
     if x == "kernel":
-        bars = [_FIGURE_5.get(value, np.nan) for value in values]
+        bars = [_FIGURE_5.get(spoken(value), np.nan) for value in values]
         known = metric == "nmi_max" and "MDEC-HC" in methods
         return {"MDEC-HC": np.array(bars)} if known else {}
     if x not in _TABLED or metric not in ("nmi_max", "ari"):
