@@ -383,7 +383,7 @@ class Copy:
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             stale.unlink()
         cache = self.cache
-        if b"@compiled(" in content:
+        if b"@compiled(" in content or b"@inner(" in content:
             cache = self.cache.with_name("numba-mutated")
             shutil.copytree(self.cache, cache)
             for stem in self._dependants(path):

@@ -54,9 +54,9 @@ def methods(k):
 # The number in each panel is the adjusted Rand index with the true groups. With its
 # defaults MDEC fails nearly everywhere here: half of two features is one, and no single
 # feature shows a circle. With both features it follows what its members' graphs can
-# follow. The last row has no groups, and everyone cuts it all the same;
-# ``n_clusters="auto"`` is there to say that there is one. MDEC also has no notion of
-# noise: every sample gets a cluster, and ``confidence_`` says how firmly.
+# follow. The last row has no groups: HDBSCAN calls most of it noise, the others cut it
+# all the same, and ``n_clusters="auto"`` is there to say that there is one. MDEC has no
+# notion of noise: every sample gets a cluster, and ``confidence_`` says how firmly.
 
 fig, axes = plt.subplots(
     6,

@@ -298,6 +298,18 @@ def cluster_support(association: Array, labels: Labels) -> Array:
     mean co-associations m(k) inside a cluster and m(k, l) of its samples with those of
     another one. 1 without a rival, 0.5 where samples of a rival are as near.
 
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        In [0, 1].
+
     Examples
     --------
     >>> association = np.array([[0.8, 0.1], [0.4, 0.3], [0.0, 1.0]])
@@ -375,6 +387,16 @@ def memberships(association: Array) -> Array:
 
     From the item consensus: :math:`m_i(k) / \sum_l m_i(l)`, and equal shares where no
     cluster holds a sample at all.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        Shares of each sample.
 
     Examples
     --------

@@ -12,7 +12,12 @@ import pytest
 from scipy import stats
 
 from mdec.evaluation import METRICS, clustering_accuracy, purity
-from mdec.experiments.published import compare, published_points, published_table
+from mdec.experiments.published import (
+    compare,
+    published_bars,
+    published_points,
+    published_table,
+)
 from mdec.experiments.ranking import (
     average_rank,
     average_score,
@@ -261,9 +266,10 @@ def test_points_of_the_paper_are_those_of_its_tables_and_its_text() -> None:
     assert set(found) == {"MDEC-HC"}
     expected = published_table("ari", datasets, ["MDEC-HC"]).mean.mean()
     np.testing.assert_array_equal(found["MDEC-HC"], [np.nan, expected])
-    bars = published_points("nmi_max", "kernel", ["cosine"], datasets, methods)
-    assert bars["MDEC-HC"].tolist() == [50.99]
     assert published_points("ari", "kernel", ["cosine"], datasets, methods) == {}
+    bars = published_bars("nmi_max", "kernel", ["cosine"])
+    assert bars["MDEC-HC"].tolist() == [50.99]
+    assert published_bars("ari", "kernel", ["cosine"]) == {}
 
 
 def test_friedman_is_scipys_and_nemenyi_is_the_textbooks() -> None:

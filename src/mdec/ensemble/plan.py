@@ -332,7 +332,18 @@ class Plan:
         )
 
     def kernel_of(self, member: Member) -> str:
-        """Return the kernel of a member: its own, or that of all."""
+        """Return the kernel of a member: its own, or that of all.
+
+        Parameters
+        ----------
+        member : Member
+            Who asks.
+
+        Returns
+        -------
+        str
+            Name of the kernel.
+        """
         kernel = self.kernel if member.kernel is None else member.kernel
         if kernel not in self.kernel_shares:
             raise ValueError("this member belongs to another plan.")
@@ -356,7 +367,18 @@ class Plan:
         return member_stream(self.entropy, member.index, name, member.attempt)
 
     def samples(self, member: Member) -> NDArray[np.int64] | None:
-        """Return the sorted samples of a member, drawn again; None for all."""
+        """Return the sorted samples of a member, drawn again; None for all.
+
+        Parameters
+        ----------
+        member : Member
+            Who draws.
+
+        Returns
+        -------
+        ndarray of int, or None
+            Rows of the samples.
+        """
         if self.sample_ratio == 1.0:
             return None
         rng = self.stream(member, "samples")

@@ -63,7 +63,18 @@ class View:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the view that `to_json` wrote; raise if it is none."""
+        """Return the view that `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : dict
+            What was written.
+
+        Returns
+        -------
+        View
+            The same view.
+        """
         failures = tuple(Failure(**each) for each in content["failures"])
         features = tuple(content["features"])
         view = cls(**{**content, "failures": failures, "features": features})
@@ -73,7 +84,13 @@ class View:
         return view
 
     def to_json(self) -> dict[str, Any]:
-        """Return what can be written."""
+        """Return what can be written.
+
+        Returns
+        -------
+        dict
+            As JSON can hold it.
+        """
         return {
             "name": self.name,
             "share": self.share,

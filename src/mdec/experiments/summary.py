@@ -76,6 +76,11 @@ class ScoreTable:
         """Return the rows in which every method was run, or all if there are none.
 
         A run that failed is a run; one that has not been made says nothing of a rank.
+
+        Returns
+        -------
+        ScoreTable
+            The same methods.
         """
         rows = np.flatnonzero((self.status != NOT_RUN).all(axis=1))
         if not rows.size:

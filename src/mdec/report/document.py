@@ -17,7 +17,12 @@ import numpy as np
 
 from mdec._support.files import write_atomically
 from mdec._support.optional import import_optional
-from mdec.experiments.published import compare, published_points, published_table
+from mdec.experiments.published import (
+    compare,
+    published_bars,
+    published_points,
+    published_table,
+)
 from mdec.experiments.ranking import (
     RankTest,
     average_rank,
@@ -373,13 +378,15 @@ def _figures(
         if axis is None:
             continue
         scores = sweep(store, metric, axis.x, part.holds)
-        paper = _points(scores, axis.x, part) if shown.published else {}
         if kind == "curves":
+            paper = _points(scores, axis.x, part) if shown.published else {}
             curves = drawn.CurvesDisplay(scores, axis.label, paper)
             drawing = drawn.curves_figure(curves, split=axis.split)
             words = f"{title} against {axis.label}, {over}; bands are standard errors"
             beside = "stars are the paper's tables, over the same datasets"
         else:
+            known = published_bars(metric, axis.x, scores.values)
+            paper = known if shown.published else {}
             drawing = drawn.BarsDisplay(scores, axis.label, paper).plot().figure
             words = f"{title} by {axis.label}, {over}; whiskers are standard errors"
             beside = "diamonds are the paper's text, over thirty datasets"
