@@ -41,6 +41,7 @@ PUBLIC = {
         *("BLOCKED", "CONSENSUS", "ON_DEVICE", "agreed"),
         *("blocked_bipartite", "blocked_spectral"),
     },
+    "mdec.base": set(),
     "mdec.selection": set(),
     "mdec.preparation": {
         *("DRAWN", "KINDS", "RECIPES", "Draw", "Preparation", "Recipe", "Versions"),

@@ -15,6 +15,7 @@ from mdec.experiments.records import RunRecord, Store
 from mdec.experiments.summary import (
     ScoreTable,
     score_table,
+    spoken,
     swept_parameters,
 )
 
@@ -61,7 +62,8 @@ def sweep(store: Store, metric: str, x: str, where: Where | None = None) -> Swee
     for name, mean, error in scores:
         column = _without(name, x)
         # A method that does not take the parameter has one score for all its values.
-        at = [f"{x}={value}" in name.split(", ") or column == name for value in values]
+        said = [f"{x}={spoken(value)}" for value in values]
+        at = [each in name.split(", ") or column == name for each in said]
         means.setdefault(column, np.full(len(values), np.nan))[at] = mean
         errors.setdefault(column, np.full(len(values), np.nan))[at] = error
     mean, error = (np.stack(list(e.values()), axis=1) for e in (means, errors))
