@@ -300,6 +300,16 @@ def test_spectral_embedding_counts_a_sample_as_one_with_itself() -> None:
     np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-8)
 
 
+def test_spectral_embedding_where_the_ensemble_hardly_agrees() -> None:
+    ensemble = Ensemble.from_labels(random_labels(40, 30, 0))
+    weights = np.ones(ensemble.n_base_clusters)
+    A = locally_weighted_coassociation(ensemble, weights)
+    values, expected = spectral_oracle(A, 3)
+    assert values[1] < 0.25
+    E = coassociation_embedding(ensemble, 3, weights, np.random.default_rng(0))
+    np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-8)
+
+
 @pytest.mark.parametrize("share_missing", [0.0, 0.3])
 def test_spectral_through_the_base_clusters(share_missing: float) -> None:
     _, labels = planted(300, 4, 25, 0.2, 1)
