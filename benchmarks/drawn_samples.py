@@ -25,7 +25,7 @@ from mdec.weights import ensemble_driven_cluster_index
 
 RATIOS = (1.0, 0.8, 0.5)
 SIZES = (4000, 8000, 16_000)
-SETS = ("01", "02", "05", "08", "13", "17", "20", "24")
+SETS = ("01", "02", "05", "08", "13", "17", "24")
 SEEDS = range(3)
 
 
