@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble
@@ -416,11 +415,6 @@ def test_bad_input_of_the_estimator(case: str) -> None:
 def test_more_clusters_than_samples(X: np.ndarray) -> None:
     with pytest.raises(ValueError, match="n_clusters=91 is more than n_samples=90"):
         MDEC(n_clusters=91, ensemble_size=2).fit(X)
-
-
-def test_sparse_input_is_refused(X: np.ndarray) -> None:
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        generate_ensemble(sparse.csr_array(X), ensemble_size=2)
 
 
 # ------------------------------------------------------------------ awkward input

@@ -21,6 +21,7 @@ from mdec.base.given import PRECOMPUTED, Metric
 from mdec.base.kernels import KERNELS
 from mdec.base.mixes import Kernel
 from mdec.base.own import Base
+from mdec.base.sparse_rows import SPARSE_KERNELS
 from mdec.consensus import CONSENSUS, agreed
 from mdec.engines.card import DEVICES
 from mdec.estimator.kept import KeptMixin
@@ -268,7 +269,11 @@ class MDEC(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        kernels = [self.kernel] if isinstance(self.kernel, str) else self.kernel
+        replaced = callable(self.base), self.metric is not None, self.preparation
+        tags.input_tags.sparse = set(kernels) <= set(SPARSE_KERNELS) and not any(
+            replaced
+        )
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
         return tags
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdec._support.parallel import single_threaded_blas
@@ -21,6 +23,11 @@ from mdec.prediction import (
 )
 
 Array = NDArray[np.floating]
+
+
+def _has_dense_rows(model: Any) -> bool:
+    known = getattr(model, "_placement", None)
+    return known is None or not sparse.issparse(known.rows)
 
 
 class Placed(NamedTuple):
@@ -95,8 +102,12 @@ class NewRowsMixin(MembershipMixin):
             return self._held(rows)[0]
         return placed(rows, self._placement, n_jobs=self.n_jobs)
 
+    @available_if(_has_dense_rows)
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return how far new rows belong to each cluster.
+
+        A model of sparse rows does not have it: of those scikit-learn expects it of
+        classifiers alone.
 
         Parameters
         ----------
