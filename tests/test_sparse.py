@@ -72,7 +72,7 @@ def test_graph_members_are_those_of_the_array(n_rows: int, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", SPARSE_KERNELS)
-@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("cells", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_landmark_members_are_those_of_the_array(
     kernel: str, cells: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

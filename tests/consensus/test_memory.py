@@ -22,7 +22,11 @@ from mdec.consensus import (
 )
 from mdec.rows import blocks
 
-CASES = [(600, 40, 5), (2500, 60, 12), (2500, 20, 60), (4500, 40, 8)]
+CASES = [(600, 40, 5), (2500, 60, 12)]
+CASES += [
+    pytest.param(case, marks=pytest.mark.slow)
+    for case in [(2500, 20, 60), (4500, 40, 8)]
+]
 
 
 def noisy(n_samples: int, n_members: int) -> Ensemble:
@@ -67,7 +71,7 @@ def test_estimates_hold(name: str, case: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*clusters are returned instead")
-@pytest.mark.parametrize("height", [65_536, 128, 32])
+@pytest.mark.parametrize("height", [65_536, pytest.param(32, marks=pytest.mark.slow)])
 def test_estimates_of_blocks_hold(monkeypatch: pytest.MonkeyPatch, height: int) -> None:
     monkeypatch.setattr(blocks, "BLOCK_ROWS", height)
     ensemble = noisy(2500, 60)
