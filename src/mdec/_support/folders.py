@@ -12,7 +12,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -59,7 +59,8 @@ def _lock(folder: Path) -> IO[bytes]:
     path = folder / _LOCK
     while True:
         file = path.open("a+b", buffering=0)
-        try:
+        with ExitStack() as unless_held:
+            unless_held.callback(file.close)
             file.seek(0)
             holder = file.read().decode(errors="replace").strip()
             cure = "wait for its end, or give another folder"
@@ -77,12 +78,9 @@ def _lock(folder: Path) -> IO[bytes]:
             if _is_open_at(path, file):
                 file.truncate(0)
                 file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+                unless_held.pop_all()
                 return file
-        except BaseException:
-            file.close()
-            raise
-        # The last holder removed it between our two steps.
-        file.close()
+        # Else the last holder removed it between our two steps.
 
 
 def _is_open_at(path: Path, file: IO[bytes]) -> bool:
@@ -151,21 +149,26 @@ def replaced_together(folder: Path, gone: Sequence[str] = ()) -> Iterator[Path]:
 def _commit(folder: Path) -> None:
     building, new = folder / _BUILDING, folder / _NEW
     names = _names(building)
-    try:
+    with ExitStack() as unless_all_went_well:
+        unless_all_went_well.callback(_undo, folder, names)
         building.rename(new)
         sync_folder(folder)
         _put_in_place(folder)
-    except BaseException:
-        if new.exists():
-            for name in names:
-                if not (new / name).exists():
-                    (folder / name).replace(new / name)
-            new.rename(building)
-        _put_back(folder)
-        raise
+        unless_all_went_well.pop_all()
     # The new files are in place; what cannot be removed now, the next run removes.
     with suppress(OSError):
         _forget_old(folder)
+
+
+def _undo(folder: Path, names: list[str]) -> None:
+    """Take new files out of their places, and put the old ones back."""
+    building, new = folder / _BUILDING, folder / _NEW
+    if new.exists():
+        for name in names:
+            if not (new / name).exists():
+                (folder / name).replace(new / name)
+        new.rename(building)
+    _put_back(folder)
 
 
 def _names(folder: Path) -> list[str]:

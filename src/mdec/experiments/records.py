@@ -12,6 +12,7 @@ import gzip
 import json
 import os
 import zlib
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, NotRequired, Self, TypedDict
@@ -300,11 +301,10 @@ class Journal:
                 f"{os.fspath(path)!r} may not be written to; allow it, or give another "
                 "file of records."
             ) from error
-        try:
+        with ExitStack() as unless_begun:
+            unless_begun.callback(self._file.close)
             self.store = self._begin(path)
-        except BaseException:
-            self._file.close()
-            raise
+            unless_begun.pop_all()
 
     def _begin(self, path: Path) -> Store:
         if try_lock(self._file) is False:
