@@ -57,6 +57,7 @@ SCALES = ["tests/base/test_scales.py"]
 NEIGHBORS = ["tests/numerics/test_neighbors.py", "tests/numerics/test_nearest.py"]
 KMEANS = ["tests/numerics/test_kmeans.py"]
 CONSENSUS = ["tests/consensus/test_consensus.py"]
+GENERATION = ["tests/test_generation.py"]
 
 # Modules, the tests nearest to them, and those that are asked next.
 MAP: list[tuple[str, list[str], list[str]]] = [
@@ -64,7 +65,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("base/graphs.py", GRAPHS, WHOLE + SCALES),
     ("base/spectral.py", SPECTRAL, WHOLE),
     ("base/landmarks.py", LANDMARKS, SCALES),
-    ("base/members.py", ["tests/test_generation.py"], WHOLE),
+    ("base/members.py", GENERATION, WHOLE),
     ("numerics/neighbors.py", NEIGHBORS, GRAPHS + SCALES),
     ("numerics/kmeans.py", KMEANS, WHOLE + CONSENSUS),
     ("numerics/eigen.py", SPECTRAL, CONSENSUS),
@@ -88,12 +89,10 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
     ("prediction.py", ["tests/test_prediction.py"], LANDMARKS),
     ("numerics/familiar.py", ["tests/estimator/test_new_rows.py"], []),
-    (
-        "ensemble/plan.py",
-        ["tests/test_generation.py"],
-        ["tests/engines/test_store.py", *WHOLE],
-    ),
-    ("engines/store.py", ["tests/engines/test_store.py"], ["tests/test_generation.py"]),
+    ("ensemble/draws.py", GENERATION, [*KERNELS, *WHOLE]),
+    ("ensemble/limits.py", GENERATION, ["tests/test_drawn_samples.py", *WHOLE]),
+    ("ensemble/plan.py", GENERATION, ["tests/engines/test_store.py", *WHOLE]),
+    ("engines/store.py", ["tests/engines/test_store.py"], GENERATION),
     (
         "_support/sealed.py",
         ["tests/_support/test_sealed.py"],
