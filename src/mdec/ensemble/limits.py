@@ -80,10 +80,13 @@ def check_sample_ratio(ratio: float, n_samples: int, base: str, device: str) -> 
             "sample_ratio=1."
         )
     if subspace_size(n_samples, ratio) < MIN_CLUSTERED:
+        enough = "1"
+        if n_samples > MIN_CLUSTERED:
+            enough = f"{MIN_CLUSTERED / n_samples:.3g} or more"
         raise ValueError(
             f"sample_ratio={ratio} draws {subspace_size(n_samples, ratio)} of the "
             f"{n_samples} samples for each base clustering, which needs "
-            f"{MIN_CLUSTERED}; raise it to {MIN_CLUSTERED / n_samples:.3g} or more."
+            f"{MIN_CLUSTERED}; raise it to {enough}."
         )
 
 
