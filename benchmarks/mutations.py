@@ -87,7 +87,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("coassociation.py", ["tests/test_coassociation.py"], CONSENSUS),
     ("confidence.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
     ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
-    ("prediction.py", ["tests/test_prediction.py"], LANDMARKS),
+    ("prediction/*.py", ["tests/test_prediction.py"], LANDMARKS),
     ("numerics/familiar.py", ["tests/estimator/test_new_rows.py"], []),
     ("ensemble/draws.py", GENERATION, [*KERNELS, *WHOLE]),
     ("ensemble/limits.py", GENERATION, ["tests/test_drawn_samples.py", *WHOLE]),
