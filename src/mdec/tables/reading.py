@@ -25,6 +25,7 @@ from mdec.tables.door import (
 )
 from mdec.tables.frames import read_parquet, read_xlsx, sheet_columns
 from mdec.tables.hdf5 import read_h5ad
+from mdec.tables.headers import first_row_is_members
 from mdec.tables.market import read_mtx
 from mdec.tables.raw import MAX_BESIDE, RawTable, as_text, is_number, turned
 from mdec.tables.roles import (
@@ -35,7 +36,6 @@ from mdec.tables.roles import (
     class_names,
     find_member_roles,
     find_roles,
-    first_row_is_members,
 )
 from mdec.tables.text import (
     TEXT_ENDINGS,
