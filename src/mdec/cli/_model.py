@@ -19,7 +19,7 @@ from mdec.estimator.kept import read_model, write_model
 from mdec.estimator.settled import assembled
 from mdec.preparation import ExpressionPreparation, Preparation, prepared
 from mdec.tables import Table
-from mdec.tables.reading import TRANSFORMS, feature_scales, transformed
+from mdec.tables.values import TRANSFORMS, feature_scales, transformed
 
 Array = NDArray[np.floating]
 
@@ -40,7 +40,7 @@ class Steps:
     names : tuple of str or None
         Their names; None if the table has none, or some twice.
     transform : str
-        One of `mdec.tables.reading.TRANSFORMS`.
+        One of `mdec.tables.values.TRANSFORMS`.
     told : str
         What is done, in words; "" for nothing.
     arrays : dict of ndarray

@@ -37,8 +37,8 @@ from mdec.ensemble import Ensemble
 from mdec.generation import rows_as_seen
 from mdec.rows import opened
 from mdec.tables.binary import check_archive
+from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.door import Door, shown_name
-from mdec.tables.reading import read_base_clusterings
 from mdec.weights import WEIGHTINGS
 
 EPILOG = examples(

@@ -41,8 +41,9 @@ from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble, refuse_unseen, resolved_base
 from mdec.rows import opened
 from mdec.tables.door import MAX_BYTES, shown_name
-from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
+from mdec.tables.reading import read_table
 from mdec.tables.roles import Doubtful
+from mdec.tables.values import IMPUTATIONS, TRANSFORMS, transformed
 from mdec.weights import WEIGHTINGS
 
 EPILOG = examples(

@@ -261,6 +261,17 @@ def find_member_roles(
     return roles
 
 
+def raise_doubts(
+    roles: Roles, door: Door, reading: dict[str, Any] | None = None
+) -> None:
+    """Raise the first of the doubts, with what was read so far."""
+    if roles.doubts:
+        more = f" ({len(roles.doubts)} such columns)" if len(roles.doubts) > 1 else ""
+        error = Doubtful(f"{door.name!r}: {roles.doubts[0].clause}{more}.")
+        error.reading = reading
+        raise error
+
+
 def absent(cell: str) -> bool:
     """Tell whether a cell says that a clustering leaves the sample out."""
     word = cell.strip()
