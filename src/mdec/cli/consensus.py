@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from mdec._support.folders import claimed
 from mdec.cli._matrix import cut_matrix
 from mdec.cli._model import MODEL, Kept, read_kept
-from mdec.cli._output import examples, progress_bars, show_cut, show_summary
-from mdec.cli._work import Request, finish, parse_k
-from mdec.cli.fit import (
+from mdec.cli._options import (
     DEFAULT_GB,
     AsJson,
     Consensus,
@@ -32,6 +30,8 @@ from mdec.cli.fit import (
     Seed,
     Weighting,
 )
+from mdec.cli._output import examples, progress_bars, show_cut, show_summary
+from mdec.cli._work import Request, finish, parse_k
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.generation import rows_as_seen
