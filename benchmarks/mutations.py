@@ -57,6 +57,7 @@ SCALES = ["tests/base/test_scales.py"]
 NEIGHBORS = ["tests/numerics/test_neighbors.py", "tests/numerics/test_nearest.py"]
 KMEANS = ["tests/numerics/test_kmeans.py"]
 CONSENSUS = ["tests/consensus/test_consensus.py"]
+LINKAGE = ["tests/numerics/test_linkage.py", *CONSENSUS]
 GENERATION = ["tests/test_generation.py"]
 
 # Modules, the tests nearest to them, and those that are asked next.
@@ -74,7 +75,11 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("numerics/landmark_search.py", LANDMARKS, SCALES),
     ("numerics/magnitude.py", NEIGHBORS, SCALES),
     ("numerics/nearest.py", NEIGHBORS, ["tests/test_prediction.py"]),
-    ("numerics/loops/linkage.py", ["tests/test_weights.py", *CONSENSUS], WHOLE),
+    ("numerics/loops/linkage.py", LINKAGE, WHOLE),
+    ("numerics/loops/factored.py", LINKAGE, WHOLE),
+    ("numerics/loops/mutual.py", LINKAGE, WHOLE),
+    ("numerics/loops/products.py", LINKAGE, WHOLE),
+    ("numerics/loops/overlaps.py", ["tests/test_weights.py"], CONSENSUS + WHOLE),
     ("numerics/loops/triangle.py", CONSENSUS, WHOLE),
     ("numerics/loops/dense.py", GRAPHS, NEIGHBORS + SCALES),
     ("numerics/loops/selection.py", NEIGHBORS + GRAPHS, SCALES),
