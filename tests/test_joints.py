@@ -20,7 +20,7 @@ def test_blocks_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for number, block in enumerate(BLOCKS):
         exec(compile(block, f"joints.md block {number}", "exec"), names)
     for model in ("mixed", "by_pairs", "by_columns"):
-        assert adjusted_rand_score(names["y"], names[model].labels_) > 0.9
+        assert adjusted_rand_score(names["y"], names[model].labels_) > 0.8
     np.testing.assert_allclose(names["gower"], by_hand(names["frame"]), atol=1e-12)
     for model in ("several", "drawn", "model", "firm"):
         found = names[model].consensus_labels_

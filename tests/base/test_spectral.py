@@ -47,7 +47,7 @@ def far_blobs(n_samples: int, n_blobs: int = 20) -> tuple[np.ndarray, np.ndarray
 def random_graph(n_samples: int, seed: int, density: float = 0.05) -> sparse.csr_array:
     rng = np.random.default_rng(seed)
     W = sparse.random_array(
-        (n_samples, n_samples), density=density, rng=rng, format="csr"
+        (n_samples, n_samples), density=density, random_state=rng, format="csr"
     )
     W = sparse.csr_array(W.maximum(W.T))
     W.setdiag(0.0)
@@ -286,7 +286,7 @@ def test_components_are_scipys(n_edges: int) -> None:
 @pytest.mark.parametrize("width", [1, 7, 16, 19])
 def test_compiled_filter_by_its_recurrence(degree: int, width: int) -> None:
     rng = np.random.default_rng(degree)
-    A = sparse.random_array((40, 40), density=0.2, rng=rng, format="csr")
+    A = sparse.random_array((40, 40), density=0.2, random_state=rng, format="csr")
     A = sparse.csr_array((A + A.T) / (A + A.T).sum(axis=1).max())
     block = rng.normal(size=(40, width)).astype(np.float32)
     scale, shift = 1.3, 0.2
