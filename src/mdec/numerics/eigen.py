@@ -159,7 +159,7 @@ def bounded_degree(cut: float, least: float, dtype: type[np.floating]) -> int:
     >>> [bounded_degree(cut, 0.0, np.float64) for cut in (0.5, 0.05, 0.0005)]
     [12, 6, 3]
     """
-    x = (2.0 - cut - least) / max(cut - least, np.finfo(dtype).tiny)
+    x = (2.0 - cut - least) / max(cut - least, float(np.finfo(dtype).tiny))
     growth = 2.0 * float(np.finfo(dtype).eps) ** -0.75
     return max(1, min(DEGREE, int(math.log(growth) / math.acosh(x))))
 
