@@ -51,7 +51,7 @@ from mdec.experiments.records import decode_labels, encode_labels, read_records
 from mdec.experiments.study import read_study, study_names
 from mdec.rows.work import Here
 from mdec.tables import read_table
-from mdec.tables.reading import read_base_clusterings
+from mdec.tables.clusterings import read_base_clusterings
 
 TESTS = Path(__file__).parents[1] / "tests"
 

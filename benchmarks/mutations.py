@@ -57,6 +57,8 @@ SCALES = ["tests/base/test_scales.py"]
 NEIGHBORS = ["tests/numerics/test_neighbors.py", "tests/numerics/test_nearest.py"]
 KMEANS = ["tests/numerics/test_kmeans.py"]
 CONSENSUS = ["tests/consensus/test_consensus.py"]
+LINKAGE = ["tests/numerics/test_linkage.py", *CONSENSUS]
+GENERATION = ["tests/test_generation.py"]
 
 # Modules, the tests nearest to them, and those that are asked next.
 MAP: list[tuple[str, list[str], list[str]]] = [
@@ -64,7 +66,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("base/graphs.py", GRAPHS, WHOLE + SCALES),
     ("base/spectral.py", SPECTRAL, WHOLE),
     ("base/landmarks.py", LANDMARKS, SCALES),
-    ("base/members.py", ["tests/test_generation.py"], WHOLE),
+    ("base/members.py", GENERATION, WHOLE),
     ("numerics/neighbors.py", NEIGHBORS, GRAPHS + SCALES),
     ("numerics/kmeans.py", KMEANS, WHOLE + CONSENSUS),
     ("numerics/eigen.py", SPECTRAL, CONSENSUS),
@@ -73,7 +75,11 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("numerics/landmark_search.py", LANDMARKS, SCALES),
     ("numerics/magnitude.py", NEIGHBORS, SCALES),
     ("numerics/nearest.py", NEIGHBORS, ["tests/test_prediction.py"]),
-    ("numerics/loops/linkage.py", ["tests/test_weights.py", *CONSENSUS], WHOLE),
+    ("numerics/loops/linkage.py", LINKAGE, WHOLE),
+    ("numerics/loops/factored.py", LINKAGE, WHOLE),
+    ("numerics/loops/mutual.py", LINKAGE, WHOLE),
+    ("numerics/loops/products.py", LINKAGE, WHOLE),
+    ("numerics/loops/overlaps.py", ["tests/test_weights.py"], CONSENSUS + WHOLE),
     ("numerics/loops/triangle.py", CONSENSUS, WHOLE),
     ("numerics/loops/dense.py", GRAPHS, NEIGHBORS + SCALES),
     ("numerics/loops/selection.py", NEIGHBORS + GRAPHS, SCALES),
@@ -86,14 +92,12 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("coassociation.py", ["tests/test_coassociation.py"], CONSENSUS),
     ("confidence.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
     ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
-    ("prediction.py", ["tests/test_prediction.py"], LANDMARKS),
+    ("prediction/*.py", ["tests/test_prediction.py"], LANDMARKS),
     ("numerics/familiar.py", ["tests/estimator/test_new_rows.py"], []),
-    (
-        "ensemble/plan.py",
-        ["tests/test_generation.py"],
-        ["tests/engines/test_store.py", *WHOLE],
-    ),
-    ("engines/store.py", ["tests/engines/test_store.py"], ["tests/test_generation.py"]),
+    ("ensemble/draws.py", GENERATION, [*KERNELS, *WHOLE]),
+    ("ensemble/limits.py", GENERATION, ["tests/test_drawn_samples.py", *WHOLE]),
+    ("ensemble/plan.py", GENERATION, ["tests/engines/test_store.py", *WHOLE]),
+    ("engines/store.py", ["tests/engines/test_store.py"], GENERATION),
     (
         "_support/sealed.py",
         ["tests/_support/test_sealed.py"],

@@ -1,11 +1,53 @@
-"""Shared fixtures."""
+"""Shared fixtures, and what the machine is told before the tests begin."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+# There is a process for each core: more threads would wait for each other, and those of
+# OpenMP wait busily. What depends on threads sets them itself.
+for _pool in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_pool}_NUM_THREADS", "1")
+
+# Between them these use most of the compiled loops, in both precisions.
+_COMPILES = (
+    """
+import numpy as np
+from mdec import MDEC
+X = np.random.default_rng(0).normal(size=(130, 6))
+for dtype in (np.float32, np.float64):
+    model = MDEC(2, ensemble_size=4, random_state=0).fit(X.astype(dtype))
+    for consensus in ("spectral", "bipartite"):
+        model.recluster(consensus=consensus)
+    model.predict(X[:5].astype(dtype))
+""",
+    """
+import numpy as np
+from mdec import MDEC
+X = np.random.default_rng(0).normal(size=(300, 6))
+for dtype in (np.float32, np.float64):
+    model = MDEC(2, ensemble_size=4, base="landmark", random_state=0)
+    model.fit(X.astype(dtype))
+    for consensus in ("spectral", "bipartite"):
+        model.recluster(consensus=consensus)
+    model.predict(X[:5].astype(dtype))
+""",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the loops once, where several workers would each compile all of them."""
+    if not getattr(config.option, "numprocesses", None):
+        return
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for code in _COMPILES]
+    codes = [process.wait() for process in processes]
+    if any(codes):
+        raise pytest.UsageError("the package does not run; see the errors above.")
 
 
 @pytest.fixture(scope="session")

@@ -260,6 +260,19 @@ def test_what_cannot_be_drawn_is_said(blobs, settings, words: str) -> None:
         generate_ensemble(blobs[0], ensemble_size=3, random_state=0, **settings)
 
 
+@pytest.mark.parametrize(
+    ("n_samples", "cure"), [(3, "1"), (4, "0.75 or more"), (7, "0.429 or more")]
+)
+def test_the_share_that_would_do_is_named(blobs, n_samples: int, cure: str) -> None:
+    X = blobs[0][:n_samples]
+    with pytest.raises(ValueError, match="which needs 3; raise it to ") as error:
+        generate_ensemble(X, ensemble_size=2, sample_ratio=0.3, random_state=0)
+    assert str(error.value).endswith(f"raise it to {cure}.")
+    share = float(cure.split()[0])
+    made = generate_ensemble(X, ensemble_size=2, sample_ratio=share, random_state=0)
+    assert ((made.labels >= 0).sum(axis=0) == 3).all()
+
+
 def test_three_samples_of_few() -> None:
     X = np.random.default_rng(0).normal(size=(5, 4))
     ensemble = generate_ensemble(X, ensemble_size=12, sample_ratio=0.6, random_state=0)

@@ -19,12 +19,9 @@ from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import base_clustering, member_similarity
 from mdec.engines import here
-from mdec.ensemble.plan import (
-    Member,
-    Plan,
-    base_n_clusters_bounds,
-    draw_subspace,
-)
+from mdec.ensemble.draws import draw_subspace
+from mdec.ensemble.limits import base_n_clusters_bounds
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 from mdec.rows import opened
 from mdec.rows.work import Here

@@ -64,7 +64,7 @@ def test_each_mutation_changes_one_thing(mutations, tmp_path):
 def test_a_larger_sample_holds_a_smaller_one(mutations):
     paths = mutations.modules()
     assert len(paths) > 40
-    small, large = (mutations.drawn(paths, size, 0) for size in (60, 200))
+    small, large = (mutations.drawn(paths, size, 0) for size in (80, 200))
     assert len({each.file for each in small}) == len(paths)
     assert set(small) < set(large)
     for each in large:

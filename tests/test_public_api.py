@@ -88,10 +88,13 @@ def test_import_is_fast() -> None:
         "theirs = time.perf_counter(); mdec.MDEC(); end = time.perf_counter(); "
         "print(ready - start, end - theirs)"
     )
-    # The best of three, since other work on the machine only adds.
-    seconds = [[float(part) for part in run(code).split()] for _ in range(3)]
-    assert min(seconds)[0] < 1.0
-    assert min(own for _, own in seconds) < 1.0
+    # The best of up to five, since other work on the machine only adds.
+    for _ in range(5):
+        package, estimator = map(float, run(code).split())
+        if package < 1.0 and estimator < 1.0:
+            break
+    assert package < 1.0
+    assert estimator < 1.0
 
 
 def test_types_are_shipped() -> None:

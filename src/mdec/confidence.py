@@ -13,6 +13,7 @@ from scipy import sparse
 from mdec.coassociation import degree_scaled, factor_rows, presence_rows, shared
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.rows.work import ordered_sum
+from mdec.weights import weights_of_view
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.integer]
@@ -284,9 +285,10 @@ def view_associations(
     ensemble: Ensemble, labels: Labels, weights: Array
 ) -> list[Array]:
     """Return the item consensus of each view of a joined ensemble by itself."""
-    origins = np.repeat(np.array(ensemble.origins), np.diff(ensemble.offsets))
     return [
-        item_consensus(ensemble.view(number), labels, weights[origins == number])
+        item_consensus(
+            ensemble.view(number), labels, weights_of_view(ensemble, weights, number)
+        )
         for number in range(len(ensemble.views))
     ]
 

@@ -213,6 +213,34 @@ def _by_member(weights: Array, ensemble: LabelBlocks) -> Array:
     return weights * np.repeat(ensemble.member_weights, np.diff(ensemble.offsets))
 
 
+def weights_of_view(ensemble: Ensemble, weights: Array, number: int) -> Array:
+    """Return the weights of the base clusters of one view of a joined ensemble.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        With views, from `Ensemble.concatenate`.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    number : int
+        Position of the view.
+
+    Returns
+    -------
+    ndarray
+        Weights in the order of ``ensemble.view(number)``.
+
+    Examples
+    --------
+    >>> one = Ensemble.from_labels([[0, 1], [0, 0], [1, 0]])
+    >>> joined = Ensemble.concatenate({"a": one, "b": one[:1]})
+    >>> weights_of_view(joined, np.arange(6.0), 1)
+    array([4., 5.])
+    """
+    origins = np.repeat(np.array(ensemble.origins), np.diff(ensemble.offsets))
+    return weights[origins == number]
+
+
 WEIGHTINGS: dict[str, Callable[..., Array]] = {
     "entropy": ensemble_driven_cluster_index,
     "uniform": uniform_weights,

@@ -21,8 +21,9 @@ from mdec.base.landmarks import (
 )
 from mdec.confidence import mean_profiles, summed_profiles
 from mdec.consensus import _bipartite, _regions, bipartite, hierarchical, spectral
-from mdec.ensemble import plan
-from mdec.ensemble.plan import Member, Plan, base_n_clusters_bounds, landmark_count
+from mdec.ensemble import limits, plan
+from mdec.ensemble.limits import base_n_clusters_bounds, landmark_count
+from mdec.ensemble.plan import Member, Plan
 from mdec.numerics import landmark_search
 from mdec.numerics.landmark_search import indexed, nearest_landmarks, refined_landmarks
 from mdec.numerics.transfer import (
@@ -256,7 +257,7 @@ def test_clear_groups_are_found(kernel: str) -> None:
 def test_clear_groups_are_found_with_few_of_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plan, "MAX_LANDMARKS", 400)
+    monkeypatch.setattr(limits, "MAX_LANDMARKS", 400)
     monkeypatch.setattr(landmark_search, "SEARCHED_WHOLE", 200)
     monkeypatch.setattr(landmark_search, "N_CELLS", 20)
     monkeypatch.setattr(landmark_search, "AROUND_CELL", 80)

@@ -63,7 +63,7 @@ def test_kcc_no_partition_is_better(
     utility: str, p: float, normalized: bool, n_clusters: int
 ) -> None:
     everything = partitions(8, n_clusters)
-    for seed in range(3):
+    for seed in range(3 if n_clusters == 2 else 1):
         ensemble = noisy_ensemble(seed)
         labels = kcc(
             ensemble,

@@ -131,7 +131,7 @@ def test_a_study_says_how_far_it_is(
     assert [line[:18] for line in lines] == [f"mdec: {i} of 3 runs," for i in (1, 2, 3)]
     assert "left, wine Ward #2: ok" in lines[1]
     assert lines[2].endswith("runs, wine Ward #3: ok")
-    assert told("quiet", "--quiet") == ("", "")
+    assert told("plain", "--quiet") == ("", "")
     monkeypatch.setenv("FORCE_COLOR", "1")
     shown = told("terminal").err
     assert "3/3" in shown

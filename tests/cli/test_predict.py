@@ -13,7 +13,8 @@ from mdec import MDEC
 from mdec.cli import main
 from mdec.cli._model import read_kept
 from mdec.cli._prepare import prepare_values
-from mdec.tables.reading import read_table, transformed
+from mdec.tables.reading import read_table
+from mdec.tables.values import transformed
 
 pandas = pytest.importorskip("pandas")
 

@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.io import mmwrite, savemat
 
-from mdec.tables.reading import Table, read_base_clusterings, read_table, transformed
+from mdec.tables.clusterings import read_base_clusterings
+from mdec.tables.reading import Table, read_table
+from mdec.tables.values import transformed
 
 VALUES = np.arange(24.0).reshape(6, 4)
 SAMPLES = [f"s{i}" for i in range(6)]

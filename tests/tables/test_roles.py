@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 from sklearn.datasets import load_digits, load_iris, load_wine
 
-from mdec.tables.reading import read_base_clusterings, read_table
-from mdec.tables.roles import Doubtful, is_class_name, is_id_name
+from mdec.tables.clusterings import read_base_clusterings
+from mdec.tables.headers import is_class_name, is_id_name
+from mdec.tables.reading import read_table
+from mdec.tables.roles import Doubtful
 
 pandas = pytest.importorskip("pandas")
 

@@ -12,7 +12,8 @@ import math
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any
@@ -115,6 +116,28 @@ def _read(
     if not whole:
         raise DamagedFileError(f"{name!r} is damaged: its content was changed.")
     return provenance, found
+
+
+@contextmanager
+def parts_that_fit(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise one sentence if what was read from a file cannot be put together.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Yields
+    ------
+    None
+        While its parts are put together.
+    """
+    try:
+        yield
+    except DAMAGED as error:
+        raise DamagedFileError(
+            f"{os.fspath(path)!r} is damaged: its parts do not fit each other."
+        ) from error
 
 
 def _require_size(archive: ZipFile, name: str, max_bytes: int) -> None:

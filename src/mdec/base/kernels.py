@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from mdec._support.arrays import namespace
-from mdec.ensemble.plan import LEAST_FEATURES
+from mdec.ensemble.limits import LEAST_FEATURES
 from mdec.numerics.magnitude import rows_at_unit_scale
 
 Array = NDArray[np.floating]

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from mdec.base.kernels import KERNELS
-from mdec.ensemble.plan import Shares
+from mdec.ensemble.draws import Shares
 
 Kernel = str | Sequence[str] | Mapping[str, float]
 

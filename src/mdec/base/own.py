@@ -15,7 +15,7 @@ from mdec._support.memory import require_memory
 from mdec.base.given import PRECOMPUTED, Given, Metric
 from mdec.base.kernels import SIMILARITY
 from mdec.ensemble import Ensemble
-from mdec.ensemble.plan import Shares
+from mdec.ensemble.draws import Shares
 from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows
 

@@ -19,7 +19,7 @@ from mdec._support.random import RandomState, member_stream, root_entropy
 from mdec.baselines._docs import completed_by, sections
 from mdec.consensus.partitions import numbered_by_appearance
 from mdec.ensemble import Ensemble
-from mdec.ensemble.plan import base_n_clusters_bounds
+from mdec.ensemble.limits import base_n_clusters_bounds
 from mdec.numerics.kmeans import MAX_ITER
 from mdec.rows.blocks import opened, refuse_useless
 

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.memory import MAX_BYTES
-from mdec._support.sealed import DAMAGED, DamagedFileError
+from mdec._support.sealed import parts_that_fit
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
 from mdec.estimator.kept import read_model, write_model
 from mdec.estimator.settled import assembled
 from mdec.preparation import ExpressionPreparation, Preparation, prepared
 from mdec.tables import Table
-from mdec.tables.reading import TRANSFORMS, feature_scales, transformed
+from mdec.tables.values import TRANSFORMS, feature_scales, transformed
 
 Array = NDArray[np.floating]
 
@@ -40,7 +40,7 @@ class Steps:
     names : tuple of str or None
         Their names; None if the table has none, or some twice.
     transform : str
-        One of `mdec.tables.reading.TRANSFORMS`.
+        One of `mdec.tables.values.TRANSFORMS`.
     told : str
         What is done, in words; "" for nothing.
     arrays : dict of ndarray
@@ -267,9 +267,5 @@ def read_kept(path: Path, max_bytes: int = MAX_BYTES) -> tuple[MDEC, Steps]:
         return model, Steps(
             model.n_features_in_, None if names is None else tuple(names)
         )
-    try:
+    with parts_that_fit(path):
         return model, Steps.from_json(content, arrays)
-    except DAMAGED as error:
-        raise DamagedFileError(
-            f"{os.fspath(path)!r} is damaged: its parts do not fit each other."
-        ) from error

@@ -65,7 +65,7 @@ def fit_recipe(
     imports = ["from mdec import MDEC", "from mdec.tables import read_table"]
     steps = [f"table = read_table({called})", "X = table.values"]
     if transform != "none":
-        imports.append("from mdec.tables.reading import transformed")
+        imports.append("from mdec.tables.values import transformed")
         steps.append(f"X = transformed(X, {transform!r})")
     if prepared is not None:
         imports.insert(1, "from mdec.preparation import ExpressionPreparation")

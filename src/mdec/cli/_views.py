@@ -17,7 +17,8 @@ from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
 from mdec.tables import Table
 from mdec.tables.door import shown_name
-from mdec.tables.reading import read_table, transformed
+from mdec.tables.reading import read_table
+from mdec.tables.values import transformed
 
 Array = NDArray[np.floating]
 

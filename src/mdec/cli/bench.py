@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from mdec._support.progress import duration
+from mdec.cli._options import Quiet
 from mdec.cli._output import examples
-from mdec.cli.fit import Quiet
 from mdec.experiments.records import read_records
 from mdec.experiments.run import Notify, run_study
 from mdec.experiments.run import Progress as StudyProgress

@@ -13,10 +13,10 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from mdec._support.files import atomic_file, write_atomically
 from mdec._support.optional import import_optional
+from mdec.cli._options import DEFAULT_GB, AsJson, IdColumn, MaxGb, Quiet
 from mdec.cli._output import examples, show_comparison, table_csv
-from mdec.cli.fit import DEFAULT_GB, AsJson, IdColumn, MaxGb, Quiet
 from mdec.evaluation import ari, nmi_max
-from mdec.tables.reading import read_base_clusterings
+from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.text import shown_as_text
 
 EPILOG = examples(

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from mdec._support.folders import claimed
 from mdec.cli._matrix import cut_matrix
 from mdec.cli._model import MODEL, Kept, read_kept
-from mdec.cli._output import examples, progress_bars, show_cut, show_summary
-from mdec.cli._work import Request, finish, parse_k
-from mdec.cli.fit import (
+from mdec.cli._options import (
     DEFAULT_GB,
     AsJson,
     Consensus,
@@ -32,13 +30,15 @@ from mdec.cli.fit import (
     Seed,
     Weighting,
 )
+from mdec.cli._output import examples, progress_bars, show_cut, show_summary
+from mdec.cli._work import Request, finish, parse_k
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.generation import rows_as_seen
 from mdec.rows import opened
 from mdec.tables.binary import check_archive
+from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.door import Door, shown_name
-from mdec.tables.reading import read_base_clusterings
 from mdec.weights import WEIGHTINGS
 
 EPILOG = examples(

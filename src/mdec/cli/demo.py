@@ -11,9 +11,10 @@ from sklearn.datasets import load_digits
 
 from mdec._support.folders import claimed
 from mdec.cli._model import MODEL, Kept, Steps
+from mdec.cli._options import Jobs, Out, Quiet
 from mdec.cli._output import examples, show_summary
+from mdec.cli._run import run
 from mdec.cli._work import Request
-from mdec.cli.fit import Jobs, Out, Quiet, run
 from mdec.estimator import MDEC
 from mdec.evaluation import nmi_max
 

@@ -3,46 +3,49 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from mdec._support.folders import claimed
 from mdec.base.kernels import KERNELS
 from mdec.cli._asked import ASKED, matrix_memory, parse_asked
 from mdec.cli._model import Kept, Steps
-from mdec.cli._output import (
-    examples,
-    progress_bars,
-    show_reading,
-    show_summary,
-    shown_size,
+from mdec.cli._options import (
+    DEFAULT_GB,
+    AsJson,
+    Consensus,
+    Drop,
+    Header,
+    IdColumn,
+    Impute,
+    Index,
+    Jobs,
+    MaxGb,
+    Number,
+    Out,
+    Quiet,
+    Seed,
+    Transpose,
+    Variable,
+    Weighting,
 )
+from mdec.cli._output import examples, show_reading, show_summary, shown_size
 from mdec.cli._prepare import PREPARE, prepare_values, told_lines
 from mdec.cli._recipe import fit_recipe
-from mdec.cli._views import (
-    TableView,
-    made_views,
-    read_views,
-    ready_views,
-    side_by_side,
-    told_views,
-)
-from mdec.cli._work import Request, anndata_package, finish, parse_k, parse_pair
+from mdec.cli._run import run
+from mdec.cli._views import read_views, ready_views, side_by_side, told_views
+from mdec.cli._work import Request, anndata_package, parse_k, parse_pair
 from mdec.consensus import CONSENSUS
-from mdec.ensemble import Ensemble
-from mdec.generation import generate_ensemble, refuse_unseen, resolved_base
+from mdec.generation import resolved_base
 from mdec.rows import opened
-from mdec.tables.door import MAX_BYTES, shown_name
-from mdec.tables.reading import IMPUTATIONS, TRANSFORMS, read_table, transformed
+from mdec.tables.door import shown_name
+from mdec.tables.reading import read_table
 from mdec.tables.roles import Doubtful
+from mdec.tables.values import TRANSFORMS, transformed
 from mdec.weights import WEIGHTINGS
 
 EPILOG = examples(
@@ -53,54 +56,9 @@ EPILOG = examples(
     "mdec fit expression.csv --view methylation.csv --view proteins.csv",
 )
 
-CHECKPOINT = "checkpoint"
-EXIT_STOPPED = 130
 NO_MODEL_OF_VIEWS = (
     "mdec predict places samples of one table; use MultiViewMDEC.save in Python"
 )
-
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")]
-Number = Annotated[
-    str, typer.Option("--k", help="Number of clusters: 5, auto, or a range 2:12.")
-]
-Consensus = Annotated[str, typer.Option(help=f"One of {', '.join(CONSENSUS)}.")]
-Weighting = Annotated[str, typer.Option(help=f"One of {', '.join(WEIGHTINGS)}.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed, the same result.")]
-Jobs = Annotated[
-    int | None, typer.Option(help="Work done at the same time; -1 for all cores.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-Header = Annotated[
-    bool | None,
-    typer.Option(help="Whether the first row holds names; looks if absent."),
-]
-Index = Annotated[
-    bool | None, typer.Option(help="Whether the first column does; looks if absent.")
-]
-IdColumn = Annotated[
-    str | None, typer.Option(help="Column that holds the samples' names.")
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to leave out, a name or pattern; may be repeated."),
-]
-Transpose = Annotated[
-    bool, typer.Option("--transpose", help="The file has features in rows.")
-]
-Variable = Annotated[
-    str | None,
-    typer.Option(
-        help="Array of an npz or mat file, sheet of an xlsx, layers/NAME or obsm/NAME "
-        "of an h5ad."
-    ),
-]
-Impute = Annotated[
-    str | None,
-    typer.Option(help=f"Fill in missing values: {' or '.join(IMPUTATIONS)}."),
-]
-MaxGb = Annotated[float, typer.Option(help="Refuse files that unpack to more.")]
-DEFAULT_GB = MAX_BYTES / 2**30
 
 
 def command(
@@ -325,78 +283,6 @@ def command(
             quiet=quiet or as_json,
         )
     show_summary(summary, quiet=quiet, as_json=as_json)
-
-
-def run(
-    values: NDArray[np.floating],
-    request: Request,
-    settings: dict[str, Any],
-    out: Path,
-    *,
-    views: Mapping[str, TableView] | None = None,
-    resume: bool = False,
-    quiet: bool = False,
-) -> dict[str, Any]:
-    """Make the ensemble, resumably, then the clusters and the report.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_features)
-        The data, transformed and prepared.
-    request : Request
-        What was asked for.
-    settings : dict
-        Parameters of `generate_ensemble`.
-    out : Path
-        Folder of the results, and of the checkpoint until they are there.
-    views : mapping of TableView, optional
-        Several tables to make members of, in place of `values` and `settings`.
-    resume : bool
-        Go on with the folder's checkpoint; without it an old one is refused.
-    quiet : bool
-        Show no progress.
-
-    Returns
-    -------
-    dict
-        The summary.
-    """
-    folder = out / CHECKPOINT
-    if folder.exists() and not resume:
-        raise ValueError(
-            f"{str(folder)!r} holds a run that was stopped; add --resume to go on with "
-            "it, or give another --out."
-        )
-    with progress_bars(quiet=quiet) as hooks:
-        start = time.perf_counter()
-        try:
-            ensemble: Ensemble
-            if views is not None:
-                ensemble = made_views(
-                    views, folder, request.n_jobs, request.seed, hooks["members"]
-                )
-            else:
-                ensemble = generate_ensemble(
-                    values,
-                    checkpoint=folder,
-                    n_jobs=request.n_jobs,
-                    random_state=request.seed,
-                    progress=hooks["members"],
-                    **settings,
-                )
-            refuse_unseen(ensemble)
-            request.timings["base clusterings"] = time.perf_counter() - start
-            summary = finish(ensemble, request, out, hooks["null"])
-        except KeyboardInterrupt:
-            kept = len(list(folder.rglob("member-??????.npz")))
-            typer.echo(
-                f"mdec: stopped; {kept} base clusterings are kept in {str(folder)!r}, "
-                "and the same command with --resume goes on from there.",
-                err=True,
-            )
-            raise typer.Exit(EXIT_STOPPED) from None
-    shutil.rmtree(folder)
-    return summary
 
 
 def _ranges(mu: str, n_neighbors: str, base_n_clusters: str | None) -> dict[str, Any]:

@@ -10,8 +10,7 @@ import typer
 
 from mdec._support.files import write_atomically
 from mdec.cli._model import Steps, read_kept
-from mdec.cli._output import examples, show_prediction, table_csv
-from mdec.cli.fit import (
+from mdec.cli._options import (
     DEFAULT_GB,
     AsJson,
     Drop,
@@ -25,6 +24,7 @@ from mdec.cli.fit import (
     Transpose,
     Variable,
 )
+from mdec.cli._output import examples, show_prediction, table_csv
 from mdec.confidence import AMBIGUOUS
 from mdec.estimator.new_rows import Placed
 from mdec.tables import Table, read_table

@@ -14,12 +14,15 @@ from scipy import sparse
 
 from mdec._support.memory import MAX_BYTES
 from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
-from mdec.ensemble.numbering import numbered_columns, renumbered_columns
+from mdec.ensemble.numbering import check_numbered, numbered_columns, renumbered_columns
 from mdec.ensemble.plan import Member, Plan
 from mdec.ensemble.provenance import (
     Failure,
     View,
+    check_names,
+    check_origins,
     joined_names,
+    joined_views,
     member_weights,
     read_only,
     view_shares,
@@ -213,26 +216,19 @@ class Ensemble:
             shares = view_shares(weights, list(named))
         elif any(each.member_weights is not None for each in parts):
             shares = view_shares([len(each) for each in parts], list(named))
-        views: list[View] = []
-        origins: list[int] = []
-        for i, (name, each) in enumerate(named.items()):
-            inner = each.views or (_own_view(name, each),)
-            own = each.origins or (0,) * len(each)
-            if shares is not None:
-                inner = tuple(
-                    replace(view, share=shares[i] * _share(view, own.count(v), own))
-                    for v, view in enumerate(inner)
-                )
-            origins += [len(views) + v for v in own]
-            views += inner
+        views, origins = joined_views(
+            [each.views or (_own_view(n, each),) for n, each in named.items()],
+            [each.origins or (0,) * len(each) for each in parts],
+            shares,
+        )
         known = all(each.members for each in parts)
         return cls(
             np.concatenate([each.labels for each in parts], axis=1),
             tuple(m for each in parts for m in each.members) if known else (),
             tuple(failure for each in parts for failure in each.failures),
             names=names,
-            views=tuple(views),
-            origins=tuple(origins),
+            views=views,
+            origins=origins,
         )
 
     def view(self, number: int) -> Ensemble:
@@ -491,15 +487,12 @@ class Ensemble:
             tuple(View.from_json(view) for view in content.get("views", ())),
             tuple(content.get("origins", ())),
         )
-        _check_numbered(ensemble.labels)
+        check_numbered(ensemble.labels)
         if len(ensemble.members) not in (0, len(ensemble)):
             raise ValueError("members and labels do not fit each other")
-        numbers = range(len(ensemble.views))
-        if len(ensemble.origins) != (len(ensemble) if ensemble.views else 0) or any(
-            origin not in numbers for origin in ensemble.origins
-        ):
-            raise ValueError("views and labels do not fit each other")
-        _check_names(ensemble)
+        check_origins(ensemble.origins, len(ensemble), len(ensemble.views))
+        n_features = ensemble.parameters.get("n_features")
+        check_names(ensemble.names, ensemble.n_samples, n_features)
         return ensemble
 
     @classmethod
@@ -538,30 +531,6 @@ class Ensemble:
 def _own_view(name: str, ensemble: Ensemble) -> View:
     features = ensemble.names.get("features", ())
     return View(name, None, ensemble.parameters, ensemble.failures, features)
-
-
-def _share(view: View, n_members: int, origins: tuple[int, ...]) -> float:
-    return n_members / len(origins) if view.share is None else view.share
-
-
-def _check_numbered(labels: NDArray[np.int32]) -> None:
-    """Raise unless every column numbers its clusters as samples can fill them."""
-    if labels.ndim != 2 or 0 in labels.shape:
-        raise ValueError("labels are no table")
-    greatest = labels.max(axis=0)
-    if labels.min() < -1 or greatest.min() < 0 or greatest.max() >= len(labels):
-        raise ValueError("labels are no cluster numbers")
-
-
-def _check_names(ensemble: Ensemble) -> None:
-    """Raise unless names are texts, one for each sample or feature."""
-    n_features = ensemble.parameters.get("n_features")
-    numbers = {"samples": ensemble.n_samples, "classes": ensemble.n_samples}
-    for name, texts in ensemble.names.items():
-        if not all(isinstance(text, str) for text in texts):
-            raise ValueError("names are no text")
-        if len(texts) != numbers.get(name, n_features or len(texts)):
-            raise ValueError("names and labels do not fit each other")
 
 
 def membership(

@@ -1,4 +1,4 @@
-"""A user's own labels as cluster numbers, and what is refused as labels."""
+"""Labels as cluster numbers, a user's own among them, and what is refused."""
 
 from __future__ import annotations
 
@@ -95,6 +95,15 @@ def renumbered_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """
     columns = [_from_zero(column[column >= 0], column < 0) for column in labels.T]
     return np.stack(columns, axis=1)
+
+
+def check_numbered(labels: NDArray[np.int32]) -> None:
+    """Raise unless every column numbers its clusters as samples can fill them."""
+    if labels.ndim != 2 or 0 in labels.shape:
+        raise ValueError("labels are no table")
+    greatest = labels.max(axis=0)
+    if labels.min() < -1 or greatest.min() < 0 or greatest.max() >= len(labels):
+        raise ValueError("labels are no cluster numbers")
 
 
 def _from_zero(present: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[np.int32]:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import member_stream
+from mdec.ensemble.draws import (
+    Shares,
+    draw_kernel,
+    draw_kernel_params,
+    draw_subspace,
+    subspace_size,
+)
+from mdec.ensemble.limits import (
+    LEAST_FEATURES,
+    base_n_clusters_bounds,
+    check_sample_ratio,
+    check_sampling_ratio,
+    cluster_range,
+    landmark_count,
+    real_range,
+    whole_range,
+)
 from mdec.preparation.recipes import Draw, draw_preparation
 from mdec.rows.blocks import block_bounds, block_height
-
-# Names of kernels, sorted, each with its share of the members.
-Shares = tuple[tuple[str, float], ...]
-
-# Features that a member needs for its kernel, if there are so many: the cosine of one
-# is a sign, and so is the correlation of two.
-LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
-
-MAX_LANDMARKS = 10_000
-MAX_LANDMARK_CLUSTERS = 100
-
-# Fewer samples have no clusters to speak of.
-MIN_CLUSTERED = 3
 
 
 @dataclass(frozen=True)
@@ -200,9 +202,9 @@ class Plan:
         Plan
             In plain numbers.
         """
-        _check_sampling_ratio(sampling_ratio, n_features)
+        check_sampling_ratio(sampling_ratio, n_features)
         n_landmarks = landmark_count(n_samples) if base == "landmark" else None
-        _check_sample_ratio(sample_ratio, n_samples, base, device)
+        check_sample_ratio(sample_ratio, n_samples, base, device)
         n_clustered = subspace_size(n_samples, sample_ratio)
         if base_n_clusters_range is None:
             base_n_clusters_range = base_n_clusters_bounds(n_clustered, base)
@@ -214,9 +216,9 @@ class Plan:
             device=device,
             sampling_ratio=float(sampling_ratio),
             kernel=kernel,
-            mu_range=_real_range("mu_range", mu_range),
-            n_neighbors_range=_whole_range("n_neighbors_range", n_neighbors_range, 1),
-            base_n_clusters_range=_cluster_range(
+            mu_range=real_range("mu_range", mu_range),
+            n_neighbors_range=whole_range("n_neighbors_range", n_neighbors_range, 1),
+            base_n_clusters_range=cluster_range(
                 base_n_clusters_range, n_clustered, n_landmarks
             ),
             n_landmarks=n_landmarks,
@@ -409,198 +411,3 @@ class Plan:
             ratio = least / n_features
         drawn = draw_subspace(n_features, ratio, rng)
         return drawn if among is None else among[drawn]
-
-
-def subspace_size(n_features: int, sampling_ratio: float) -> int:
-    r"""Return the number of features to draw, :math:`\lfloor \tau D + 1/2 \rfloor`."""
-    return math.floor(sampling_ratio * n_features + 0.5)
-
-
-def draw_subspace(
-    n_features: int, sampling_ratio: float, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    r"""Draw the features of a member, without replacement.
-
-    Parameters
-    ----------
-    n_features : int
-        D.
-    sampling_ratio : float
-        :math:`\tau`, the share of the features to draw.
-    rng : Generator
-        Source of the draw.
-
-    Returns
-    -------
-    ndarray
-        :math:`\lfloor \tau D + 1/2 \rfloor` sorted feature numbers.
-
-    Examples
-    --------
-    >>> draw_subspace(5, 0.5, np.random.default_rng(0)).size
-    3
-    """
-    size = subspace_size(n_features, sampling_ratio)
-    return np.sort(rng.choice(n_features, size=size, replace=False))
-
-
-def draw_kernel_params(
-    n_samples: int,
-    n_neighbors_range: tuple[int, int],
-    mu_range: tuple[float, float],
-    rng: np.random.Generator,
-) -> tuple[int, float]:
-    r"""Draw the two parameters of a member's kernel, Eqs. 4 and 5.
-
-    Parameters
-    ----------
-    n_samples : int
-        Caps the number of neighbours at ``n_samples - 1``.
-    n_neighbors_range : tuple of int
-        Least and greatest k, both included.
-    mu_range : tuple of float
-        Interval of the kernel's width.
-    rng : Generator
-        Source of the draws.
-
-    Returns
-    -------
-    k : int
-        Number of neighbours.
-    mu : float
-        Width.
-
-    Notes
-    -----
-    :math:`k` is uniform on :math:`\{k_{min}, ..., k_{max}\}` and :math:`\mu` on
-    :math:`[\mu_{min}, \mu_{max}]`.
-    """
-    low, high = (min(k, n_samples - 1) for k in n_neighbors_range)
-    n_neighbors = int(rng.integers(low, high, endpoint=True))
-    return n_neighbors, float(rng.uniform(*mu_range))
-
-
-def draw_kernel(shares: Shares, rng: np.random.Generator) -> str:
-    """Draw the kernel of a member, each as often as its share says.
-
-    Examples
-    --------
-    >>> draw_kernel((("cosine", 0.5), ("spearman", 0.5)), np.random.default_rng(0))
-    'spearman'
-    """
-    below = np.cumsum([share for _, share in shares])
-    # Rounding may leave the last of the sums a little below one.
-    place = int(np.searchsorted(below[:-1], rng.random(), side="right"))
-    return shares[place][0]
-
-
-def landmark_count(n_samples: int) -> int:
-    r"""Return the number of landmarks of a member.
-
-    Notes
-    -----
-    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
-    that many to be told apart, with any number of samples.
-
-    Examples
-    --------
-    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
-    [400, 10000, 10000]
-    """
-    return min(n_samples, MAX_LANDMARKS)
-
-
-def base_n_clusters_bounds(n_samples: int, base: str) -> tuple[int, int]:
-    r"""Return the least and greatest number of clusters of a member.
-
-    Notes
-    -----
-    :math:`K_m` is uniform on :math:`\{2, ..., \lceil\sqrt N\rceil\}`; with landmarks
-    at most 100, as for 10,000 samples: a hundred landmarks for each cluster.
-
-    Examples
-    --------
-    >>> base_n_clusters_bounds(50_000, "graph")
-    (2, 224)
-    >>> base_n_clusters_bounds(50_000, "landmark")
-    (2, 100)
-    """
-    greatest = max(2, math.ceil(math.sqrt(n_samples)))
-    if base == "landmark":
-        greatest = min(greatest, MAX_LANDMARK_CLUSTERS)
-    return 2, greatest
-
-
-def _check_sampling_ratio(ratio: float, n_features: int) -> None:
-    if not 0.0 < ratio <= 1.0:
-        raise ValueError(f"sampling_ratio={ratio} must be above 0 and at most 1.")
-    if subspace_size(n_features, ratio) < 1:
-        raise ValueError(
-            f"sampling_ratio={ratio} selects none of the {n_features} features; raise "
-            f"it to {0.5 / n_features:.3g} or more."
-        )
-
-
-def _check_sample_ratio(ratio: float, n_samples: int, base: str, device: str) -> None:
-    if not 0.0 < ratio <= 1.0:
-        raise ValueError(f"sample_ratio={ratio} must be above 0 and at most 1.")
-    if ratio == 1.0:
-        return
-    if base == "landmark" or device != "cpu":
-        raise ValueError(
-            f"sample_ratio={ratio} draws samples with base='graph' and device='cpu' "
-            f"only, not with base={base!r} and device={device!r}; use those, or "
-            "sample_ratio=1."
-        )
-    if subspace_size(n_samples, ratio) < MIN_CLUSTERED:
-        raise ValueError(
-            f"sample_ratio={ratio} draws {subspace_size(n_samples, ratio)} of the "
-            f"{n_samples} samples for each base clustering, which needs "
-            f"{MIN_CLUSTERED}; raise it to {MIN_CLUSTERED / n_samples:.3g} or more."
-        )
-
-
-def _cluster_range(
-    value: tuple[int, int], n_samples: int, n_landmarks: int | None
-) -> tuple[int, int]:
-    """Return how many clusters members may have, if there are so many samples."""
-    low, high = _whole_range("base_n_clusters_range", value, 2)
-    if high > n_samples:
-        raise ValueError(
-            f"base_n_clusters_range={value} asks for more clusters than the "
-            f"{n_samples} samples; lower its end."
-        )
-    if n_landmarks is not None and high > n_landmarks:
-        raise ValueError(
-            f"base_n_clusters_range={value} asks for more clusters than the "
-            f"{n_landmarks} landmarks; lower its end, or use base='graph'."
-        )
-    return low, high
-
-
-def _whole_range(name: str, value: tuple[int, int], least: int) -> tuple[int, int]:
-    """Return (low, high) in plain whole numbers from `least` up."""
-    if not _is_range(value, Integral) or value[0] < least:
-        raise ValueError(
-            f"{name}={value} must be two whole numbers, the least and the greatest, "
-            f"with the least {least} or more."
-        )
-    return int(value[0]), int(value[1])
-
-
-def _real_range(name: str, value: tuple[float, float]) -> tuple[float, float]:
-    """Return (low, high) in plain numbers above 0."""
-    if not _is_range(value, Real) or value[0] <= 0 or not math.isfinite(value[1]):
-        raise ValueError(
-            f"{name}={value} must be two numbers, the least and the greatest, with the "
-            "least above 0."
-        )
-    return float(value[0]), float(value[1])
-
-
-def _is_range(value: tuple[Any, ...], kind: type) -> bool:
-    return (
-        len(value) == 2
-        and all(isinstance(end, kind) for end in value)
-        and bool(value[0] <= value[1])
-    )

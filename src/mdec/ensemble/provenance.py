@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -186,3 +186,64 @@ def joined_names(
         if "classes" in given:
             found.setdefault("classes", given["classes"])
     return found
+
+
+def joined_views(
+    views: Sequence[tuple[View, ...]],
+    origins: Sequence[tuple[int, ...]],
+    shares: Sequence[float] | None,
+) -> tuple[tuple[View, ...], tuple[int, ...]]:
+    """Return the views of joined ensembles, and the view of each of their members.
+
+    Parameters
+    ----------
+    views : sequence of tuple of View
+        Those of each ensemble.
+    origins : sequence of tuple of int
+        Which of them each of its members is of.
+    shares : sequence of float or None
+        How much each ensemble counts, which its views divide; None if every member
+        counts alike.
+
+    Returns
+    -------
+    views : tuple of View
+        Those of all ensembles.
+    origins : tuple of int
+        Which of these each member is of.
+    """
+    found: list[View] = []
+    places: list[int] = []
+    for i, (inner, own) in enumerate(zip(views, origins, strict=True)):
+        places += [len(found) + v for v in own]
+        if shares is not None:
+            inner = tuple(
+                replace(view, share=shares[i] * _share(view, own.count(v), own))
+                for v, view in enumerate(inner)
+            )
+        found += inner
+    return tuple(found), tuple(places)
+
+
+def _share(view: View, n_members: int, origins: tuple[int, ...]) -> float:
+    return n_members / len(origins) if view.share is None else view.share
+
+
+def check_origins(origins: tuple[int, ...], n_members: int, n_views: int) -> None:
+    """Raise unless every member is of one of the views, if there are any."""
+    if len(origins) != (n_members if n_views else 0) or any(
+        origin not in range(n_views) for origin in origins
+    ):
+        raise ValueError("views and labels do not fit each other")
+
+
+def check_names(
+    names: Mapping[str, tuple[str, ...]], n_samples: int, n_features: int | None
+) -> None:
+    """Raise unless names are texts, one for each sample or feature."""
+    numbers = {"samples": n_samples, "classes": n_samples}
+    for name, texts in names.items():
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("names are no text")
+        if len(texts) != numbers.get(name, n_features or len(texts)):
+            raise ValueError("names and labels do not fit each other")

@@ -19,7 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mdec import __version__
 from mdec._support.memory import MAX_BYTES
-from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
+from mdec._support.sealed import (
+    DamagedFileError,
+    parts_that_fit,
+    read_sealed,
+    write_sealed,
+)
 from mdec.base.landmarks import pool_rows
 from mdec.base.own import name_of
 from mdec.ensemble import Ensemble
@@ -126,18 +131,23 @@ def write_model(
         "selection": None,
         "steps": dict(steps or {}),
     }
-    arrays: Arrays = {
-        "ensemble": model.ensemble_.labels,
-        "labels": model.consensus_labels_,
-        "confidence": model.confidence_,
-        "weights": model.cluster_weights_,
-    }
+    arrays = result_arrays(model)
     content["learnt"] = placement_content(model._placement, arrays)
     if hasattr(model, "k_selection_"):
         content["selection"] = selection_content(model.k_selection_, arrays)
     for name, array in (step_arrays or {}).items():
         arrays[f"steps_{name}"] = array
     write_sealed(path, content, arrays)
+
+
+def result_arrays(model: Any) -> Arrays:
+    """Return the labels of the members and of the model, and how firm they are."""
+    return {
+        "ensemble": model.ensemble_.labels,
+        "labels": model.consensus_labels_,
+        "confidence": model.confidence_,
+        "weights": model.cluster_weights_,
+    }
 
 
 def read_model(
@@ -176,16 +186,12 @@ def read_model(
             f"{content.get('mdec')}, this version reads {_FORMAT}; install that "
             "version, or fit again with this one."
         )
-    try:
+    with parts_that_fit(path):
         model = kind(**as_tuples(content["parameters"]))
         _restore(model, content, arrays)
         given = {n: a for n, a in arrays.items() if n.startswith("steps_")}
         beside = {n.removeprefix("steps_"): a for n, a in given.items()}
         return model, dict(content["steps"]), beside
-    except DAMAGED as error:
-        raise DamagedFileError(
-            f"{name!r} is damaged: its parts do not fit each other."
-        ) from error
 
 
 def _restore(model: Any, content: Mapping[str, Any], arrays: Arrays) -> None:

@@ -14,6 +14,7 @@ from mdec._support.parallel import single_threaded_blas
 from mdec.confidence import firm_labels, item_consensus, memberships
 from mdec.generation import FLOATS
 from mdec.prediction import (
+    JoinedPlacement,
     Placement,
     held_new_rows,
     nearest_profiles,
@@ -68,6 +69,35 @@ class MembershipMixin:
         labels = np.asarray(self.consensus_labels_)
         with single_threaded_blas():
             return memberships(item_consensus(ensemble, labels, self.cluster_weights_))
+
+
+def held_clusters(
+    base: NDArray[np.int32],
+    known: Placement | JoinedPlacement,
+    least: float | None,
+) -> tuple[NDArray[np.int32], Array]:
+    """Return the clusters of new rows and how firmly the ensemble holds them there.
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_new, n_members)
+        Base cluster of each new row in each member.
+    known : Placement or JoinedPlacement
+        What to place them by.
+    least : float or None
+        Rows of less confidence get -1; None leaves none out.
+
+    Returns
+    -------
+    clusters : ndarray of shape (n_new,)
+        Their clusters.
+    confidence : ndarray of shape (n_new,)
+        In [0, 1].
+    """
+    with single_threaded_blas():
+        clusters = nearest_profiles(base, known.offsets, known.means, known.weights)
+        sure = held_new_rows(base, clusters, known)
+    return firm_labels(clusters, sure, least), sure
 
 
 class NewRowsMixin(MembershipMixin):
@@ -192,10 +222,7 @@ class NewRowsMixin(MembershipMixin):
     def _held(self, rows: Any) -> tuple[NDArray[np.int32], Array]:
         known = self._placement
         base = predict_base_clusters(rows, known, n_jobs=self.n_jobs)
-        with single_threaded_blas():
-            clusters = nearest_profiles(base, known.offsets, known.means, known.weights)
-            sure = held_new_rows(base, clusters, known)
-        return firm_labels(clusters, sure, self.min_confidence), sure
+        return held_clusters(base, known, self.min_confidence)
 
     def _unlike(self, rows: Any) -> NDArray[np.bool_]:
         with single_threaded_blas():

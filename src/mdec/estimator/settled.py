@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.parallel import single_threaded_blas
-from mdec.confidence import firm_labels, held_samples, summed_profiles
+from mdec.confidence import Profiles, firm_labels, held_samples, summed_profiles
 from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble
 from mdec.prediction import Placement
@@ -37,16 +37,42 @@ def settle(model: Any, rows: Rows, clusters: list[Any]) -> None:
     clusters : list
         Handles of the consensus clusters of each row block.
     """
+    n_clusters, profiles = hold(model, clusters)
+    keep_firm(model, n_clusters, model.min_confidence)
+    model._placement = Placement.of(
+        rows,
+        model.ensemble_,
+        clusters,
+        model.cluster_weights_,
+        profiles,
+        by_degree=model.consensus != "hierarchical",
+    )
+
+
+def hold(model: Any, clusters: list[Any]) -> tuple[int, Profiles]:
+    """Set the consensus labels of an estimator and how firmly samples are held.
+
+    Parameters
+    ----------
+    model : MDEC or MultiViewMDEC
+        With its ensemble and weights.
+    clusters : list
+        Handles of the consensus clusters of each row block.
+
+    Returns
+    -------
+    n_clusters : int
+        Number of clusters.
+    profiles : Profiles
+        Sums over the clusters.
+    """
     ensemble = model.ensemble_
     model.consensus_labels_ = ensemble.joined(clusters)
     n_clusters = count_clusters(ensemble.worker, clusters)
     over = ensemble, clusters, model.cluster_weights_
     profiles = summed_profiles(*over, n_clusters)
     model.confidence_ = ensemble.joined(held_samples(*over, profiles))
-    keep_firm(model, n_clusters, model.min_confidence)
-    model._placement = Placement.of(
-        rows, *over, profiles, by_degree=model.consensus != "hierarchical"
-    )
+    return n_clusters, profiles
 
 
 def keep_firm(model: Any, n_clusters: int, least: float | None) -> None:

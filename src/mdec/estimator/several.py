@@ -12,27 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mdec import __version__
 from mdec._support.memory import MAX_BYTES
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import root_entropy, view_entropy
-from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
+from mdec._support.sealed import parts_that_fit
 from mdec.confidence import (
     cluster_support,
     confidence,
-    firm_labels,
-    held_samples,
     mean_profiles,
     memberships,
     summed_profiles,
     view_associations,
 )
 from mdec.consensus import agreed
-from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble
-from mdec.estimator import MDEC, kept
-from mdec.estimator.new_rows import MembershipMixin
-from mdec.estimator.settled import drawn_parameters, keep_firm
+from mdec.estimator import MDEC
+from mdec.estimator.kept_views import read_views, restored_views, write_views
+from mdec.estimator.new_rows import MembershipMixin, held_clusters
+from mdec.estimator.settled import drawn_parameters, hold, keep_firm
 from mdec.generation import (
     FLOATS,
     check_resumable,
@@ -42,21 +39,16 @@ from mdec.generation import (
 from mdec.prediction import (
     JoinedPlacement,
     Placement,
-    held_new_rows,
-    nearest_profiles,
     new_associations,
     predict_base_clusters,
 )
 from mdec.rows import Rows
 from mdec.rows.sources import is_dask_array
 from mdec.selection import select_n_clusters
-from mdec.weights import WEIGHTINGS
+from mdec.weights import WEIGHTINGS, weights_of_view
 
 Array = NDArray[np.floating]
 Tables = Mapping[str, ArrayLike]
-
-_KIND = "mdec model of views"
-_FORMAT = 1
 
 
 class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
@@ -179,32 +171,22 @@ class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
         """Set the labels, how firm they are, and what new rows are placed by."""
         own, ensemble, weights = self._parameters, self.ensemble_, self.cluster_weights_
         by_degree = own.consensus != "hierarchical"
-        self.consensus_labels_ = ensemble.joined(clusters)
-        n_clusters = count_clusters(ensemble.worker, clusters)
-        over = ensemble, clusters, weights
-        profiles = summed_profiles(*over, n_clusters)
-        self.confidence_ = ensemble.joined(held_samples(*over, profiles))
+        n_clusters, profiles = hold(self, clusters)
         keep_firm(self, n_clusters, own.min_confidence)
         views = []
         for number, part in enumerate(rows):
             alone = ensemble.view(number)
             inside = alone.split(self.consensus_labels_)
-            over_view = alone, inside, self._weights_of(number)
+            over_view = alone, inside, weights_of_view(ensemble, weights, number)
             sums = summed_profiles(*over_view, n_clusters)
             views.append(Placement.of(part, *over_view, sums, by_degree=by_degree))
         means, plain = (
-            mean_profiles(*over, profiles, by_degree=each)
+            mean_profiles(ensemble, clusters, weights, profiles, by_degree=each)
             for each in (by_degree, False)
         )
         self._placement = JoinedPlacement(
             tuple(views), ensemble.offsets, means, weights, plain
         )
-
-    def _weights_of(self, number: int) -> Array:
-        ensemble = self.ensemble_
-        origins = np.repeat(np.array(ensemble.origins), np.diff(ensemble.offsets))
-        own: Array = self.cluster_weights_[origins == number]
-        return own
 
     def _associations(self) -> list[Array]:
         """Return the samples' mean co-association with clusters, view by view."""
@@ -277,11 +259,8 @@ class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
             return memberships(new_associations(base, self._placement))
 
     def _held(self, X: Tables) -> tuple[NDArray[np.int32], Array]:
-        base, known = self._base_clusters(X), self._placement
-        with single_threaded_blas():
-            clusters = nearest_profiles(base, known.offsets, known.means, known.weights)
-            sure = held_new_rows(base, clusters, known)
-        return firm_labels(clusters, sure, self._parameters.min_confidence), sure
+        least = self._parameters.min_confidence
+        return held_clusters(self._base_clusters(X), self._placement, least)
 
     def _base_clusters(self, X: Tables) -> NDArray[np.int32]:
         check_is_fitted(self, "ensemble_")
@@ -313,34 +292,7 @@ class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
             end. It holds the rows of `fit`, as that of `MDEC.save`.
         """
         check_is_fitted(self, "ensemble_")
-        arrays = {
-            "ensemble": self.ensemble_.labels,
-            "labels": self.consensus_labels_,
-            "confidence": self.confidence_,
-            "weights": self.cluster_weights_,
-            "means": self._placement.means,
-            "plain_means": self._placement.plain_means,
-        }
-        content: dict[str, Any] = {
-            "kind": _KIND,
-            "format": _FORMAT,
-            "mdec": __version__,
-            "parameters": kept.plain_parameters(self._parameters),
-            "view_weights": _plain_weights(self.view_weights),
-            "ensemble": self.ensemble_.to_json(),
-            "feature_names": [
-                None if names is None else [str(name) for name in names]
-                for names in self.feature_names_.values()
-            ],
-            "learnt": [
-                kept.placement_content(placement, arrays, _prefix(number))
-                for number, placement in enumerate(self._placement.views)
-            ],
-            "selection": None,
-        }
-        if hasattr(self, "k_selection_"):
-            content["selection"] = kept.selection_content(self.k_selection_, arrays)
-        write_sealed(path, content, arrays)
+        write_views(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Self:
@@ -358,74 +310,9 @@ class MultiViewMDEC(MembershipMixin, ClusterMixin, BaseEstimator):
         MultiViewMDEC
             With the parameters, attributes and predictions of the saved one.
         """
-        content, arrays = read_sealed(path, max_bytes)
-        name = os.fspath(path)
-        if content.get("kind") != _KIND or content.get("format") != _FORMAT:
-            raise DamagedFileError(
-                f"{name!r} is no model of several views that this version of mdec "
-                "reads; write one with MultiViewMDEC.save."
-            )
-        try:
-            return cls._restored(content, arrays)
-        except DAMAGED as error:
-            raise DamagedFileError(
-                f"{name!r} is damaged: its parts do not fit each other."
-            ) from error
-
-    @classmethod
-    def _restored(cls, content: Mapping[str, Any], arrays: kept.Arrays) -> Self:
-        own = MDEC(**kept.as_tuples(content["parameters"]))
-        model = cls(own, view_weights=content["view_weights"])
-        ensemble = Ensemble.from_json(content["ensemble"], arrays["ensemble"])
-        clusters = kept.restored_clusters(model, ensemble, arrays)
-        n_clusters = int(clusters.max()) + 1
-        model.views_ = [view.name for view in ensemble.views]
-        names = [None if n is None else np.array(n) for n in content["feature_names"]]
-        model.feature_names_ = dict(zip(model.views_, names, strict=True))
-        kept.check_shapes(
-            arrays,
-            dict.fromkeys(
-                ("means", "plain_means"), (n_clusters, ensemble.n_base_clusters)
-            ),
-        )
-        views = tuple(
-            kept.restored_placement(
-                learnt,
-                arrays,
-                ensemble.view(number),
-                model._weights_of(number),
-                n_clusters,
-                _prefix(number),
-            )
-            for number, learnt in enumerate(content["learnt"])
-        )
-        if len(views) != len(model.views_):
-            raise ValueError("there are other views")
-        model._placement = JoinedPlacement(
-            views,
-            ensemble.offsets,
-            arrays["means"],
-            arrays["weights"],
-            arrays["plain_means"],
-        )
-        keep_firm(model, n_clusters, own.min_confidence)
-        if content["selection"] is not None:
-            model.k_selection_ = kept.restored_selection(content["selection"], arrays)
-        return model
-
-
-def _prefix(number: int) -> str:
-    return f"view_{number}_"
-
-
-def _plain_weights(
-    weights: Mapping[str, float] | Sequence[float] | None,
-) -> dict[str, float] | list[float] | None:
-    if weights is None:
-        return None
-    if isinstance(weights, Mapping):
-        return {name: float(weight) for name, weight in weights.items()}
-    return [float(weight) for weight in weights]
+        content, arrays = read_views(path, max_bytes)
+        with parts_that_fit(path):
+            return restored_views(cls, content, arrays)
 
 
 def _named(n_features: int, names: NDArray[Any] | None) -> BaseEstimator:

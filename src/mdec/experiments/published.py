@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.experiments.summary import COSTS, ScoreTable
+from mdec.experiments.summary import COSTS, ScoreTable, spoken
 
 
 def published_table(
@@ -132,7 +132,7 @@ def published_bars(
     """
     if (metric, x) != ("nmi_max", "kernel"):
         return {}
-    return {"MDEC-HC": np.array([_FIGURE_5.get(value, np.nan) for value in values])}
+    return {"MDEC-HC": np.array([_FIGURE_5.get(spoken(v), np.nan) for v in values])}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,14 +36,12 @@ from mdec.experiments.summary import (
     METRIC_TITLES,
     ScoreTable,
     failures,
-    given_parameters,
     long_rows,
     places,
     ran_on,
     score_table,
     spoken,
     swept_parameters,
-    variant,
 )
 from mdec.experiments.sweep import Part, Sweep, comparable_parts, sweep
 from mdec.report import figures as drawn
@@ -265,25 +262,21 @@ def _sweep_section(
             _swept_cell(*each, notes.get((i, j), "")) for j, each in enumerate(found)
         ]
         rows.append((spoken(value), cells))
-    runs = [r for r in store.runs.values() if part.holds(r)]
     text = (
         f"Means over {len(part.datasets)} datasets ({', '.join(part.datasets)}) of "
-        f"{len(runs)} runs, {_span(runs)} of each, ± the standard error over runs; the "
-        "best of each column is marked."
+        f"{_counted(score_table(store, metric, part.holds))}, ± the standard error "
+        "over runs; the best of each column is marked."
     )
     heading = f"{METRIC_TITLES[metric]}, {len(part.datasets)} datasets"
     return Section(metric, heading, text, [x, *scores.columns], rows)
 
 
-def _span(runs: list[RunRecord]) -> str:
-    """Return how many repetitions there are of the least and of the most repeated."""
-    cells = Counter(
-        (r["dataset"], variant(r, given_parameters(r)))
-        for r in runs
-        if r["status"] == OK
-    )
-    low, high = min(cells.values()), max(cells.values())
-    return f"{low}" if low == high else f"{low} to {high}"
+def _counted(table: ScoreTable) -> str:
+    """Return how many runs there are, and how many of each in a cell."""
+    counts = table.counts[table.counts > 0]
+    low, high = counts.min(), counts.max()
+    each = f"{low}" if low == high else f"{low} to {high}"
+    return f"{counts.sum()} runs, {each} of each"
 
 
 def _paper_notes(scores: Sweep, x: str, part: Part) -> dict[tuple[int, int], str]:
@@ -397,11 +390,12 @@ def _figures(
 def _origin(store: Store) -> str:
     runs = list(store.runs.values())
     n_ok = sum(run["status"] == OK for run in runs)
-    versions = sorted({v["mdec"] for run in runs if (v := run.get("versions"))})
-    processors = sorted({m["processor"] for run in runs if (m := run.get("machine"))})
+    told = {v["mdec"] for run in runs if (v := run.get("versions"))}
+    versions = sorted(told - {"unknown"})
+    machines = sorted({ran_on(run) for run in runs if run.get("machine")})
     return (
         f"Study {store.study['name']}: {len(runs)} runs, {n_ok} with labels; mdec "
-        f"{', '.join(versions) or 'unknown'} on {', '.join(processors) or 'unknown'}."
+        f"{', '.join(versions) or 'unknown'} on {', '.join(machines) or 'unknown'}."
     )
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from mdec._support.optional import import_optional
 from mdec.tables.door import DAMAGED, Door, Refused, damaged, not_there
+from mdec.tables.headers import first_row_is_names, is_class_name, is_id_name
 from mdec.tables.raw import RawTable, as_text, from_texts
-from mdec.tables.roles import first_row_is_names, is_class_name, is_id_name
 from mdec.tables.text import doubtful_header
 
 # A cell of a workbook holds an object for each some bytes of its XML.

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec.tables.binary import read_npy
+from mdec.tables.clusterings import label_columns
 from mdec.tables.door import MAX_BYTES, Door, Refused, shown_name
 from mdec.tables.raw import is_number
-from mdec.tables.reading import label_columns
 from mdec.tables.roles import absent
 
 

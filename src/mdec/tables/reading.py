@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.ensemble.numbering import is_consensus_matrix
 from mdec.preparation.kinds import kind_of_layer
 from mdec.tables.binary import read_mat, read_npy, read_npz
 from mdec.tables.door import (
@@ -23,7 +22,7 @@ from mdec.tables.door import (
     ending_of,
     shown_name,
 )
-from mdec.tables.frames import read_parquet, read_xlsx, sheet_columns
+from mdec.tables.frames import read_parquet, read_xlsx
 from mdec.tables.hdf5 import read_h5ad
 from mdec.tables.market import read_mtx
 from mdec.tables.raw import MAX_BESIDE, RawTable, as_text, is_number, turned
@@ -31,28 +30,22 @@ from mdec.tables.roles import (
     Doubtful,
     Roles,
     Wishes,
-    absent,
     class_names,
-    find_member_roles,
     find_roles,
-    first_row_is_members,
+    raise_doubts,
 )
 from mdec.tables.text import (
     TEXT_ENDINGS,
-    doubtful_header,
     read_back,
     read_gct,
-    read_sheet,
     read_text,
-    text_columns,
 )
+from mdec.tables.values import IMPUTATIONS, check_finite, imputed
 
 MAX_FEATURES = 1_000_000
 # Rows that are looked at together, to save memory.
 _ROWS = 1024
 
-TRANSFORMS = ("none", "log", "standardise")
-IMPUTATIONS = ("median", "knn")
 
 _UNPACKED = (*TEXT_ENDINGS, ".mtx")
 _WITH_VARIABLES = (".xlsx", ".npz", ".mat", ".h5ad")
@@ -158,24 +151,15 @@ def read_table(
         raise ValueError(f"impute={impute!r} is not one of {', '.join(IMPUTATIONS)}.")
     known = None if known_features is None else tuple(known_features)
     wishes = Wishes(label_column, id_column, tuple(drop), tuple(features), index, known)
-    ending = _ending(source, door)
+    ending = checked_ending(source, door)
     raw, wishes = _read(source, door, ending, wishes, header, variable or "", transpose)
     roles = find_roles(raw, wishes, door)
-    _raise_doubts(roles, door, _described(raw, roles, door, ending))
+    raise_doubts(roles, door, _described(raw, roles, door, ending))
     return _checked(raw, roles, door, ending, impute, least_samples)
 
 
-def _raise_doubts(
-    roles: Roles, door: Door, reading: dict[str, Any] | None = None
-) -> None:
-    if roles.doubts:
-        more = f" ({len(roles.doubts)} such columns)" if len(roles.doubts) > 1 else ""
-        error = Doubtful(f"{door.name!r}: {roles.doubts[0].clause}{more}.")
-        error.reading = reading
-        raise error
-
-
-def _ending(source: Path, door: Door) -> str:
+def checked_ending(source: Path, door: Door) -> str:
+    """Return the ending that says how a file is read, or raise if there is none."""
     if str(source) != STANDARD_INPUT and not source.is_file():
         raise ValueError(f"{str(source)!r} is not a file; check its name.")
     ending, compression = ending_of(source)
@@ -284,7 +268,7 @@ def _checked(
             f"{name!r} has {n_features} columns of numbers and needs two or more; "
             "check its separator."
         )
-    samples = _sample_names(raw, roles, name)
+    samples = sample_names(raw, roles, name)
     precision = np.float32 if raw.values.dtype == np.float32 else np.float64
     chosen = raw.values
     if roles.features != list(range(raw.values.shape[1])):
@@ -293,7 +277,7 @@ def _checked(
     features = [f"feature {j + 1}" for j in roles.features]
     if raw.columns is not None:
         features = [raw.columns[j] for j in roles.features]
-    _check_finite(values, samples, features, name, impute)
+    check_finite(values, samples, features, name, impute)
     labels = None
     if roles.classes is not None:
         labels = class_names(raw.text(roles.classes))
@@ -326,7 +310,8 @@ def _checked(
     return Table(values, samples, features, labels, reading, kind, columns | raw.beside)
 
 
-def _sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
+def sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
+    """Return the samples' names, numbers where there are none; all are different."""
     n_samples = len(raw.values)
     samples = [str(i + 1) for i in range(n_samples)]
     if roles.ids is not None:
@@ -342,79 +327,6 @@ def _sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
             "known classes."
         )
     return samples
-
-
-def _check_finite(
-    values: NDArray[np.floating],
-    samples: list[str],
-    features: list[str],
-    name: str,
-    impute: str | None,
-) -> None:
-    finite = np.isfinite(values)
-    if finite.all():
-        return
-    missing = np.isnan(values)
-    if not (finite | missing).all():
-        row, column = np.argwhere(~(finite | missing))[0]
-        raise Refused(
-            f"{name!r}, sample {samples[row][:60]!r}, column "
-            f"{features[column][:60]!r}: the value is infinite; mend it or leave the "
-            "sample out."
-        )
-    if impute is None:
-        row, column = np.argwhere(missing)[0]
-        raise Refused(
-            f"{name!r} has {missing.sum()} missing values, in "
-            f"{missing.any(axis=1).sum()} of {len(samples)} samples and "
-            f"{missing.any(axis=0).sum()} of {len(features)} features, the first in "
-            f"sample {samples[row][:60]!r}, column {features[column][:60]!r}; fill "
-            "them in with --impute median or --impute knn, or leave columns out with "
-            "--drop."
-        )
-
-
-def imputed(
-    values: NDArray[np.floating], how: str, features: Sequence[str], name: str
-) -> NDArray[np.floating]:
-    """Return the values with missing ones filled in.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_features)
-        Finite numbers and NaN.
-    how : {"median", "knn"}
-        The median of the feature, or the mean of the five nearest samples that have
-        the feature, by the features that both have.
-    features : sequence of str
-        Names of the features.
-    name : str
-        Name of the file.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        Finite numbers.
-
-    Examples
-    --------
-    >>> imputed(np.array([[1.0], [np.nan], [4.0], [9.0]]), "median", ["a"], "a.csv")
-    array([[1.],
-           [4.],
-           [4.],
-           [9.]])
-    """
-    from sklearn.impute import KNNImputer, SimpleImputer
-
-    empty = np.flatnonzero(np.isnan(values).all(axis=0))
-    if empty.size:
-        raise Refused(
-            f"{name!r} has no value at all in column {features[empty[0]][:60]!r}; "
-            f"leave it out with --drop {features[empty[0]]!r}."
-        )
-    imputer = KNNImputer() if how == "knn" else SimpleImputer(strategy="median")
-    filled: NDArray[np.floating] = imputer.fit_transform(values)
-    return filled
 
 
 def _described(raw: RawTable, roles: Roles, door: Door, ending: str) -> dict[str, Any]:
@@ -464,166 +376,3 @@ def _origin(raw: RawTable, roles: Roles) -> str:
     if roles.ids is not None:
         return f"column {roles.names[roles.ids]!r}"
     return "numbers from 1" if raw.samples is None else "the file's own index"
-
-
-def read_base_clusterings(
-    path: str | os.PathLike[str],
-    *,
-    header: bool | None = None,
-    index: bool | None = None,
-    id_column: str | None = None,
-    drop: Sequence[str] = (),
-    column: str | None = None,
-    max_bytes: int = MAX_BYTES,
-) -> tuple[NDArray[np.object_], list[str], list[str]]:
-    """Read a table with one base clustering in each column.
-
-    Parameters
-    ----------
-    path : path-like
-        A text file, compressed or not, a .xlsx or a .parquet file, or "-". Labels may
-        be numbers or words; empty cells, NA and -1 mark samples that a clustering
-        leaves out. A first column without repetitions holds the samples' names.
-    header, index : bool, default=None
-        Whether the first row, or the first column, holds names; None looks.
-    id_column : str, default=None
-        Name of the column of the samples' names.
-    drop : sequence of str, default=()
-        Columns to leave out, names or shell patterns.
-    column : str, default=None
-        Name of the one clustering that is wanted; None takes all columns.
-    max_bytes : int
-        As in `read_table`.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples, n_members)
-        Words, and None for absent samples.
-    sample_names : list of str
-        One name per row.
-    member_names : list of str
-        One name per column.
-    """
-    source = Path(path)
-    door = Door(shown_name(source), max_bytes)
-    names, columns, samples = label_columns(source, door, header)
-    only = () if column is None else (column,)
-    wishes = Wishes(None, id_column, tuple(drop), only, index)
-    roles = find_member_roles(names, columns, wishes, door, indexed=samples is not None)
-    members = roles.features
-    if len(columns[0]) < 3 or not members:
-        raise Refused(
-            f"{door.name!r} needs at least three samples in rows and one base "
-            "clustering in columns."
-        )
-    if _is_consensus_matrix([columns[j] for j in members]):
-        raise Refused(
-            f"{door.name!r} is a consensus matrix and no table of labels; cluster it "
-            "with --matrix and --k, or give the clusterings it was made of, one in "
-            "each column."
-        )
-    _raise_doubts(roles, door)
-    cells = [[None if absent(c) else c for c in columns[j]] for j in members]
-    labels = np.array(cells, dtype=np.object_).T
-    raw = RawTable(labels, names, texts=dict(enumerate(columns)), samples=samples)
-    found = _sample_names(raw, roles, door.name)
-    shown = [f"clustering {j + 1}" for j in range(len(members))]
-    if names is not None:
-        shown = [names[j] for j in members]
-    return labels, found, shown
-
-
-def _is_consensus_matrix(columns: list[list[str]]) -> bool:
-    if any(len(cells) != len(columns) for cells in columns):
-        return False
-    if not all(is_number(cell) for cells in columns for cell in cells):
-        return False
-    matrix = np.array([[float(c or "nan") for c in cells] for cells in columns])
-    return is_consensus_matrix(matrix)
-
-
-def label_columns(
-    source: Path, door: Door, header: bool | None
-) -> tuple[list[str] | None, list[list[str]], Sequence[str] | None]:
-    """Return names, cells by column, and names of the rows where they stand apart."""
-    ending = _ending(source, door)
-    if ending == ".parquet":
-        raw = read_parquet(source, door)
-        return (
-            raw.columns,
-            [raw.text(j) for j in range(raw.values.shape[1])],
-            raw.samples,
-        )
-    if ending == ".xlsx":
-        first, columns = sheet_columns(source, door, "")
-        sure = False
-    elif ending in TEXT_ENDINGS and ending != ".gct":
-        sheet = read_sheet(source, door)
-        found = text_columns(sheet, sheet.lines, range(len(sheet.first)))
-        columns = [found[j][1:] for j in range(len(sheet.first))]
-        first, sure = sheet.first, sheet.named
-    else:
-        raise Refused(
-            f"{door.name!r} is no table of labels that mdec reads; use text, .xlsx, "
-            ".parquet, or an ensemble.npz of mdec."
-        )
-    columns = [[cell.strip() for cell in column] for column in columns]
-    if header is None:
-        header = sure or (bool(columns[0]) and first_row_is_members(first, columns))
-    if header is None:
-        raise doubtful_header(door, first)
-    if header:
-        return [read_back(cell.strip()) for cell in first], columns, None
-    whole = [[a.strip(), *b] for a, b in zip(first, columns, strict=True)]
-    return None, whole, None
-
-
-def transformed(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
-    """Return the values after one of the usual transformations.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_features)
-        Finite numbers.
-    how : {"none", "log", "standardise"}
-        "log" is log2(x + 1); "standardise" gives each feature mean 0 and standard
-        deviation 1, and leaves constant features at 0.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        A new array, or `values` itself for "none".
-
-    Examples
-    --------
-    >>> transformed(np.array([[0.0, 1.0], [3.0, 1.0]]), "log")
-    array([[0., 1.],
-           [2., 1.]])
-    """
-    if how == "none":
-        return values
-    if how == "log":
-        if values.min() < 0.0:
-            raise ValueError(
-                "the log transform needs numbers from 0 up and the table has negative "
-                "ones; use none or standardise."
-            )
-        return np.log2(values + 1.0)
-    if how != "standardise":
-        raise ValueError(f"transform={how!r} is not one of {', '.join(TRANSFORMS)}.")
-    means, spreads = feature_scales(values)
-    return (values - means) / spreads
-
-
-def feature_scales(
-    values: NDArray[np.floating],
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return what standardising subtracts from each feature, and what it divides by.
-
-    Examples
-    --------
-    >>> feature_scales(np.array([[0.0, 1.0], [4.0, 1.0]]))
-    (array([2., 1.]), array([2., 1.]))
-    """
-    spreads = values.std(axis=0)
-    return values.mean(axis=0), np.where(spreads > 0.0, spreads, 1.0)

@@ -1,4 +1,4 @@
-"""Which row and which columns are names, features and classes: the one place.
+"""Which columns are names, features and classes: the one place.
 
 Every format comes here, so that the same table is read in the same way from each. What
 looks like an identifier or a class is never a feature without being asked for.
@@ -15,25 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.tables.columns import is_whole, looks_like, never_repeating
 from mdec.tables.door import Door, Refused, not_there
-from mdec.tables.raw import MISSING, MISSING_CLASS, RawTable, is_number, number
-
-# Compared in small letters, without spaces and signs.
-_ID_NAME = re.compile(
-    "(sample|patient|subject|participant|donor|individual|barcode|cell|row|case|obs|"
-    "observation|gene|probe|probeset|feature)s?(id|ids|name|names)?|ids?|index|idx|"
-    "names?|uuid|(geo)?accession|mrn|gsm|entrez(id)?|ensembl(id)?|symbol|idref"
-)
-_CLASS_NAME = re.compile(
-    "(known)?class(es)?|labels?|targets?|y|groups?|clusters?|category|diagnosis|"
-    "species|(cell|sub|tumou?r|cancer)?types?|outcome|(ground)?truth|gnd|phenotype"
-)
-
-# A run of at least so many numbers is not monotone by chance.
-_ENOUGH = 8
-# Columns that are looked at to tell what is usual in a table.
-_LOOKED_AT = 200
-_MOST_CLASSES = 30
+from mdec.tables.headers import is_id_name
+from mdec.tables.raw import MISSING, MISSING_CLASS, RawTable, is_number
 
 
 class Doubtful(Refused):
@@ -116,146 +101,6 @@ class Roles:
     dropped: list[int] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-def is_id_name(name: str) -> bool:
-    """Tell whether a column's name speaks of an identifier.
-
-    Examples
-    --------
-    >>> [is_id_name(n) for n in ("Sample ID", "patient_id", "Unnamed: 0", "BID", "MYC")]
-    [True, True, True, False, False]
-    """
-    word = name.strip()
-    if re.fullmatch(r"(Unnamed: ?\d+)?|.+[ _.\-](id|ID|Id)|.*[a-z](ID|Id)", word):
-        return True
-    return _ID_NAME.fullmatch(_plain(word)) is not None
-
-
-def is_class_name(name: str) -> bool:
-    """Tell whether a column's name speaks of classes.
-
-    Examples
-    --------
-    >>> [is_class_name(n) for n in ("Class", "cell_type", "target", "TP53")]
-    [True, True, True, False]
-    """
-    return _CLASS_NAME.fullmatch(_plain(name)) is not None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).lower()
-
-
-def first_row_is_names(
-    first: Sequence[str], below: RawTable, decimal: str = "."
-) -> bool | None:
-    """Tell whether the first row of a table names its columns.
-
-    The whole row is compared with the columns below it.
-
-    Parameters
-    ----------
-    first : sequence of str
-        Cells of the first row.
-    below : RawTable
-        All other rows.
-    decimal : str
-        Decimal point of the cells.
-
-    Returns
-    -------
-    bool or None
-        None if both readings are plausible.
-    """
-    cells = [cell.strip() for cell in first]
-    numbers = [j for j in range(len(cells)) if j not in below.words]
-    if not cells[0] and all(cells[1:]) and _filled(below, 0):
-        return True
-    if any(cells[j] in below.texts[j] for j in below.words if cells[j]):
-        return False
-    if not numbers:
-        return True
-    worded = {j for j in numbers if not is_number(cells[j], decimal)}
-    tops = [cells[j] for j in numbers if cells[j] and j not in worded]
-    counted = all(re.fullmatch(r"\d+", top) for top in tops)
-    distinct = len(set(tops)) == len(tops)
-    if worded:
-        return True if counted and distinct else None
-    named = (is_id_name(cells[j]) or is_class_name(cells[j]) for j in below.words)
-    if counted and distinct and any(named):
-        return True
-    if len(tops) < len(numbers) or not distinct or len(tops) < 2:
-        return False
-    row = np.array([number(top, decimal) for top in tops])
-    return _like_names(row, counted, below.values[:, numbers])
-
-
-def _filled(raw: RawTable, column: int) -> bool:
-    if column in raw.texts:
-        return all(cell.strip() for cell in raw.texts[column])
-    return not np.isnan(raw.values[:, column].astype(np.float64)).any()
-
-
-def _like_names(
-    row: NDArray[np.float64], counted: bool, below: NDArray[np.float64]
-) -> bool | None:
-    """Weigh a first row of distinct numbers against the numbers below it."""
-    whole = np.isnan(below) | (below == np.rint(below))
-    fractions = (~whole).any(axis=0).mean() > 0.5 and not whole.all(axis=1).any()
-    rising = row.size >= 4 and bool((np.diff(row) > 0.0).all())
-    if rising:
-        rising = bool(((np.diff(below, axis=1) > 0.0).all(axis=1)).mean() <= 0.1)
-    outside = (row < _least(below)) | (row > -_least(-below))
-    far = len(below) >= _ENOUGH and bool(outside.mean() > 0.5)
-    ordered = bool((np.diff(row) == 1.0).all()) and row[0] in (0.0, 1.0)
-    if not counted:
-        return None if rising and far and row.size >= _ENOUGH else False
-    if (fractions and (rising or far or ordered)) or (rising and (ordered or far)):
-        return True
-    return None if fractions or ordered or far else False
-
-
-def _least(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(np.isnan(values), np.inf, values).min(axis=0)
-
-
-def first_row_is_members(
-    first: Sequence[str], columns: Sequence[list[str]]
-) -> bool | None:
-    """Tell whether the first row of a table of labels names the clusterings.
-
-    Parameters
-    ----------
-    first : sequence of str
-        Cells of the first row.
-    columns : sequence of list of str
-        The cells below it, column by column.
-
-    Returns
-    -------
-    bool or None
-        None if both readings are plausible.
-    """
-    cells = [cell.strip() for cell in first]
-    if len(cells) > 1 and not cells[0] and all(columns[0]):
-        return True
-    start = 1 if len(cells) > 1 and len({*columns[0]}) == len(columns[0]) else 0
-    tops, below = cells[start:], columns[start:]
-    numbers = [all(is_number(cell) for cell in column) for column in below]
-    if any(n and not is_number(t) for n, t in zip(numbers, tops, strict=True)):
-        return True
-    ordered = tops in ([str(i + k) for i in range(len(tops))] for k in (0, 1))
-    if ordered and len(tops) > 2:
-        return True if len(tops) > 3 else None
-    again = [top in column for top, column in zip(tops, below, strict=True)]
-    if any(again):
-        return False
-    if start and (is_id_name(cells[0]) or is_class_name(cells[0])):
-        return True
-    if len(tops) == 1:
-        return True if is_class_name(tops[0]) else None
-    return True
 
 
 def find_roles(raw: RawTable, wishes: Wishes, door: Door) -> Roles:
@@ -416,6 +261,17 @@ def find_member_roles(
     return roles
 
 
+def raise_doubts(
+    roles: Roles, door: Door, reading: dict[str, Any] | None = None
+) -> None:
+    """Raise the first of the doubts, with what was read so far."""
+    if roles.doubts:
+        more = f" ({len(roles.doubts)} such columns)" if len(roles.doubts) > 1 else ""
+        error = Doubtful(f"{door.name!r}: {roles.doubts[0].clause}{more}.")
+        error.reading = reading
+        raise error
+
+
 def absent(cell: str) -> bool:
     """Tell whether a cell says that a clustering leaves the sample out."""
     word = cell.strip()
@@ -463,15 +319,10 @@ def _names_column(raw: RawTable, roles: Roles, left: list[int]) -> int | None:
 
 
 def _all_differ(raw: RawTable, column: int) -> bool:
-    if column not in raw.words and not _whole(raw.values[:, column]):
+    if column not in raw.words and not is_whole(raw.values[:, column]):
         return False
     cells = raw.text(column)
     return len(set(cells)) == len(cells)
-
-
-def _whole(values: NDArray[np.floating]) -> bool:
-    present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    return present.size > 0 and bool((present == np.rint(present)).all())
 
 
 def _doubt(raw: RawTable, roles: Roles, columns: list[int]) -> None:
@@ -479,84 +330,12 @@ def _doubt(raw: RawTable, roles: Roles, columns: list[int]) -> None:
     rest = [j for j in columns if j not in raw.words]
     clauses = {"words": _worded, "identifier": _identifier, "classes": _classes}
     for j in columns:
-        kind = "words" if j in raw.words else _looks_like(raw, roles.names[j], j, rest)
+        kind = "words" if j in raw.words else looks_like(raw, roles.names[j], j, rest)
         if kind:
             roles.doubts.append(Doubt(kind, clauses[kind](raw, roles, j)))
-    noted = [j for j in _looked_at(rest) if _like_ids(raw.values[:, j])]
-    if 0 < len(noted) <= max(1.0, 0.05 * len(_looked_at(rest))):
+    if noted := never_repeating(raw, rest):
         shown = ", ".join(repr(roles.names[j][:40]) for j in noted[:3])
         roles.notes.append(f"whole numbers that never repeat: {shown}")
-
-
-def _looks_like(raw: RawTable, name: str, column: int, rest: list[int]) -> str:
-    """Return what a column of numbers is rather than a feature, "" if it is one."""
-    values = raw.values[:, column]
-    if raw.columns and is_id_name(name) and _whole(values):
-        return "identifier"
-    if raw.columns and is_class_name(name) and _is_coded(values, named=True):
-        return "classes"
-    if _counts_rows(values, 3 if raw.columns else _ENOUGH):
-        return "identifier"
-    if column == rest[0] and _leads(raw, rest):
-        return "identifier"
-    if column in (rest[0], rest[-1]) and _alone_coded(raw, column, rest):
-        return "classes"
-    return ""
-
-
-def _looked_at(columns: list[int]) -> list[int]:
-    return columns[:: max(1, len(columns) // _LOOKED_AT)]
-
-
-def _counts_rows(values: NDArray[np.floating], enough: int) -> bool:
-    """Tell whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
-    if len(values) < enough or values[0] not in (0, 1) or values[1] != values[0] + 1:
-        return False
-    return bool((values == values[0] + np.arange(len(values))).all())
-
-
-def _like_ids(values: NDArray[np.floating]) -> bool:
-    return (
-        len(values) >= _ENOUGH
-        and _whole(values)
-        and np.unique(values).size == len(values)
-    )
-
-
-def _leads(raw: RawTable, rest: list[int]) -> bool:
-    """Tell whether the first column is a list of identifiers and no feature."""
-    values = raw.values[:, rest[0]]
-    if not _like_ids(values):
-        return False
-    steps = np.sign(np.diff(values.astype(np.float64)))
-    if abs(steps.sum()) == steps.size:
-        return True
-    others = [raw.values[:, j] for j in _looked_at(rest[1:])]
-    if not others or any(_like_ids(each) for each in others):
-        return False
-    return sum(_whole(each) for each in others) < len(others) / 2
-
-
-def _is_coded(values: NDArray[np.floating], *, named: bool) -> bool:
-    """Tell whether whole numbers are few enough to be classes."""
-    if not _whole(values):
-        return False
-    present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    codes, sizes = np.unique(present, return_counts=True)
-    few = 2 <= codes.size <= min(_MOST_CLASSES, max(2, present.size // 3))
-    if named or not few:
-        return bool(few)
-    in_order = codes[0] in (0, 1) and bool((np.diff(codes) == 1).all())
-    return bool(sizes.min() > 1 and (in_order or codes.tolist() == [-1, 1]))
-
-
-def _alone_coded(raw: RawTable, column: int, rest: list[int]) -> bool:
-    """Tell whether a column at either end holds codes where the others do not."""
-    if not _is_coded(raw.values[:, column], named=False) or len(rest) < 2:
-        return False
-    others = _looked_at([j for j in rest if j != column])
-    coded = sum(_is_coded(raw.values[:, j], named=True) for j in others)
-    return coded <= 0.1 * len(others)
 
 
 def _worded(raw: RawTable, roles: Roles, column: int) -> str:

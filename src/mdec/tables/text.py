@@ -20,13 +20,9 @@ from numpy.typing import NDArray
 from mdec._support.memory import require_memory
 from mdec._support.optional import import_optional
 from mdec.tables.door import Door, Refused, damaged, unpacked
+from mdec.tables.headers import first_row_is_names, is_class_name, is_id_name
 from mdec.tables.raw import MISSING, RawTable, from_texts, is_number, number, turned
-from mdec.tables.roles import (
-    Doubtful,
-    first_row_is_names,
-    is_class_name,
-    is_id_name,
-)
+from mdec.tables.roles import Doubtful
 
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".gct")
 

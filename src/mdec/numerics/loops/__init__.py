@@ -14,6 +14,7 @@ from mdec.numerics.loops.dense import (
     upper_triangle,
 )
 from mdec.numerics.loops.elkan import elkan, greedy_start
+from mdec.numerics.loops.factored import factored_linkage
 from mdec.numerics.loops.kmeans import kmeans_plus_plus, lloyd
 from mdec.numerics.loops.landmarks import (
     add_shared,
@@ -24,13 +25,11 @@ from mdec.numerics.loops.landmarks import (
     shared_ties,
     smallest_columns,
 )
-from mdec.numerics.loops.linkage import (
-    average_linkage,
-    count_overlaps,
+from mdec.numerics.loops.linkage import average_linkage, linkage_of_products
+from mdec.numerics.loops.mutual import merge_mutual
+from mdec.numerics.loops.overlaps import count_overlaps
+from mdec.numerics.loops.products import (
     divide_by_products,
-    factored_linkage,
-    linkage_of_products,
-    merge_mutual,
     triangle_of_matrix,
     triangle_of_products,
 )

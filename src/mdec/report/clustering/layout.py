@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+from mdec._support.parallel import single_threaded_blas
 from mdec.report.clustering.described import Array, Labels, SampleMap
 
 SIZE = (600, 460)
@@ -66,7 +67,10 @@ def plane(matrix: Array) -> Array:
         perplexity=min(30.0, (len(matrix) - 1) / 3.0),
         random_state=0,
     )
-    places: Array = layout.fit_transform(1.0 - matrix).astype(np.float64)
+    # Its threads wait for each other at every step, and where other work holds a core
+    # that takes ten times as long as one thread alone.
+    with single_threaded_blas():
+        places: Array = layout.fit_transform(1.0 - matrix).astype(np.float64)
     return places
 
 
