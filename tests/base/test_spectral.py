@@ -208,6 +208,31 @@ def test_dense_and_iterated_agree() -> None:
     np.testing.assert_allclose(iterated, dense, atol=1e-10)
 
 
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-8), (np.float32, 1e-5)])
+def test_small_eigenvalues_of_a_gram_matrix_are_found(
+    dtype: type[np.floating], tol: float
+) -> None:
+    rng = np.random.default_rng(4)
+    basis, _ = np.linalg.qr(rng.normal(size=(400, 400)))
+    spectrum = np.exp(-0.25 * np.arange(400))
+    A = ((basis * spectrum) @ basis.T).astype(dtype)
+    known = basis[:, :1]
+    calls = []
+
+    def counted(block: np.ndarray) -> np.ndarray:
+        calls.append(1)
+        return A @ block
+
+    values, vectors = leading_eigenvectors(
+        counted, 400, 30, rng, known=known, tol=tol, dtype=dtype, least=0.0
+    )
+    np.testing.assert_allclose(values, spectrum[1:31], atol=tol)
+    residuals = np.linalg.norm(A @ vectors - vectors * values, axis=0)
+    assert residuals.max() <= 2 * tol
+    # Without the bound it gives up after 390 calls.
+    assert len(calls) < 60
+
+
 @pytest.mark.parametrize("n_samples", [120, 1200])
 def test_embedding_equals_lapack_on_a_connected_graph(n_samples: int) -> None:
     rng = np.random.default_rng(2)

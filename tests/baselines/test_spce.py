@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import linalg
+from scipy import linalg, sparse
 
 from mdec import Ensemble
 from mdec.baselines import _spce, spce
@@ -26,7 +26,7 @@ def planted(seed: int, n_samples: int = 45, n_members: int = 9) -> Ensemble:
 def naive_graph(ensemble: Ensemble, n_clusters: int, t: float) -> np.ndarray:
     """The alternation with an N x N x M array, as the authors keep it."""
     table = ensemble.labels
-    A = (table[:, None] == table[None]).astype(float)
+    A = ((table[:, None] == table[None]) & (table >= 0)).astype(float)
     m = A.shape[2]
     S = A.mean(axis=2)
     joined, apart = A.all(axis=2), ~A.any(axis=2)
@@ -69,6 +69,19 @@ def test_graph_is_that_of_the_written_out_updates(t: float) -> None:
         np.testing.assert_allclose(consensus_graph(ensemble, 3, t), expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("solver", ["lapack", "iterated"])
+def test_graph_in_blocks_of_rows_where_labels_are_missing(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_spce, "_BLOCK", 16)
+    monkeypatch.setattr(_spce, "_FEW_EDGES", np.inf if solver == "lapack" else 0)
+    table = planted(5, n_samples=60, n_members=12).labels.copy()
+    table[np.random.default_rng(0).random(table.shape) < 0.2] = -1
+    ensemble = Ensemble.from_labels(table)
+    expected = naive_graph(ensemble, 3, 0.1)
+    np.testing.assert_allclose(consensus_graph(ensemble, 3, 0.1), expected, atol=1e-6)
+
+
 def test_weights_of_pairs_and_members() -> None:
     ensemble = planted(0)
     rng = np.random.default_rng(0)
@@ -81,9 +94,8 @@ def test_weights_of_pairs_and_members() -> None:
     B = ((S[:, :, None] - A) ** 2 / alpha).sum(axis=2)
     np.testing.assert_allclose(W, np.minimum(1, 0.7 * 0.3 * 81 / B), rtol=1e-12)
     norms = np.sqrt(((W[:, :, None] * (S[:, :, None] - A)) ** 2).sum(axis=(0, 1)))
-    np.testing.assert_allclose(
-        member_weights(ensemble, S, W), norms / norms.sum(), rtol=1e-12
-    )
+    found = member_weights(ensemble, ensemble.indicator().T.tocsr(), S, W)
+    np.testing.assert_allclose(found, norms / norms.sum(), rtol=1e-12)
 
 
 def test_eigenvectors_of_the_laplacian() -> None:
@@ -91,6 +103,38 @@ def test_eigenvectors_of_the_laplacian() -> None:
     values, vectors = smallest_eigenvectors(S, 3)
     np.testing.assert_allclose(values, [0, 0, 0, 4], atol=1e-12)
     assert vectors.shape == (12, 3)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 4, 7])
+def test_iterated_eigenvectors_are_those_of_lapack(n_components: int) -> None:
+    rng = np.random.default_rng(n_components)
+    S = np.where(rng.random((420, 420)) < 0.1, rng.random((420, 420)), 0.0)
+    component = np.arange(420) % n_components
+    S[component[:, None] != component] = 0.0
+    S = S + S.T
+    exact, basis = np.linalg.eigh(np.diag(S.sum(axis=1)) - S)
+    found = _spce._iterated(sparse.csr_array(S), 4)
+    assert found is not None
+    values, vectors = found
+    np.testing.assert_allclose(values, exact[:5], atol=1e-10)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-10)
+    if n_components <= 4:
+        inside = basis[:, :4] @ (basis[:, :4].T @ vectors)
+        np.testing.assert_allclose(vectors, inside, atol=1e-6)
+
+
+def test_lapack_takes_over_where_the_iteration_does_not_settle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mdec.numerics.eigen.MAX_ROUNDS", 1)
+    monkeypatch.setattr(_spce, "_FEW_EDGES", 0)
+    rng = np.random.default_rng(0)
+    S = np.where(rng.random((300, 300)) < 0.1, rng.random((300, 300)), 0.0)
+    S = S + S.T
+    assert _spce._iterated(sparse.csr_array(S), 4) is None
+    values, _ = smallest_eigenvectors(S, 4)
+    exact = np.linalg.eigvalsh(np.diag(S.sum(axis=1)) - S)
+    np.testing.assert_allclose(values, exact[:5], atol=1e-10)
 
 
 def test_planted_groups_come_out() -> None:

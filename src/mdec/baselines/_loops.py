@@ -67,28 +67,45 @@ def agreement_counts(labels: Any, first: int, out: Any) -> None:
 
 
 @compiled(fastmath=REASSOCIATE)
-def weighted_agreement(labels: Any, weights: Any, out: Any) -> None:
-    """Write the summed weights of the members that join each pair of rows."""
-    n_samples, n_members = labels.shape
-    for i in range(n_samples):
-        for j in range(i + 1):
+def weighted_agreement(labels: Any, weights: Any, first: int, out: Any) -> None:
+    """Write the summed weights of the members that join rows from `first` on with rows.
+
+    As many rows, and as many of those that they are joined with, as `out` has room for.
+    """
+    for r in range(out.shape[0]):
+        own = labels[first + r]
+        for j in range(out.shape[1]):
+            other = labels[j]
             total = 0.0
-            for m in range(n_members):
-                if (labels[i, m] == labels[j, m]) & (labels[i, m] >= 0):
+            for m in range(weights.size):
+                if (own[m] == other[m]) & (own[m] >= 0):
                     total += weights[m]
-            out[i, j] = total
-            out[j, i] = total
+            out[r, j] = total
 
 
 @compiled(fastmath=REASSOCIATE)
-def sums_within_members(labels: Any, values: Any) -> Any:
-    """Sum a symmetric matrix over the pairs of rows that each member joins."""
-    n_samples, n_members = labels.shape
-    sums = np.zeros(n_members)
-    for i in range(n_samples):
-        for j in range(i + 1):
-            value = values[i, j] if i == j else 2.0 * values[i, j]
-            for m in range(n_members):
-                if (labels[i, m] == labels[j, m]) & (labels[i, m] >= 0):
-                    sums[m] += value
-    return sums
+def add_joined(
+    labels: Any,
+    offsets: Any,
+    samples: Any,
+    starts: Any,
+    ends: Any,
+    values: Any,
+    sums: Any,
+) -> None:
+    """Add the values of the pairs that each member joins, in some rows after others.
+
+    The rows of `values` follow those of the calls before. It is symmetric, and what is
+    right of the diagonal is not read. The samples of base cluster c among the rows
+    before are ``samples[starts[c] : ends[c]]``; `ends` moves on.
+    """
+    first = values.shape[1] - values.shape[0]
+    for r in range(values.shape[0]):
+        for m in range(labels.shape[1]):
+            if labels[first + r, m] >= 0:
+                c = offsets[m] + labels[first + r, m]
+                total = 0.0
+                for at in range(starts[c], ends[c]):
+                    total += values[r, samples[at]]
+                sums[m] += 2.0 * total + values[r, first + r]
+                ends[c] += 1

@@ -166,7 +166,7 @@ def _dense_transfer_cut(
     component = np.zeros(degrees.size, dtype=np.int64)
     tol, dtype = (1e-4, np.float32) if single else (1e-6, np.float64)
     vectors = leading_vectors(
-        apply, degrees, component, n_vectors, rng, tol=tol, dtype=dtype
+        apply, degrees, component, n_vectors, rng, tol=tol, dtype=dtype, least=0.0
     )
     return unit_rows(to_samples(vectors.astype(graph.dtype)).astype(np.float64))
 

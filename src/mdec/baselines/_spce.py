@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Annotated
 
@@ -16,8 +17,10 @@ from mdec._support.random import RandomState
 from mdec.baselines._estimator import Baseline, documented, estimator_of
 from mdec.consensus.partitions import trivial_partition
 from mdec.ensemble import Ensemble
+from mdec.numerics.eigen import block_width, leading_eigenvectors
 
 Array = NDArray[np.floating]
+Block = tuple[slice, slice]
 
 # How sure a pair must be at each pace, and the updates made there at most.
 PACES = ((0.9, 5), (0.8, 5), (0.7, 5), (0.6, 5), (0.5, 20))
@@ -28,8 +31,18 @@ _SCATTERED = 1e-11
 
 _LEAST_ALPHA = 1e-12
 
-# N x N arrays of doubles alive at the same time, with the work space of LAPACK.
-_MATRICES = 9
+# N x N arrays of doubles alive at the same time: S, W, and the eigenvalue problem.
+_MATRICES = 5
+
+# Rows of such arrays that are worked on at a time, to stay in the cache.
+_BLOCK = 128
+
+# Iterating is faster than LAPACK where so many products of the graph with the block of
+# vectors take fewer multiplications than N^3.
+_FEW_EDGES = 300
+
+# Residuals of eigenvectors that are iterated, with eigenvalues scaled to [-1, 1].
+_TOLERANCE = 1e-9
 
 
 @documented()
@@ -69,7 +82,8 @@ def spce(
     :math:`\gamma = t^2 M^2`, and :math:`\lambda = 2 q (1 - q) M^2` with q falling from
     0.9 to 0.5. Updates are in closed form. The authors' code keeps all
     :math:`A_i`, O(N^2 M); here the sums over them come from the labels, O(N^2). Time is
-    that of up to 40 eigenvalue problems of order N, O(N^3).
+    that of up to 40 eigenvalue problems of order N, O(N^3), or in proportion to the
+    edges where the graph has few.
 
     References
     ----------
@@ -94,25 +108,34 @@ def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Ar
 
     S is symmetric and in [0, 1].
     """
-    n_members = len(ensemble)
-    S: Array = _agreement(ensemble, np.ones(n_members)) / n_members
-    joined, apart = S == 1.0, S == 0.0
+    n_samples, n_members = ensemble.n_samples, len(ensemble)
+    clusters = ensemble.indicator().T.tocsr()
+    S, W = np.empty((2, n_samples, n_samples))
     alpha = np.full(n_members, 1.0 / n_members)
+    for block, counts in _agreements(ensemble, np.ones(n_members)):
+        np.divide(counts, n_members, out=S[block])
+    _mirror(S)
+    joined = S == 1.0
     rho = 1.0
     _, Y = smallest_eigenvectors(S, n_clusters)
     for pace, n_updates in PACES:
-        Q = _agreement(ensemble, 1.0 / alpha)
-        W = pair_weights(S, Q, float((1.0 / alpha).sum()), n_members, pace)
+        total = float((1.0 / alpha).sum())
+        for block, Q in _agreements(ensemble, 1.0 / alpha):
+            W[block] = pair_weights(S[block], Q, total, n_members, pace)
         for update in range(n_updates):
             total = float((1.0 / alpha).sum())
-            S = _thresholded(Q, W, Y, rho, total, threshold * n_members)
+            squares = (Y * Y).sum(axis=1)
+            np.matmul(Y, Y.T, out=S)
+            for block, Q in _agreements(ensemble, 1.0 / alpha):
+                gaps = squares[block[0], None] + squares[block[1]] - 2.0 * S[block]
+                S[block] = _thresholded(
+                    Q, W[block], gaps, rho, total, threshold * n_members
+                )
             S[joined] = 1.0
-            S[apart] = 0.0
-            S = 0.5 * (S + S.T)
+            _mirror(S)
             before = Y
             values, Y = smallest_eigenvectors(S, n_clusters)
-            alpha = member_weights(ensemble, S, W)
-            Q = _agreement(ensemble, 1.0 / alpha)
+            alpha = member_weights(ensemble, clusters, S, W)
             if values[:-1].sum() > _CONNECTED:
                 rho *= 2.0
             elif values.sum() < _SCATTERED:
@@ -137,20 +160,27 @@ def pair_weights(
     return np.where(spread > limit, limit / np.where(spread > limit, spread, 1.0), 1.0)
 
 
-def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
+def member_weights(
+    ensemble: Ensemble, clusters: sparse.csr_array, S: Array, W: Array
+) -> Array:
     r"""Return the share of each member in the misfit.
 
     :math:`\alpha_i = \|W \circ (S - A_i)\|_F / \sum_j \|W \circ (S - A_j)\|_F`, and the
     square of a norm is the sum of :math:`W^2 S^2` over all pairs plus that of
     :math:`W^2 (1 - 2 S)` over the pairs that the member joins. A member equal to S gets
-    a floor of 1e-12 instead of 0.
+    a floor of 1e-12 instead of 0. `clusters` is the transposed indicator.
     """
     from mdec.baselines import _loops
 
-    squared = W * W
-    everywhere = float((squared * S * S).sum())
-    squared *= 1.0 - 2.0 * S
-    inside = _loops.sums_within_members(ensemble.labels, squared)
+    lists = clusters.indices, clusters.indptr, clusters.indptr.copy()
+    everywhere, inside = 0.0, np.zeros(len(ensemble))
+    for block in _blocks(len(S)):
+        squared = W[block] * W[block]
+        terms = squared * S[block] * S[block]
+        # Pairs left of the diagonal block stand for those above it too.
+        everywhere += 2.0 * terms.sum() - terms[:, block[0]].sum()
+        squared *= 1.0 - 2.0 * S[block]
+        _loops.add_joined(ensemble.labels, ensemble.offsets, *lists, squared, inside)
     misfits = np.sqrt(np.maximum(everywhere + inside, 0.0))
     if misfits.sum() == 0.0:
         return np.full(len(ensemble), 1.0 / len(ensemble))
@@ -163,6 +193,11 @@ def smallest_eigenvectors(S: Array, n_vectors: int) -> tuple[Array, Array]:
     S is symmetric and non-negative. The values ascend, up to one past `n_vectors`; the
     last has no vector.
     """
+    width = block_width(n_vectors + 1, len(S))
+    if _FEW_EDGES * width * np.count_nonzero(S) < len(S) ** 3:
+        found = _iterated(sparse.csr_array(S), n_vectors)
+        if found is not None:
+            return found
     try:
         values, vectors = _eigh(S, n_vectors, "evr")
     except linalg.LinAlgError:
@@ -171,11 +206,55 @@ def smallest_eigenvectors(S: Array, n_vectors: int) -> tuple[Array, Array]:
     return values, vectors[:, :n_vectors]
 
 
+def _iterated(graph: sparse.csr_array, n_vectors: int) -> tuple[Array, Array] | None:
+    r"""Return the smallest eigenvalues and eigenvectors of a graph of few edges.
+
+    None if they are not found in the rounds of the solver.
+
+    They lead those of :math:`I - 2 L / b`, where no eigenvalue of L is above
+    :math:`b = \max_i (d_i + \sum_j S_{ij} d_j / d_i)`. Vectors of the eigenvalue zero
+    are constant on components, so that they are known.
+    """
+    order = graph.shape[0]
+    component = connected_components(graph, directed=False)[1]
+    sizes = np.bincount(component)
+    sizes_kept = sizes[: n_vectors + 1]
+    known = (component[:, None] == np.arange(sizes_kept.size)) / np.sqrt(sizes_kept)
+    if sizes.size > n_vectors:
+        return np.zeros(n_vectors + 1), known[:, :n_vectors]
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    tiny = np.finfo(np.float64).tiny
+    bound = float((degrees + graph @ degrees / np.maximum(degrees, tiny)).max())
+    graph.data *= 2.0 / bound
+    diagonal = (1.0 - 2.0 / bound * degrees)[:, None]
+
+    def apply(block: Array) -> Array:
+        image: Array = graph @ block
+        image += diagonal * block
+        return image
+
+    values, vectors = leading_eigenvectors(
+        apply,
+        order,
+        n_vectors + 1 - sizes.size,
+        # Any start leads to the same vectors.
+        np.random.default_rng(0),
+        known=known,
+        tol=_TOLERANCE,
+    )
+    residuals = np.linalg.norm(apply(vectors) - values * vectors, axis=0)
+    if residuals.max() > 2.0 * _TOLERANCE:
+        return None
+    values = np.concatenate([np.zeros(sizes.size), 0.5 * bound * (1.0 - values)])
+    return values, np.hstack([known, vectors])[:, :n_vectors]
+
+
 def _eigh(S: Array, last: int, driver: str) -> tuple[Array, Array]:
     laplacian = -S
     laplacian[np.diag_indices(len(S))] += S.sum(axis=1)
     values, vectors = linalg.eigh(
-        laplacian,
+        # Symmetric, and in LAPACK's order of entries it is not copied.
+        laplacian.T,
         subset_by_index=[0, last],
         overwrite_a=True,
         check_finite=False,
@@ -184,35 +263,45 @@ def _eigh(S: Array, last: int, driver: str) -> tuple[Array, Array]:
     return values, vectors
 
 
-def _agreement(ensemble: Ensemble, weights: Array) -> Array:
+def _blocks(order: int) -> Iterator[Block]:
+    """Yield some rows of a symmetric matrix at a time, up to its diagonal."""
+    for first in range(0, order, _BLOCK):
+        last = min(first + _BLOCK, order)
+        yield slice(first, last), slice(last)
+
+
+def _mirror(matrix: Array) -> None:
+    """Copy what `_blocks` go through to the other side of the diagonal."""
+    for rows, _ in _blocks(len(matrix)):
+        before = slice(rows.start)
+        matrix[before, rows] = matrix[rows, before].T
+
+
+def _agreements(ensemble: Ensemble, weights: Array) -> Iterator[tuple[Block, Array]]:
+    """Yield the summed weights of the members that join each pair of a block."""
     from mdec.baselines import _loops
 
-    out = np.empty((ensemble.n_samples, ensemble.n_samples))
-    _loops.weighted_agreement(ensemble.labels, weights, out)
-    return out
+    for rows, columns in _blocks(ensemble.n_samples):
+        out = np.empty((rows.stop - rows.start, columns.stop))
+        _loops.weighted_agreement(ensemble.labels, weights, rows.start, out)
+        yield (rows, columns), out
 
 
 def _thresholded(
-    Q: Array, W: Array, Y: Array, rho: float, total: float, level: float
+    Q: Array, W: Array, gaps: Array, rho: float, total: float, level: float
 ) -> Array:
-    r"""Return the update of S before its constraints.
+    r"""Return the update of a block of S, but for the pairs that all members join.
 
     :math:`C = (Q - \rho \|y_p - y_q\|^2 / (2 W^2)) / \sum_i 1/\alpha_i`, zero below
-    :math:`t M / (W \sqrt{\sum_i 1/\alpha_i})` and at most one.
+    :math:`t M / (W \sqrt{\sum_i 1/\alpha_i})` and where no member joins a pair, and at
+    most one.
     """
-    squares = (Y * Y).sum(axis=1)
-    S = Y @ Y.T
-    S *= -2.0
-    S += squares
-    S += squares[:, None]
-    np.maximum(S, 0.0, out=S)
-    S *= -0.5 * rho
+    S = -0.5 * rho * np.maximum(gaps, 0.0)
     S /= W
     S /= W
     S += Q
     S /= total
-    weak = level / np.sqrt(total) > S * W
-    S[weak] = 0.0
+    S[(level / np.sqrt(total) > S * W) | (Q == 0.0)] = 0.0
     # At t = 0 a negative entry falls below the threshold as well.
     np.clip(S, 0.0, 1.0, out=S)
     return S

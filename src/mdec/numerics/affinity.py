@@ -80,6 +80,7 @@ def leading_vectors(
     tol: float = TOLERANCE,
     dtype: type[np.floating] = np.float64,
     dense_order: int = DENSE_ORDER,
+    least: float = -1.0,
 ) -> Array:
     """Return the leading eigenvectors of a normalised affinity.
 
@@ -101,6 +102,8 @@ def leading_vectors(
         Precision of the iteration.
     dense_order : int
         Up to this order LAPACK is taken.
+    least : float
+        No eigenvalue is below it.
 
     Returns
     -------
@@ -130,6 +133,7 @@ def leading_vectors(
         tol=tol,
         dtype=dtype,
         dense_order=dense_order,
+        least=least,
     )
     return np.hstack([known, vectors])
 
