@@ -20,7 +20,7 @@ pytest.importorskip("jinja2")
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 STUDIES = sorted(p.name.split(".")[0] for p in (RESULTS / "records").iterdir())
-LARGE = {"paper-tables", "ensemble-size", "sampling-ratio", "metrics"}
+LARGE = {"paper-tables", "ensemble-size", "sampling-ratio", "metrics", "metrics-mixed"}
 
 
 @pytest.fixture(scope="module")
