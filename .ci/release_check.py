@@ -19,7 +19,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMITS = {".whl": 1_000_000, ".gz": 6_000_000}
+LIMITS = {".whl": 1_000_000, ".gz": 3_000_000}
 KINDS = {".py", ".typed", ".css", ".js", ".html", ".md", ".toml", ".csv", ".ini"}
 ADDED = {"PKG-INFO", ".gitignore"}  # by the builder
 
