@@ -90,7 +90,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("numerics/loops/*.py", NEIGHBORS + GRAPHS, KMEANS + CONSENSUS + WHOLE),
     ("weights.py", ["tests/test_weights.py"], ["tests/test_coassociation.py"]),
     ("coassociation.py", ["tests/test_coassociation.py"], CONSENSUS),
-    ("confidence.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
+    ("confidence/*.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
     ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
     ("prediction/*.py", ["tests/test_prediction.py"], LANDMARKS),
     ("numerics/familiar.py", ["tests/estimator/test_new_rows.py"], []),

@@ -13,7 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble
 from mdec.coassociation import factor_rows, locally_weighted_coassociation
-from mdec.confidence import item_consensus, mean_profiles, summed_profiles
+from mdec.confidence import item_consensus
+from mdec.confidence.profiles import mean_profiles, summed_profiles
 from mdec.consensus import CONSENSUS, _regions, dendrogram, hierarchical
 from mdec.consensus.dendrogram import cut, merges
 from mdec.ensemble.plan import Plan

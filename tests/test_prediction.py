@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, make_blobs
 
 from mdec import MDEC, Ensemble
 from mdec.base.kernels import KERNELS
-from mdec.confidence import mean_profiles, summed_profiles
+from mdec.confidence.profiles import mean_profiles, summed_profiles
 from mdec.consensus import CONSENSUS
 from mdec.prediction import nearest_profiles, predict_base_clusters
 

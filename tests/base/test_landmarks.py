@@ -19,7 +19,7 @@ from mdec.base.landmarks import (
     pool_rows,
     tied,
 )
-from mdec.confidence import mean_profiles, summed_profiles
+from mdec.confidence.profiles import mean_profiles, summed_profiles
 from mdec.consensus import _bipartite, _regions, bipartite, hierarchical, spectral
 from mdec.ensemble import limits, plan
 from mdec.ensemble.limits import base_n_clusters_bounds, landmark_count

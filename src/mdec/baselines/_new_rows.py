@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mdec._support.parallel import single_threaded_blas
 from mdec.baselines._estimator import FLOATS, Baseline
 from mdec.baselines._generation import features_of_members
-from mdec.confidence import mean_profiles, summed_profiles
+from mdec.confidence.profiles import mean_profiles, summed_profiles
 from mdec.ensemble import Ensemble
 from mdec.numerics.nearest import at_common_scale
 from mdec.numerics.transfer import nearest_centers

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec.coassociation import shared
-from mdec.confidence import summed_profiles
+from mdec.confidence.profiles import summed_profiles
 from mdec.consensus._bipartite import (
     bipartite_rows,
     halves_of_labels,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.parallel import single_threaded_blas
-from mdec.confidence import Profiles, firm_labels, held_samples, summed_profiles
+from mdec.confidence import firm_labels, held_samples
+from mdec.confidence.profiles import Profiles, summed_profiles
 from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble
 from mdec.prediction import Placement

@@ -19,11 +19,10 @@ from mdec._support.sealed import parts_that_fit
 from mdec.confidence import (
     cluster_support,
     confidence,
-    mean_profiles,
     memberships,
-    summed_profiles,
     view_associations,
 )
+from mdec.confidence.profiles import mean_profiles, summed_profiles
 from mdec.consensus import agreed
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC

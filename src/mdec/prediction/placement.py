@@ -13,7 +13,7 @@ from scipy import sparse
 from mdec._support.memory import require_memory
 from mdec.base.kernels import ANGULAR, KERNELS
 from mdec.base.landmarks import coordinates, pool_rows
-from mdec.confidence import Profiles, mean_profiles
+from mdec.confidence.profiles import Profiles, mean_profiles
 from mdec.ensemble.plan import Member, Plan
 from mdec.generation import training_rows
 from mdec.numerics.familiar import FamiliarRows
