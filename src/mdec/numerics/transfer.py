@@ -198,12 +198,20 @@ def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_arr
            [0.  , 0.  , 0.  ],
            [0.75, 0.  , 0.  ]])
     """
-    from mdec.numerics import loops
-
     index = np.concatenate([block.index for block in blocks])
     weights = np.concatenate([block.weights for block in blocks])
-    indptr, indices, data = loops.shared_ties(index, weights, n_columns)
-    return sparse.csr_array((data, indices, indptr), shape=(n_columns, n_columns))
+    n_rows, k = index.shape
+    totals = weights.sum(axis=1, dtype=np.float64)
+    shares = np.divide(1.0, totals, out=np.zeros(n_rows), where=totals > 0)
+    indptr = np.arange(0, index.size + 1, k)
+    rows = (weights.ravel(), index.ravel(), indptr)
+    scaled = ((shares[:, None] * weights).ravel(), index.ravel(), indptr)
+    columns = sparse.csc_array(scaled, shape=(n_columns, n_rows)).tocsr()
+    graph = columns @ sparse.csr_array(rows, shape=(n_rows, n_columns))
+    graph -= sparse.diags_array(graph.diagonal())
+    graph.eliminate_zeros()
+    graph.sort_indices()
+    return graph
 
 
 def reduced_vectors(

@@ -22,7 +22,6 @@ from mdec.numerics.loops.landmarks import (
     group_sums,
     nearest_column,
     order_by_distance,
-    shared_ties,
     smallest_columns,
 )
 from mdec.numerics.loops.linkage import average_linkage, linkage_of_products
@@ -79,7 +78,6 @@ __all__ = [
     "pair_distances",
     "products_to_distances",
     "scan_tile",
-    "shared_ties",
     "smallest_columns",
     "triangle_entries",
     "triangle_of_matrix",

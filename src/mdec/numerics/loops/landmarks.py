@@ -145,61 +145,6 @@ def add_shared(index: Any, shares: Any, out: Any) -> None:
                         row[other] += share
 
 
-@compiled()
-def shared_ties(index: Any, weights: Any, n_columns: int) -> Any:
-    """Return the CSR arrays of the sum of ``b b^T / sum(b)``, less its diagonal."""
-    n_rows, k = index.shape
-    start = np.zeros(n_columns + 1, dtype=np.int64)
-    shares = np.zeros(n_rows)
-    for i in range(n_rows):
-        total = 0.0
-        for t in range(k):
-            total += weights[i, t]
-            start[index[i, t] + 1] += 1
-        if total > 0.0:
-            shares[i] = 1.0 / total
-    for c in range(n_columns):
-        start[c + 1] += start[c]
-    fill = start[:-1].copy()
-    ties = np.empty(n_rows * k, dtype=np.int64)
-    for i in range(n_rows):
-        for t in range(k):
-            ties[fill[index[i, t]]] = i * k + t
-            fill[index[i, t]] += 1
-    indptr = np.zeros(n_columns + 1, dtype=np.int64)
-    indices = np.empty(n_rows * k, dtype=np.int32)
-    data = np.empty(n_rows * k)
-    sums = np.zeros(n_columns)
-    seen = np.full(n_columns, -1, dtype=np.int32)
-    touched = np.empty(n_columns, dtype=np.int32)
-    for column in range(n_columns):
-        n_touched = 0
-        for e in range(start[column], start[column + 1]):
-            i, own = divmod(ties[e], k)
-            share = shares[i] * weights[i, own]
-            for t in range(k):
-                other = index[i, t]
-                if other == column:
-                    continue
-                if seen[other] != column:
-                    seen[other] = column
-                    sums[other] = 0.0
-                    touched[n_touched] = other
-                    n_touched += 1
-                sums[other] += share * weights[i, t]
-        first = indptr[column]
-        stop = first + n_touched
-        indptr[column + 1] = stop
-        if stop > indices.size:
-            room = 2 * stop - indices.size
-            indices = np.concatenate((indices, np.empty(room, dtype=np.int32)))
-            data = np.concatenate((data, np.empty(room)))
-        indices[first:stop] = np.sort(touched[:n_touched])
-        for position in range(first, stop):
-            data[position] = sums[indices[position]]
-    return indptr, indices[: indptr[-1]].copy(), data[: indptr[-1]].copy()
-
-
 @compiled(fastmath=REASSOCIATE)
 def embed_rows(index: Any, weights: Any, vectors: Any, out: Any) -> None:
     """Write the weighted sums of vectors to `out`, scaled to length one."""
