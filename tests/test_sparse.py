@@ -126,7 +126,7 @@ def test_labels_do_not_depend_on_scale(base: str, kernel: str) -> None:
     plain = MDEC(**settings).fit(X)
     assert adjusted_rand_score(y, plain.labels_) > 0.9
     assert (plain.predict(X) == plain.labels_).mean() > 0.97
-    for scale in (2.0**-500, 2.0**500, 1e-150, 1e150):
+    for scale in (1e-150, 1e150):
         model = MDEC(**settings).fit(X * scale)
         np.testing.assert_array_equal(model.labels_, plain.labels_)
         np.testing.assert_array_equal(model.predict(X * scale), plain.predict(X))

@@ -231,7 +231,7 @@ def test_worked_example_of_the_printed_kernel() -> None:
 
 
 @pytest.mark.parametrize("shape", UNTIED, ids=ids)
-@pytest.mark.parametrize(("k", "mu"), [(5, 0.2), (12, 0.5), (20, 2.0)])
+@pytest.mark.parametrize(("k", "mu"), [(5, 0.2), (20, 2.0)])
 def test_search_finds_the_graph_of_all_pairs(shape, k: int, mu: float) -> None:
     X = shape(np.random.default_rng(k))
     W = similarity_graph(X, "scaled_gaussian", k, mu).toarray()

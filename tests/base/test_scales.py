@@ -129,7 +129,7 @@ SETTINGS: dict[str, Any] = {"ensemble_size": 3, "random_state": 0}
 def test_members_at_any_scale(n_samples: int, base: str, kernel: str) -> None:
     X, _ = groups(n_samples)
     expected = generate_ensemble(X, kernel=kernel, base=base, **SETTINGS).labels
-    for power in (-700, -500, -70, 60, 500, 700, 1000):
+    for power in (-700, -70, 60, 500, 1000):
         scaled = np.ldexp(X, power)
         found = generate_ensemble(scaled, kernel=kernel, base=base, **SETTINGS)
         np.testing.assert_array_equal(found.labels, expected, err_msg=str(power))

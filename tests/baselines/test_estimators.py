@@ -28,8 +28,19 @@ def X() -> np.ndarray:
     return make_blobs(90, n_features=30, centers=3, cluster_std=4.0, random_state=0)[0]
 
 
-@parametrize_with_checks([*(estimator(name) for name in NAMES), baselines.PTA(3)])
+# All stand on one class; these two stand for both ways to make an ensemble.
+CHECKED = ["SSCSPA", "LWGP"]
+OTHERS = [estimator(name) for name in NAMES if name not in CHECKED]
+
+
+@parametrize_with_checks([estimator(name) for name in CHECKED])
 def test_scikit_learn_contract(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([*OTHERS, baselines.PTA(3)])
+def test_scikit_learn_contract_of_the_others(estimator, check) -> None:
     check(estimator)
 
 

@@ -58,7 +58,7 @@ def total_utility(
 
 @pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize(("utility", "p"), UTILITIES)
-@pytest.mark.parametrize("n_clusters", [2, 3])
+@pytest.mark.parametrize("n_clusters", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_kcc_no_partition_is_better(
     utility: str, p: float, normalized: bool, n_clusters: int
 ) -> None:

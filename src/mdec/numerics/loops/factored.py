@@ -99,12 +99,18 @@ def factored_linkage(
     fewer rows whenever their number has halved, so columns shorten as regions merge.
     """
     n = sizes.size
-    size = sizes.astype(np.float64)
-    data = data * np.repeat(size, np.diff(indptr))
-    head = np.arange(n)
-    tail = np.arange(n)
-    following = np.full(n, -1)
-    owner = np.arange(n)
+    size = np.empty(n)
+    scaled = np.empty(indices.size)
+    head = np.empty(n, dtype=np.int64)
+    tail = np.empty(n, dtype=np.int64)
+    following = np.empty(n, dtype=np.int64)
+    owner = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        size[i] = sizes[i]
+        head[i], tail[i], following[i], owner[i] = i, i, -1, i
+        for e in range(indptr[i], indptr[i + 1]):
+            scaled[e] = data[e] * size[i]
+    data = scaled
     start, rows, values = _by_column(indptr, indices, data, n_columns)
     totals = np.zeros(n_columns)
     touched = np.zeros(n_columns, dtype=np.int32)
