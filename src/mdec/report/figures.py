@@ -203,9 +203,11 @@ class BarsDisplay:
         n_values, n_methods = self.sweep.mean.shape
         width = 0.84 / n_values
         shades = ("#c0392b", "#6c7a89", "#a3adb5", "#cfd5d9", "#8c6d31", "#3f8f8f")
+        close = 0.05 * np.nan_to_num(self.sweep.mean).max()
         for index, value in enumerate(self.sweep.values):
-            drawn = ax.bar(
-                np.arange(n_methods) + (index - (n_values - 1) / 2) * width,
+            places = np.arange(n_methods) + (index - (n_values - 1) / 2) * width
+            ax.bar(
+                places,
                 self.sweep.mean[index],
                 0.92 * width,
                 yerr=self.sweep.error[index],
@@ -213,12 +215,25 @@ class BarsDisplay:
                 color=shades[index % 6],
                 label=spoken(value).replace("_", " "),
             )
-            ax.bar_label(drawn, fmt="%.1f", fontsize=7, padding=1)
-            for place, name in enumerate(self.sweep.columns):
+            for name, at, mean in zip(
+                self.sweep.columns, places, self.sweep.mean[index], strict=True
+            ):
+                top = mean
                 if name in self.published:
-                    at = place + (index - (n_values - 1) / 2) * width
-                    points = ax.plot(at, self.published[name][index], "D", **_DIAMOND)
-                    points[0].set_label("" if index else "paper")
+                    point = self.published[name][index]
+                    (drawn,) = ax.plot(at, point, "D", **_DIAMOND)
+                    drawn.set_label("" if index else "paper")
+                    # A diamond at the end of a bar would hide the number.
+                    top = point + 0.4 * close if abs(point - mean) < close else mean
+                ax.annotate(
+                    "" if np.isnan(mean) else f"{mean:.1f}",
+                    (at, top),
+                    (0, 2),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom",
+                    fontsize=7,
+                )
         ax.set_xticks(np.arange(n_methods), list(map(_spoken, self.sweep.columns)))
         ax.set(ylabel=short_title(self.sweep.metric))
         _plain(ax)
