@@ -263,12 +263,17 @@ def _sweep_section(
         ]
         rows.append((spoken(value), cells))
     text = (
-        f"Means over {len(part.datasets)} datasets ({', '.join(part.datasets)}) of "
+        f"Means over {_number(part)} ({', '.join(part.datasets)}) of "
         f"{_counted(score_table(store, metric, part.holds))}, ± the standard error "
         "over runs; the best of each column is marked."
     )
-    heading = f"{METRIC_TITLES[metric]}, {len(part.datasets)} datasets"
+    heading = f"{METRIC_TITLES[metric]}, {_number(part)}"
     return Section(metric, heading, text, [x, *scores.columns], rows)
+
+
+def _number(part: Part) -> str:
+    n_datasets = len(part.datasets)
+    return "1 dataset" if n_datasets == 1 else f"{n_datasets} datasets"
 
 
 def _counted(table: ScoreTable) -> str:
@@ -366,7 +371,7 @@ def _rank_figure(table: ScoreTable) -> Figure:
 def _figures(
     store: Store, metric: str, part: Part, shown: Shown, name: str
 ) -> Iterator[Figure]:
-    title, over = METRIC_TITLES[metric], f"mean over {len(part.datasets)} datasets"
+    title, over = METRIC_TITLES[metric], f"mean over {_number(part)}"
     for axis, kind in ((shown.curves, "curves"), (shown.bars, "bars")):
         if axis is None:
             continue
