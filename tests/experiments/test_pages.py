@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import runpy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ if not (RESULTS / "records").is_dir():
     pytest.skip("needs the records, which the sdist lacks", allow_module_level=True)
 STUDIES = sorted(p.name.split(".")[0] for p in (RESULTS / "records").iterdir())
 LARGE = {"paper-tables", "ensemble-size", "sampling-ratio", "metrics", "metrics-mixed"}
+CLAIMS = runpy.run_path(str(RESULTS.parents[1] / "benchmarks" / "claims.py"))["CLAIMS"]
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +77,12 @@ def test_a_page_is_what_its_records_give(
     write_report(stores[name], tmp_path, metrics=["ari"], with_figures=False)
     made = {path.name: path.read_text() for path in (tmp_path / "tables").glob("*.md")}
     assert any(file.startswith("ari") for file in made)
+    page = (RESULTS / name / "report.md").read_text()
     for file, text in made.items():
         assert (RESULTS / name / "tables" / file).read_text() == text
-        assert text in (RESULTS / name / "report.md").read_text()
+        assert text in page
+    told = (tmp_path / "report.md").read_text().splitlines()
+    assert set(told) <= set(page.splitlines())
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -116,3 +121,20 @@ def test_the_table_of_the_summary_is_that_of_the_page() -> None:
         ):
             expected += [score, paper, rank, paper_rank, f"{top} ({paper_top})"]
         assert row == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if study in LARGE else ())
+        for name, (study, _) in CLAIMS.items()
+    ],
+)
+def test_the_summary_has_what_the_records_give(
+    stores: dict[str, Store], name: str
+) -> None:
+    study, claim = CLAIMS[name]
+    lines = (RESULTS / "README.md").read_text().splitlines()
+    rows = [line for line in claim(stores[study]).splitlines() if line[:1] == "|"]
+    assert len(rows) > 4
+    assert [row for row in rows if row not in lines] == []

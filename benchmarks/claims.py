@@ -1,0 +1,260 @@
+"""The tables of docs/results/README.md that no page of a study has.
+
+python benchmarks/claims.py RECORDS
+
+RECORDS is a folder of records, docs/results/records if left out. A test finds every row
+that is printed on the page.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mdec.experiments.published import published_table
+from mdec.experiments.ranking import (
+    average_rank,
+    average_score,
+    rank_test,
+    top_counts,
+)
+from mdec.experiments.records import Store, read_records
+from mdec.experiments.summary import places, ran_on, score_table
+from mdec.experiments.sweep import Part, Sweep, comparable_parts, sweep
+
+RECORDS = Path(__file__).parents[1] / "docs" / "results" / "records"
+MDEC = ("MDEC-HC", "MDEC-SC", "MDEC-BG")
+METRICS = ("nmi_max", "ari")
+# The columns of a difference, in both metrics.
+KINDS = {"all": None, "gene sets": "gene expression", "image sets": "image"}
+
+
+def table(heads: list[str], rows: Iterator[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
+
+
+def parts(store: Store, method: str) -> dict[str, Part]:
+    """Return the datasets on which a method has all scores, and those of each kind."""
+    whole = next(p for p in comparable_parts(store, "ari") if method in p.methods)
+    kinds = {"all": whole, **whole.by_kind()}
+    return {shown: kinds[kind or "all"] for shown, kind in KINDS.items()}
+
+
+def swept(store: Store, x: str, part: Part) -> list[Sweep]:
+    """Return the means against a parameter by both metrics."""
+    return [sweep(store, metric, x, part.holds) for metric in METRICS]
+
+
+def both(values: list[float]) -> str:
+    """Return two differences, by NMI and ARI, with their signs."""
+    return ", ".join(f"{round(value, 1) + 0.0:+.1f}" for value in values)
+
+
+def lead(store: Store) -> str:
+    """Return how far MDEC is from the paper, and ahead of the better of two rivals."""
+    scores = score_table(store, "nmi_max", lambda run: run["method"] in MDEC)
+    paper = published_table("nmi_max", scores.datasets, MDEC)
+    rivals = score_table(store, "nmi_max", lambda run: run["method"] in ("PTGP", "ECC"))
+    best = average_score(rivals).max()
+
+    def rows() -> Iterator[list[str]]:
+        found = average_score(scores)
+        yield [f"mdec, {len(scores.datasets)} datasets", *(f"{v:.2f}" for v in found)]
+        yield ["published, same datasets", *(f"{v:.2f}" for v in average_score(paper))]
+        apart = np.abs(scores.mean - paper.mean)
+        yield ["mean distance per dataset", *(f"{v:.2f}" for v in apart.mean(axis=0))]
+        yield ["largest distance", *(
+            f"{apart[i, j]:.2f} on {scores.datasets[i]}"
+            for j, i in enumerate(apart.argmax(axis=0))
+        )]  # fmt: skip
+        yield [
+            "above the better of PTGP and ECC",
+            *(f"{100 * (v / best - 1):.0f} %" for v in found),
+        ]
+
+    return table(["NMI", *MDEC], rows())
+
+
+def sizes(store: Store) -> str:
+    """Return mean NMI at three ensemble sizes, how far it moves, and the best rival."""
+    heads = ["NMI", "M = 20", "100", "300", "span from 50 on", "best rival at any M"]
+
+    def rows() -> Iterator[list[str]]:
+        # A rival was run on fewer sets, and only the same ones compare.
+        for shown, part in list(parts(store, "LWGP").items())[1:]:
+            found = sweep(store, "nmi_max", "ensemble_size", part.holds)
+            at = [found.values.index(m) for m in (20, 100, 300)]
+            later = np.array(found.values) >= 50
+            ours = [found.columns.index(method) for method in MDEC]
+            others = np.delete(found.mean, ours, axis=1)
+            names = np.delete(np.array(found.columns), ours)
+            _, best = np.unravel_index(np.nanargmax(others), others.shape)
+            rival = f"{names[best]} {np.nanmax(others):.1f}"
+            for j in ours:
+                yield [
+                    f"{found.columns[j]}, {len(part.datasets)} {shown}",
+                    *(f"{found.mean[i, j]:.1f}" for i in at),
+                    f"{np.ptp(found.mean[later, j]):.1f}",
+                    rival,
+                ]
+
+    return table(heads, rows())
+
+
+def kernels(store: Store) -> str:
+    """Return mean NMI with four kernels."""
+    heads = ["NMI", "diversified", "cosine", "correlation", "Spearman"]
+
+    def rows() -> Iterator[list[str]]:
+        for shown, part in parts(store, MDEC[0]).items():
+            found = sweep(store, "nmi_max", "kernel", part.holds)
+            for j, method in enumerate(found.columns):
+                label = f"{method}, {len(part.datasets)} {shown}".replace(" all", "")
+                yield [label, *(f"{value:.2f}" for value in found.mean[:, j])]
+
+    return table(heads, rows())
+
+
+def ratios(store: Store) -> str:
+    """Return what small and full samples of features cost against moderate ones."""
+
+    def against_moderate(found: Sweep, j: int, tau: float) -> float:
+        moderate = [0.4 <= value <= 0.8 for value in found.values]
+        at = found.values.index(tau)
+        return float(found.mean[at, j] - found.mean[moderate, j].mean())
+
+    measures: dict[str, Callable[[Sweep, int], float]] = {
+        "tau = 0.2": lambda found, j: against_moderate(found, j, 0.2),
+        "tau = 1": lambda found, j: against_moderate(found, j, 1.0),
+        "highest less lowest": lambda found, j: float(np.ptp(found.mean[:, j])),
+    }
+
+    def rows() -> Iterator[list[str]]:
+        chosen = [
+            swept(store, "sampling_ratio", part)
+            for part in parts(store, MDEC[0]).values()
+        ]
+        for method in MDEC:
+            j = chosen[0][0].columns.index(f"{method}, weighting=entropy")
+            for words, measure in measures.items():
+                cells = [both([measure(each, j) for each in found]) for found in chosen]
+                yield [f"{method}, {words}", *cells]
+
+    return table(["NMI, ARI", *KINDS], rows())
+
+
+def weights(store: Store) -> str:
+    """Return what weights gain over equal ones on average, and at how many tau."""
+
+    def rows() -> Iterator[list[str]]:
+        chosen = {
+            shown: swept(store, "sampling_ratio", part)
+            for shown, part in parts(store, MDEC[0]).items()
+        }
+        for method in MDEC:
+            names = [f"{method}, weighting={name}" for name in ("entropy", "uniform")]
+            cells = []
+            for found in chosen.values():
+                gains = []
+                for each in found:
+                    weighted, equal = (each.columns.index(name) for name in names)
+                    gains.append(each.mean[:, weighted] - each.mean[:, equal])
+                ahead = " and ".join(str((gain > 0).sum()) for gain in gains)
+                means = both([float(gain.mean()) for gain in gains])
+                cells.append(f"{means} ({ahead} of {len(gains[0])})")
+            yield [method, *cells]
+
+    return table(["NMI, ARI", *KINDS], rows())
+
+
+def today(store: Store) -> str:
+    """Return scores and ranks where all methods were run, in the order of ranks."""
+    nmi, ari = (score_table(store, metric).in_common() for metric in METRICS)
+    test = rank_test(nmi)
+
+    def rows() -> Iterator[list[str]]:
+        columns = np.column_stack(
+            [
+                average_score(nmi),
+                average_rank(nmi),
+                average_score(ari),
+                average_rank(ari),
+            ]
+        )
+        for j in np.argsort(columns[:, 1], kind="stable"):
+            values = [f"{value:.2f}" for value in columns[j]]
+            yield [nmi.methods[j], *values, str(top_counts(nmi)[j])]
+
+    words = (
+        f"{len(nmi.datasets)} datasets; Nemenyi's critical difference by NMI is "
+        f"{test.critical_difference:.2f}."
+    )
+    heads = ["mean", "NMI", "rank", "ARI", "rank", "among the first three by NMI"]
+    return f"{words}\n\n{table(heads, rows())}"
+
+
+def seconds(store: Store) -> str:
+    """Return the CPU seconds of MDEC and its rivals on the processor of most runs."""
+    place = places(store)[0]
+    times = score_table(store, "cpu_seconds", lambda run: ran_on(run) == place)
+    paper = published_table("cpu_seconds", times.datasets, times.methods)
+    shapes = [
+        (store.datasets[name]["n_samples"], store.datasets[name]["n_features"])
+        for name in times.datasets
+    ]
+    small = [i for i, (n_samples, _) in enumerate(shapes) if n_samples < 500]
+    groups = {f"{len(small)} sets of less than 500 samples": small} | {
+        f"{name}, {shape[0]} x {shape[1]}": [i]
+        for i, (name, shape) in enumerate(zip(times.datasets, shapes, strict=True))
+        if i not in small
+    }
+    ours = [times.methods.index(method) for method in MDEC]
+    rest = [j for j in range(len(times.methods)) if j not in ours]
+
+    def spread(values: np.ndarray) -> str:
+        known = values[~np.isnan(values)]
+        ends = [known.min(), known.max()] if known.size else []
+        shown = [f"{end:.2g}" if end < 10 else f"{end:.0f}" for end in ends]
+        return " to ".join(dict.fromkeys(shown)) or "-"
+
+    def rows() -> Iterator[list[str]]:
+        for words, found in groups.items():
+            cells = [
+                spread(each.mean[np.ix_(found, columns)])
+                for columns in (ours, rest)
+                for each in (times, paper)
+            ]
+            yield [words, *cells]
+
+    heads = ["CPU seconds", "MDEC", "paper", "rivals", "paper"]
+    return f"{place}:\n\n{table(heads, rows())}"
+
+
+CLAIMS: dict[str, tuple[str, Callable[[Store], str]]] = {
+    "lead": ("paper-tables", lead),
+    "sizes": ("ensemble-size", sizes),
+    "kernels": ("metrics", kernels),
+    "ratios": ("sampling-ratio", ratios),
+    "weights": ("sampling-ratio", weights),
+    "seconds": ("paper-tables", seconds),
+    "today": ("today", today),
+}
+
+
+def main() -> None:
+    """Print all tables."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
+    stores: dict[str, Store] = {}
+    for name, (study, claim) in CLAIMS.items():
+        if study not in stores:
+            stores[study] = read_records(folder / f"{study}.jsonl.gz")
+        print(f"{name}\n\n{claim(stores[study])}\n")
+
+
+if __name__ == "__main__":
+    main()
