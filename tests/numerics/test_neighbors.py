@@ -10,7 +10,12 @@ from scipy.spatial.distance import cdist
 
 from mdec.numerics import loops, neighbors
 from mdec.numerics.magnitude import at_safe_scale
-from mdec.numerics.neighbors import BlockedDistances, nearest_pairs, squared_distances
+from mdec.numerics.neighbors import (
+    BlockedDistances,
+    distances_about_mean,
+    nearest_pairs,
+    squared_distances,
+)
 
 
 def test_single_precision_is_left_alone_unless_it_is_huge() -> None:
@@ -23,12 +28,13 @@ def test_single_precision_is_left_alone_unless_it_is_huge() -> None:
 def test_products_tell_whether_distances_lost_digits() -> None:
     X = np.random.default_rng(0).normal(size=(20, 5))
     plain = X @ X.T
-    assert not loops.products_to_distances(plain)
+    assert loops.products_to_distances(plain).size == 0
     np.testing.assert_allclose(plain, cdist(X, X, "sqeuclidean"), atol=1e-12)
     X[7] = X[3] + 1e-6
     close = X @ X.T
-    assert loops.products_to_distances(close)
-    np.testing.assert_array_equal(np.argwhere(close == -1.0), [[3, 7], [7, 3]])
+    close[3, 7] = 0.0  # not symmetric: one side alone lost digits
+    np.testing.assert_array_equal(loops.products_to_distances(close), [3, 7])
+    np.testing.assert_array_equal(np.argwhere(close == -1.0), [[7, 3]])
 
 
 def test_squared_distances_by_double_loop() -> None:
@@ -45,6 +51,21 @@ def test_squared_distances_by_double_loop() -> None:
 def test_copies_are_never_at_negative_distance() -> None:
     X = np.repeat(np.random.default_rng(0).normal(5.0, 1.0, (10, 30)), 3, axis=0)
     assert squared_distances(X).min() >= 0.0
+
+
+def test_only_rows_with_a_lost_distance_are_asked_for() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    X[7], X[11] = X[3], X[15] + 1e-9
+    asked: list[int] = []
+
+    def original(rows: np.ndarray) -> np.ndarray:
+        asked.extend(rows)
+        return X[rows]
+
+    D = distances_about_mean(X - X.mean(axis=0), original)
+    assert asked == [3, 7, 11, 15]
+    np.testing.assert_allclose(D, cdist(X, X, "sqeuclidean"), rtol=1e-10, atol=0.0)
+    np.testing.assert_array_equal(D, D.T)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -55,12 +55,15 @@ def member_similarity(X: Any, member: Member, plan: Plan) -> sparse.csr_array:
         return X.measured(_subspace(X.versions, member, plan)).graph(*how)
     versions = X if isinstance(X, Versions) else Versions(X)
     rows, among = versions.seen(member.preparation)
-    drawn = plan.features(member, among), plan.samples(member)
+    features, samples = plan.features(member, among), plan.samples(member)
     if versions.about_mean is not None and kernel not in ANGULAR:
-        centred = _taken(versions.about_mean, *drawn)
-        distances = distances_about_mean(centred, lambda: _taken(rows, *drawn))
-        return graph_from_distances(distances, *how)
-    return similarity_graph(_taken(rows, *drawn), *how)
+        centred = _taken(versions.about_mean, features, samples)
+
+        def original(lost: NDArray[np.int64]) -> Array:
+            return _taken(rows, features, lost if samples is None else samples[lost])
+
+        return graph_from_distances(distances_about_mean(centred, original), *how)
+    return similarity_graph(_taken(rows, features, samples), *how)
 
 
 def _subspace(versions: Versions, member: Member, plan: Plan) -> Array:

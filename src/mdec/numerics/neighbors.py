@@ -46,10 +46,12 @@ def squared_distances(X: Array) -> Array:
            [25.,  0.]])
     """
     # Centred, because a distance loses the digits by which the norms exceed it.
-    return distances_about_mean(X - X.mean(axis=0), lambda: X)
+    return distances_about_mean(X - X.mean(axis=0), X.__getitem__)
 
 
-def distances_about_mean(centred: Array, original: Callable[[], Array]) -> Array:
+def distances_about_mean(
+    centred: Array, original: Callable[[NDArray[np.int64]], Array]
+) -> Array:
     """Return all squared Euclidean distances of rows whose mean is known.
 
     Parameters
@@ -57,7 +59,8 @@ def distances_about_mean(centred: Array, original: Callable[[], Array]) -> Array
     centred : ndarray of shape (n_samples, n_features)
         Rows about their mean.
     original : callable
-        Gives the rows before, which are asked for only where digits were lost.
+        Gives the rows before, by their indices; asked only for those with a distance
+        that lost digits.
 
     Returns
     -------
@@ -67,8 +70,9 @@ def distances_about_mean(centred: Array, original: Callable[[], Array]) -> Array
     from mdec.numerics import loops
 
     distances = centred @ centred.T
-    if loops.products_to_distances(distances) and not loops.fill_lost(
-        distances, np.ascontiguousarray(original())
+    lost = loops.products_to_distances(distances)
+    if lost.size and not loops.fill_lost(
+        distances, lost, np.ascontiguousarray(original(lost))
     ):
         raise ValueError(TOO_WIDE)
     return distances

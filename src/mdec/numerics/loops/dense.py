@@ -17,38 +17,48 @@ from mdec.numerics.loops.sparse import distance_by_differences, mirror_pairs
 _CANCELLED = 1e-4
 
 
-def products_to_distances(products: Any) -> bool:
+def products_to_distances(products: Any) -> Any:
     """Replace products of rows by squared distances, with zeros on the diagonal.
 
-    Distances that lost digits are -1; returns whether there are any.
+    Distances that lost digits are -1; returns the rows that have any.
     """
-    return bool(_to_distances(products, products.diagonal().copy()))
+    lost = np.zeros(len(products), dtype=np.bool_)
+    _to_distances(products, products.diagonal().copy(), lost)
+    return np.flatnonzero(lost)
 
 
 @compiled()
-def _to_distances(products: Any, norms: Any) -> Any:
+def _to_distances(products: Any, norms: Any, lost: Any) -> None:
     n = norms.size
-    n_lost = 0
     for i in range(n):
+        n_lost = 0
         for j in range(n):
             both = norms[i] + norms[j]
             value = -2.0 * products[i, j] + both
-            lost = value < _CANCELLED * both
-            products[i, j] = -1.0 if lost else value
-            n_lost += lost
+            cancelled = value < _CANCELLED * both
+            products[i, j] = -1.0 if cancelled else value
+            n_lost += cancelled
         n_lost -= products[i, i] == -1.0
         products[i, i] = 0.0
-    return n_lost > 0
+        if n_lost > 0:
+            lost[i] = True
+            # Products may not be symmetric to the last bit, so both ends are noted.
+            for j in range(n):
+                lost[j] |= products[i, j] == -1.0
 
 
 @compiled()
-def fill_lost(distances: Any, X: Any) -> Any:
-    """Compute the distances that are -1 by differences; tell whether all exist."""
+def fill_lost(distances: Any, rows: Any, X: Any) -> Any:
+    """Compute the distances that are -1 by differences; tell whether all exist.
+
+    X has the values of `rows` alone, which hold all of them.
+    """
     all_exist = True
-    for i in range(distances.shape[0]):
-        for j in range(i):
+    for a in range(rows.size):
+        for b in range(a):
+            i, j = rows[a], rows[b]
             if distances[i, j] < 0.0 or distances[j, i] < 0.0:
-                value = distance_by_differences(X, i, j)
+                value = distance_by_differences(X, a, b)
                 all_exist &= value >= 0.0
                 distances[i, j] = value
                 distances[j, i] = value
