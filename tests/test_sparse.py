@@ -305,6 +305,7 @@ def test_several_kernels_and_drawn_samples_are_those_of_the_array() -> None:
     np.testing.assert_array_equal(model.predict(X), same.predict(X.toarray()))
 
 
+@pytest.mark.slow
 def test_the_number_of_clusters_is_found() -> None:
     X, y = topics(320, 90, n_topics=3)
     model = MDEC("auto", **{**SETTINGS, "ensemble_size": 12}).fit(X)

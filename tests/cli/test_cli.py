@@ -365,9 +365,8 @@ def wait_for_members(out, number):
     pytest.fail("no members were kept")
 
 
-@pytest.mark.parametrize(
-    "sign", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_is_resumed(table, tmp_path, sign, capsys):
     path, X = table
     out = tmp_path / "out"

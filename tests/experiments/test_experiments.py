@@ -92,6 +92,7 @@ def test_every_shipped_study_can_be_planned() -> None:
         assert all(group.runs for group in groups)
 
 
+@pytest.mark.slow
 def test_kernels_are_mixed_with_and_without_preparation(tmp_path: Path) -> None:
     study = narrow(read_study("metrics-mixed"), datasets=["DS-3"], repetitions=1)
     groups = plan_groups(study)
@@ -402,6 +403,7 @@ def test_kill_and_resume_gives_the_same_tables(tmp_path: Path) -> None:
     assert _tables(killed, tmp_path / "a") == _tables(whole, tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_tables_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
     text = {
         "name": "jobs",

@@ -243,6 +243,7 @@ def test_ranges_that_make_no_sense_are_refused(numbers):
         select_n_clusters(ensemble, k_range=numbers)
 
 
+@pytest.mark.slow
 def test_scanning_k_is_fast():
     X = np.random.default_rng(0).normal(size=(500, 20))
     ensemble = generate_ensemble(X, ensemble_size=100, random_state=0)
