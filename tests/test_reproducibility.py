@@ -82,6 +82,7 @@ def test_thread_limits_are_given_back() -> None:
     assert after == before
 
 
+@pytest.mark.slow
 def test_another_process_with_more_threads(
     case: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:

@@ -232,7 +232,7 @@ def open_files():
 
 
 fuzz = settings(
-    max_examples=120,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
