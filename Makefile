@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-slow test-browser test-mutations fuzz lint docs release-check test-lowest bench bench-scale paper figures clean
+.PHONY: demo test test-slow test-machines test-browser test-mutations fuzz lint docs release-check test-lowest bench bench-scale paper figures clean
 
 # Three consensus functions beside k-means on embedded data, then everything once; the
 # last line is the path of the report.
@@ -17,6 +17,10 @@ test: $(VENV)/test
 test-slow: $(VENV)/test $(VENV)-scanpy/test
 	$(BIN)/python -m pytest -m slow
 	$(VENV)-scanpy/bin/python -m pytest -m "slow or not slow" tests/tables/test_containers.py
+
+# The tests as on other processors, and as other users in other folders; 15 minutes.
+test-machines: $(VENV)/test
+	$(BIN)/python benchmarks/machines.py
 
 # Needs chromium and chromedriver.
 test-browser: $(VENV)/test docs
@@ -36,7 +40,7 @@ lint: $(VENV)/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The site, in docs/_build/html; the gallery's examples run, every link is followed.
+# The site, in docs/_build/html; tutorials and gallery run, every link is followed.
 docs: $(VENV)/docs
 	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
@@ -82,7 +86,7 @@ $(VENV)/core: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/demo: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
+	$(BIN)/python -m pip install --quiet --editable ".[cli,report,data]"
 	@touch $@
 
 # Any PyTorch will do, also one without a card; TORCH= leaves its tests out.
@@ -114,4 +118,4 @@ $(VENV)/docs: $(BIN)/python pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-scanpy $(VENV)-lowest build dist docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) $(VENV)-scanpy $(VENV)-lowest build dist docs/_build docs/gallery docs/tutorials docs/api/generated

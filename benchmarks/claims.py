@@ -14,16 +14,23 @@ from pathlib import Path
 
 import numpy as np
 
-from mdec.experiments.published import published_table
-from mdec.experiments.ranking import (
+from mdec.bench.ranking import (
     average_rank,
     average_score,
     rank_test,
     top_counts,
 )
-from mdec.experiments.records import Store, read_records
-from mdec.experiments.summary import places, ran_on, score_table
-from mdec.experiments.sweep import Part, Sweep, comparable_parts, sweep
+from mdec.bench.records import Records, read_records
+from mdec.bench.summary import (
+    Part,
+    Sweep,
+    comparable_parts,
+    hardware,
+    list_hardware,
+    published_table,
+    score_table,
+    sweep,
+)
 
 RECORDS = Path(__file__).parents[1] / "docs" / "results" / "records"
 MDEC = ("MDEC-HC", "MDEC-SC", "MDEC-BG")
@@ -38,16 +45,16 @@ def table(heads: list[str], rows: Iterator[list[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
-def parts(store: Store, method: str) -> dict[str, Part]:
+def parts(records: Records, method: str) -> dict[str, Part]:
     """Return the datasets on which a method has all scores, and those of each kind."""
-    whole = next(p for p in comparable_parts(store, "ari") if method in p.methods)
+    whole = next(p for p in comparable_parts(records, "ari") if method in p.methods)
     kinds = {"all": whole, **whole.by_kind()}
     return {shown: kinds[kind or "all"] for shown, kind in KINDS.items()}
 
 
-def swept(store: Store, x: str, part: Part) -> list[Sweep]:
+def swept(records: Records, x: str, part: Part) -> list[Sweep]:
     """Return the means against a parameter by both metrics."""
-    return [sweep(store, metric, x, part.holds) for metric in METRICS]
+    return [sweep(records, metric, x, part.holds) for metric in METRICS]
 
 
 def both(values: list[float]) -> str:
@@ -55,12 +62,14 @@ def both(values: list[float]) -> str:
     return ", ".join(f"{round(value, 1) + 0.0:+.1f}" for value in values)
 
 
-def lead(store: Store) -> str:
-    """Return how far MDEC is from the paper, and ahead of the better of two rivals."""
-    scores = score_table(store, "nmi_max", lambda run: run["method"] in MDEC)
+def lead(records: Records) -> str:
+    """Return how far MDEC is from the paper, and ahead of the best baseline."""
+    scores = score_table(records, "nmi_max", lambda run: run["method"] in MDEC)
     paper = published_table("nmi_max", scores.datasets, MDEC)
-    rivals = score_table(store, "nmi_max", lambda run: run["method"] in ("PTGP", "ECC"))
-    best = average_score(rivals).max()
+    baselines = score_table(
+        records, "nmi_max", lambda run: run["method"] in ("PTGP", "ECC")
+    )
+    best = average_score(baselines).max()
 
     def rows() -> Iterator[list[str]]:
         found = average_score(scores)
@@ -80,39 +89,39 @@ def lead(store: Store) -> str:
     return table(["NMI", *MDEC], rows())
 
 
-def sizes(store: Store) -> str:
-    """Return mean NMI at three ensemble sizes, how far it moves, and the best rival."""
-    heads = ["NMI", "M = 20", "100", "300", "span from 50 on", "best rival at any M"]
+def sizes(records: Records) -> str:
+    """Return mean NMI at three sizes, how far it moves, and the best baseline."""
+    heads = ["NMI", "M = 20", "100", "300", "span from 50 on", "best baseline at any M"]
 
     def rows() -> Iterator[list[str]]:
-        # A rival was run on fewer sets, and only the same ones compare.
-        for shown, part in list(parts(store, "LWGP").items())[1:]:
-            found = sweep(store, "nmi_max", "ensemble_size", part.holds)
+        # A baseline was run on fewer sets, and only the same ones compare.
+        for shown, part in list(parts(records, "LWGP").items())[1:]:
+            found = sweep(records, "nmi_max", "ensemble_size", part.holds)
             at = [found.values.index(m) for m in (20, 100, 300)]
             later = np.array(found.values) >= 50
             ours = [found.columns.index(method) for method in MDEC]
             others = np.delete(found.mean, ours, axis=1)
             names = np.delete(np.array(found.columns), ours)
             _, best = np.unravel_index(np.nanargmax(others), others.shape)
-            rival = f"{names[best]} {np.nanmax(others):.1f}"
+            baseline = f"{names[best]} {np.nanmax(others):.1f}"
             for j in ours:
                 yield [
                     f"{found.columns[j]}, {len(part.datasets)} {shown}",
                     *(f"{found.mean[i, j]:.1f}" for i in at),
                     f"{np.ptp(found.mean[later, j]):.1f}",
-                    rival,
+                    baseline,
                 ]
 
     return table(heads, rows())
 
 
-def kernels(store: Store) -> str:
+def kernels(records: Records) -> str:
     """Return mean NMI with four kernels."""
     heads = ["NMI", "diversified", "cosine", "correlation", "Spearman"]
 
     def rows() -> Iterator[list[str]]:
-        for shown, part in parts(store, MDEC[0]).items():
-            found = sweep(store, "nmi_max", "kernel", part.holds)
+        for shown, part in parts(records, MDEC[0]).items():
+            found = sweep(records, "nmi_max", "kernel", part.holds)
             for j, method in enumerate(found.columns):
                 label = f"{method}, {len(part.datasets)} {shown}".replace(" all", "")
                 yield [label, *(f"{value:.2f}" for value in found.mean[:, j])]
@@ -120,7 +129,7 @@ def kernels(store: Store) -> str:
     return table(heads, rows())
 
 
-def ratios(store: Store) -> str:
+def ratios(records: Records) -> str:
     """Return what small and full samples of features cost against moderate ones."""
 
     def against_moderate(found: Sweep, j: int, tau: float) -> float:
@@ -136,8 +145,8 @@ def ratios(store: Store) -> str:
 
     def rows() -> Iterator[list[str]]:
         chosen = [
-            swept(store, "sampling_ratio", part)
-            for part in parts(store, MDEC[0]).values()
+            swept(records, "max_features", part)
+            for part in parts(records, MDEC[0]).values()
         ]
         for method in MDEC:
             j = chosen[0][0].columns.index(f"{method}, weighting=entropy")
@@ -148,13 +157,13 @@ def ratios(store: Store) -> str:
     return table(["NMI, ARI", *KINDS], rows())
 
 
-def weights(store: Store) -> str:
+def weights(records: Records) -> str:
     """Return what weights gain over equal ones on average, and at how many tau."""
 
     def rows() -> Iterator[list[str]]:
         chosen = {
-            shown: swept(store, "sampling_ratio", part)
-            for shown, part in parts(store, MDEC[0]).items()
+            shown: swept(records, "max_features", part)
+            for shown, part in parts(records, MDEC[0]).items()
         }
         for method in MDEC:
             names = [f"{method}, weighting={name}" for name in ("entropy", "uniform")]
@@ -172,9 +181,9 @@ def weights(store: Store) -> str:
     return table(["NMI, ARI", *KINDS], rows())
 
 
-def today(store: Store) -> str:
+def today(records: Records) -> str:
     """Return scores and ranks where all methods were run, in the order of ranks."""
-    nmi, ari = (score_table(store, metric).in_common() for metric in METRICS)
+    nmi, ari = (score_table(records, metric).in_common() for metric in METRICS)
     test = rank_test(nmi)
 
     def rows() -> Iterator[list[str]]:
@@ -198,13 +207,13 @@ def today(store: Store) -> str:
     return f"{words}\n\n{table(heads, rows())}"
 
 
-def seconds(store: Store) -> str:
-    """Return the CPU seconds of MDEC and its rivals on the processor of most runs."""
-    place = places(store)[0]
-    times = score_table(store, "cpu_seconds", lambda run: ran_on(run) == place)
+def seconds(records: Records) -> str:
+    """Return the CPU seconds of MDEC and baselines on the processor of most runs."""
+    place = list_hardware(records)[0]
+    times = score_table(records, "cpu_seconds", lambda run: hardware(run) == place)
     paper = published_table("cpu_seconds", times.datasets, times.methods)
     shapes = [
-        (store.datasets[name]["n_samples"], store.datasets[name]["n_features"])
+        (records.datasets[name]["n_samples"], records.datasets[name]["n_features"])
         for name in times.datasets
     ]
     small = [i for i, (n_samples, _) in enumerate(shapes) if n_samples < 500]
@@ -231,11 +240,11 @@ def seconds(store: Store) -> str:
             ]
             yield [words, *cells]
 
-    heads = ["CPU seconds", "MDEC", "paper", "rivals", "paper"]
+    heads = ["CPU seconds", "MDEC", "paper", "baselines", "paper"]
     return f"{place}:\n\n{table(heads, rows())}"
 
 
-CLAIMS: dict[str, tuple[str, Callable[[Store], str]]] = {
+CLAIMS: dict[str, tuple[str, Callable[[Records], str]]] = {
     "lead": ("paper-tables", lead),
     "sizes": ("ensemble-size", sizes),
     "kernels": ("metrics", kernels),
@@ -249,11 +258,11 @@ CLAIMS: dict[str, tuple[str, Callable[[Store], str]]] = {
 def main() -> None:
     """Print all tables."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
-    stores: dict[str, Store] = {}
+    all_records: dict[str, Records] = {}
     for name, (study, claim) in CLAIMS.items():
-        if study not in stores:
-            stores[study] = read_records(folder / f"{study}.jsonl.gz")
-        print(f"{name}\n\n{claim(stores[study])}\n")
+        if study not in all_records:
+            all_records[study] = read_records(folder / f"{study}.jsonl.gz")
+        print(f"{name}\n\n{claim(all_records[study])}\n")
 
 
 if __name__ == "__main__":

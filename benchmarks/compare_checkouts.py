@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import os
 import subprocess
 import sys
@@ -128,12 +129,14 @@ def fitted(path: Path, part: Part, kernel: str, seed: int) -> dict[str, Array]:
         X = X.astype(np.float32)
         rows = array.from_array(X, chunks=(-(-len(X) // 3), -1))
         rows = array.tile(rows, (1, repeats))
+    known = inspect.signature(MDEC).parameters
+    share = "max_features" if "max_features" in known else "sampling_ratio"
     model = MDEC(
         n_clusters,
         consensus=part.consensus,
         ensemble_size=MEMBERS,
         # As many columns as without repeats, because all of them would take minutes.
-        sampling_ratio=0.5 / repeats,
+        **{share: 0.5 / repeats},
         kernel=kernel,
         base=part.base,
         device=part.device,

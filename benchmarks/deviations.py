@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score
 
 import mdec
+from mdec.bench.evaluation import ari, nmi_max
 from mdec.coassociation import coassociation_factor
 from mdec.consensus import CONSENSUS
-from mdec.consensus._bipartite import bipartite_graph
+from mdec.consensus.graph_cuts import bipartite_graph
 from mdec.ensemble import Ensemble
-from mdec.evaluation import ari, nmi_max
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans
 from mdec.weights import ensemble_driven_cluster_index, uniform_weights

@@ -19,8 +19,8 @@ import numpy as np
 
 from mdec import generate_ensemble
 from mdec._support.parallel import single_threaded_blas
+from mdec.bench.evaluation import nmi_max
 from mdec.consensus import CONSENSUS
-from mdec.evaluation import nmi_max
 from mdec.weights import ensemble_driven_cluster_index
 
 RATIOS = (1.0, 0.8, 0.5)
@@ -36,7 +36,7 @@ def row(*cells: object) -> None:
 
 def speed() -> None:
     """Print what members and consensus functions take."""
-    row("N", "sample_ratio", "20 members", "ECI", *CONSENSUS)
+    row("N", "max_samples", "20 members", "ECI", *CONSENSUS)
     rng = np.random.default_rng(0)
     for size in SIZES:
         y = rng.integers(0, 10, size)
@@ -44,7 +44,7 @@ def speed() -> None:
         for ratio in RATIOS:
             taken = [time.process_time()]
             ensemble = generate_ensemble(
-                X, ensemble_size=20, sample_ratio=ratio, n_jobs=1, random_state=0
+                X, ensemble_size=20, max_samples=ratio, n_jobs=1, random_state=0
             )
             taken.append(time.process_time())
             with single_threaded_blas():
@@ -58,7 +58,7 @@ def speed() -> None:
 
 def scores(folder: str, *only: str) -> None:
     """Print the NMI by set and ratio."""
-    row("set", "sample_ratio", *CONSENSUS)
+    row("set", "max_samples", *CONSENSUS)
     totals: dict[float, list[np.ndarray]] = {ratio: [] for ratio in RATIOS}
     for number in only or SETS:
         (path,) = Path(folder).glob(f"DS-{number}_*.npz")
@@ -69,7 +69,7 @@ def scores(folder: str, *only: str) -> None:
             found = []
             for seed in SEEDS:
                 ensemble = generate_ensemble(
-                    X, sample_ratio=ratio, n_jobs=1, random_state=seed
+                    X, max_samples=ratio, n_jobs=1, random_state=seed
                 )
                 with single_threaded_blas():
                     weights = ensemble_driven_cluster_index(ensemble)

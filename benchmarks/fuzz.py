@@ -7,8 +7,9 @@ repeated and spliced, also inside their compression with the checksums put right
 numbers replaced by huge ones, values of JSON by others. A reader has to return, or to
 raise a ValueError, an OSError or a MemoryError of one sentence, within a few seconds
 and within 1 GiB beyond what it starts with. The checkpoint has to give the very member
-that was written, or none. Prints the inputs tried and the failures of each reader, and
-leaves the smallest failing inputs in fuzz-failures/.
+that was written, or none, and whatever lies in the folder of a result, a new result
+leaves alone what is not its own. Prints the inputs tried and the failures of each
+reader, and leaves the smallest failing inputs in fuzz-failures/.
 """
 
 from __future__ import annotations
@@ -44,14 +45,17 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mdec import MDEC, Ensemble, generate_ensemble
-from mdec._support.sealed import read_sealed, write_sealed
-from mdec.engines.store import Store
-from mdec.experiments.records import decode_labels, encode_labels, read_records
-from mdec.experiments.study import read_study, study_names
-from mdec.rows.work import Here
+from mdec import MDEC, Ensemble, MultiViewMDEC, generate_ensemble
+from mdec._support.archives import read_sealed, write_sealed
+from mdec.bench.records import decode_labels, encode_labels, read_records
+from mdec.bench.study import STUDY_FILES, read_study, study_names
+from mdec.engines.checkpoint import Checkpoint
+from mdec.estimator.persistence import write_model
+from mdec.results import read_result_model, write_result
+from mdec.rows.work import LocalExecutor
 from mdec.tables import read_table
 from mdec.tables.clusterings import read_base_clusterings
+from mdec.tables.steps import TableSteps
 
 TESTS = Path(__file__).parents[1] / "tests"
 
@@ -117,7 +121,10 @@ def other_readers(folder: Path) -> dict[str, Reader]:
         X, ensemble_size=3, random_state=0, checkpoint=kept, n_neighbors_range=(3, 5)
     )
     ensemble.save(folder / "e.npz")
-    MDEC(2, ensemble_size=3, random_state=0).fit(X).save(folder / "m.npz")
+    model = MDEC(2, ensemble_size=3, random_state=0).fit(X)
+    model.save(folder / "m.npz")
+    models = _models(folder, X)
+    write_result(model.clustering_, folder / "result", model=model)
     arrays = {"a": np.arange(6.0), "b": np.ones((2, 3), dtype=np.int32)}
     write_sealed(folder / "s.npz", {"x": [1, "two"]}, arrays)
     labels = "id,a,b\n" + "".join(f"s{i},{i % 2},{i % 3}\n" for i in range(6))
@@ -129,6 +136,11 @@ def other_readers(folder: Path) -> dict[str, Reader]:
         "MDEC.load": Reader(
             [("m.npz", (folder / "m.npz").read_bytes())],
             partial(MDEC.load, max_bytes=MAX_BYTES),
+        ),
+        "model": Reader(models, partial(_predict, X_new=X[:3])),
+        "result folder": Reader(
+            _result_files(folder / "result"),
+            partial(_replace_result, whole=folder / "result", model=model),
         ),
         "read_sealed": Reader(
             [("s.npz", (folder / "s.npz").read_bytes())],
@@ -147,6 +159,67 @@ def other_readers(folder: Path) -> dict[str, Reader]:
     }
 
 
+def _models(folder: Path, X: np.ndarray) -> list[tuple[str, bytes]]:
+    """Return models with steps before them, of landmarks and of two views."""
+    single = MDEC(2, ensemble_size=3, random_state=0)
+    steps = TableSteps(6, tuple(f"g{i}" for i in range(6)))
+    write_model(folder / "steps.npz", single.fit(X), steps.to_json(), steps.arrays)
+    single.set_params(base="landmark").fit(X).save(folder / "landmarks.npz")
+    views = MultiViewMDEC(single.set_params(base="graph"))
+    views.fit(_split(X)).save(folder / "views.npz")
+    paths = [folder / f"{name}.npz" for name in ("steps", "landmarks", "views")]
+    return [(path.name, path.read_bytes()) for path in paths]
+
+
+def _split(X: np.ndarray) -> dict[str, np.ndarray]:
+    return {"left": X[:, :3], "right": X[:, 3:]}
+
+
+def _predict(path: Path, X_new: np.ndarray) -> None:
+    """Place new rows with a model, as `mdec predict` does."""
+    model, _ = read_result_model(path, MAX_BYTES)
+    several = isinstance(model, MultiViewMDEC)
+    labels = model.predict(_split(X_new) if several else X_new)
+    assert labels.shape == (len(X_new),), "not one label for each row"
+    assert labels.min() >= -1, "a label below none"
+
+
+# Where a file of a result belongs that a whole folder does not have: what a killed run
+# has left behind says which files are to go.
+LEFT_BEHIND = {"gone": ".mdec-new/.mdec-gone", "lock": ".mdec-lock"}
+STRANGE_NAMES = b"labels.csv\n../outside.txt\n"
+
+
+def _result_files(whole: Path) -> list[tuple[str, bytes]]:
+    files = [path for path in sorted(whole.iterdir()) if path.suffix != ".html"]
+    left = [
+        ("gone", b"labels.csv\nmodel.npz\n"),
+        ("gone", STRANGE_NAMES),
+        ("lock", b""),
+    ]
+    return [*((path.name, path.read_bytes()) for path in files), *left]
+
+
+def _replace_result(path: Path, whole: Path, model: MDEC) -> None:
+    """Read a result with one damaged file, and write another one in its place."""
+    place = path.parent / "result"
+    shutil.copytree(whole, place)
+    target = place / LEFT_BEHIND.get(path.name, path.name)
+    target.parent.mkdir(exist_ok=True)
+    path.replace(target)
+    others = {path.parent / "outside.txt": "outside", place / "mine.txt": "mine"}
+    for other, text in others.items():
+        other.write_text(text)
+    try:
+        read_base_clusterings(place / "labels.csv", column="cluster")
+        write_result(model.clustering_, place)
+    finally:
+        for other, text in others.items():
+            assert other.exists(), f"{other.name} is lost"
+            assert other.read_text() == text, f"{other.name} is changed"
+        shutil.rmtree(place)
+
+
 def _old_ensemble() -> list[tuple[str, bytes]]:
     path = TESTS / "data" / "version-0.1" / "ensemble.npz"
     return [(path.name, path.read_bytes())]
@@ -159,9 +232,9 @@ def _load_members(path: Path, kept: Path, ensemble: Ensemble) -> None:
     try:
         path.replace(place / path.name)
         header = json.loads((kept / "checkpoint.json").read_text())
-        store = Store(place, header["data"], ensemble.plan)
+        store = Checkpoint(place, header["data"], ensemble.plan, LocalExecutor())
         for index, member in enumerate(ensemble.members):
-            found = store.load(index, Here())
+            found = store.load(index)
             if found is None:
                 continue
             assert not hasattr(found, "reason"), "a member became a failure"
@@ -173,10 +246,7 @@ def _load_members(path: Path, kept: Path, ensemble: Ensemble) -> None:
 
 
 def _studies() -> list[bytes]:
-    import mdec.experiments.studies as folder
-
-    place = Path(str(folder.__file__)).parent
-    return [(place / f"{name}.toml").read_bytes() for name in study_names()]
+    return [(STUDY_FILES / f"{name}.toml").read_bytes() for name in study_names()]
 
 
 def _records() -> bytes:
@@ -363,9 +433,10 @@ def try_one(reader: Reader, name: str, content: bytes, folder: Path) -> None:
 
 def fuzz_here(reader: Reader, n_inputs: int, seed: int, folder: Path) -> None:
     """Fuzz in this process; the number of inputs tried is kept in a file."""
-    used = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = used * resource.getpagesize() + MORE_MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    if Path("/proc/self/statm").exists():
+        used = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = used * resource.getpagesize() + MORE_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     warnings.simplefilter("ignore")
     tried = 0
 

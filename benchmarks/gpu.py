@@ -218,20 +218,12 @@ def labels(arguments: argparse.Namespace) -> None:
 
 
 def graph_on_device(X: np.ndarray, ensemble: Any, index: int, device: str) -> Any:
-    """Return the similarity graph of one member as the card makes it."""
+    """Return the similarity graph of one member as the GPU makes it."""
     place = tensors.find_device(device)
     plan, member = ensemble.plan, ensemble.members[index]
-    task = tensors.Task(
-        plan.features(member),
-        member.n_neighbors,
-        member.mu,
-        member.n_clusters,
-        np.random.default_rng(0),
-        np.random.default_rng(0),
-    )
     data = tensors.Data.on(check_array(X, dtype=FLOATS), place)
-    listed = members._neighbors(data, plan.kernel, [task], 10**9)
-    return members.joined_graph(listed, len(X))
+    lists = members.neighbor_lists(data, plan, [member], 10**9)
+    return members.join_graph(lists, len(X))
 
 
 def compare(arguments: argparse.Namespace) -> None:

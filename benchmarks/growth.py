@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 import mdec
 from mdec._support.parallel import single_threaded_blas
-from mdec.consensus import CONSENSUS, blocked_bipartite
+from mdec.consensus import CONSENSUS
+from mdec.consensus.graph_cuts import cut_blocks
 from mdec.ensemble import Ensemble
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -70,7 +71,7 @@ def cut_seconds(n_samples: int) -> tuple[float, float]:
     weights = ensemble_driven_cluster_index(ensemble)
     seconds = []
     with single_threaded_blas():
-        for cluster in (CONSENSUS["bipartite"], blocked_bipartite):
+        for cluster in (CONSENSUS["bipartite"], cut_blocks):
             start = time.process_time()
             cluster(ensemble, 10, weights, random_state=0)
             seconds.append(time.process_time() - start)

@@ -79,7 +79,8 @@ def measure(name: str) -> None:
     step, size = name.rsplit("-", 1)
     n_samples = int(size)
     import mdec
-    from mdec.consensus import BLOCKED, CONSENSUS
+    from mdec.consensus import CONSENSUS
+    from mdec.consensus.graph_cuts import cut_blocks
     from mdec.ensemble import Ensemble
 
     if step == "generation":
@@ -93,8 +94,7 @@ def measure(name: str) -> None:
     else:
         warm = Ensemble.from_labels(drawn_labels(300, 5))
         CONSENSUS[step](warm, 3, random_state=0)
-        if step in BLOCKED:
-            BLOCKED[step](warm, 3, np.ones(warm.n_base_clusters), 0)
+        cut_blocks(warm, 3, np.ones(warm.n_base_clusters), 0)
         drawn = gapless_labels if n_samples >= LANDMARK_SAMPLES else drawn_labels
         ensemble = Ensemble(drawn(n_samples))
         before, start, busy = resident(), time.perf_counter(), time.process_time()

@@ -64,7 +64,7 @@ GENERATION = ["tests/test_generation.py"]
 MAP: list[tuple[str, list[str], list[str]]] = [
     ("base/kernels.py", KERNELS, GRAPHS + WHOLE),
     ("base/graphs.py", GRAPHS, WHOLE + SCALES),
-    ("base/spectral.py", SPECTRAL, WHOLE),
+    ("base/members.py", SPECTRAL, WHOLE),
     ("base/landmarks.py", LANDMARKS, SCALES),
     ("base/members.py", GENERATION, WHOLE),
     ("numerics/neighbors.py", NEIGHBORS, GRAPHS + SCALES),
@@ -74,45 +74,46 @@ MAP: list[tuple[str, list[str], list[str]]] = [
     ("numerics/transfer.py", CONSENSUS, LANDMARKS),
     ("numerics/landmark_search.py", LANDMARKS, SCALES),
     ("numerics/magnitude.py", NEIGHBORS, SCALES),
-    ("numerics/nearest.py", NEIGHBORS, ["tests/test_prediction.py"]),
+    ("numerics/nearest.py", NEIGHBORS, ["tests/prediction/test_prediction.py"]),
     ("numerics/loops/linkage.py", LINKAGE, WHOLE),
-    ("numerics/loops/factored.py", LINKAGE, WHOLE),
-    ("numerics/loops/mutual.py", LINKAGE, WHOLE),
-    ("numerics/loops/products.py", LINKAGE, WHOLE),
-    ("numerics/loops/overlaps.py", ["tests/test_weights.py"], CONSENSUS + WHOLE),
-    ("numerics/loops/triangle.py", CONSENSUS, WHOLE),
     ("numerics/loops/dense.py", GRAPHS, NEIGHBORS + SCALES),
     ("numerics/loops/selection.py", NEIGHBORS + GRAPHS, SCALES),
     ("numerics/loops/elkan.py", KMEANS, WHOLE),
     ("numerics/loops/kmeans.py", KMEANS, WHOLE),
     ("numerics/loops/landmarks.py", LANDMARKS, CONSENSUS + SCALES),
-    ("numerics/loops/sparse.py", SPECTRAL, GRAPHS + WHOLE),
+    ("numerics/loops/csr.py", SPECTRAL, GRAPHS + WHOLE),
     ("numerics/loops/*.py", NEIGHBORS + GRAPHS, KMEANS + CONSENSUS + WHOLE),
     ("weights.py", ["tests/test_weights.py"], ["tests/test_coassociation.py"]),
     ("coassociation.py", ["tests/test_coassociation.py"], CONSENSUS),
-    ("confidence/*.py", ["tests/test_confidence.py"], ["tests/test_prediction.py"]),
-    ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
-    ("prediction/*.py", ["tests/test_prediction.py"], LANDMARKS),
-    ("numerics/familiar.py", ["tests/estimator/test_new_rows.py"], []),
-    ("ensemble/draws.py", GENERATION, [*KERNELS, *WHOLE]),
-    ("ensemble/limits.py", GENERATION, ["tests/test_drawn_samples.py", *WHOLE]),
-    ("ensemble/plan.py", GENERATION, ["tests/engines/test_store.py", *WHOLE]),
-    ("engines/store.py", ["tests/engines/test_store.py"], GENERATION),
     (
-        "_support/sealed.py",
-        ["tests/_support/test_sealed.py"],
-        ["tests/test_ensemble.py"],
+        "confidence.py",
+        ["tests/confidence/test_confidence.py"],
+        ["tests/prediction/test_prediction.py"],
+    ),
+    ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
+    ("prediction/*.py", ["tests/prediction/test_prediction.py"], LANDMARKS),
+    ("numerics/novelty.py", ["tests/estimator/test_new_rows.py"], []),
+    (
+        "ensemble/plan.py",
+        GENERATION,
+        ["tests/ensemble/test_drawn_samples.py", *KERNELS, *WHOLE],
+    ),
+    ("engines/checkpoint.py", ["tests/engines/test_checkpoint.py"], GENERATION),
+    (
+        "_support/archives.py",
+        ["tests/_support/test_archives.py"],
+        ["tests/ensemble/test_ensemble.py"],
     ),
     ("_support/parallel.py", ["tests/_support/test_parallel.py"], []),
     ("_support/files.py", ["tests/_support/test_files.py"], []),
     (
-        "experiments/records.py",
-        ["tests/experiments/test_records.py"],
-        ["tests/experiments/test_experiments.py"],
+        "bench/records.py",
+        ["tests/bench/test_records.py"],
+        ["tests/bench/test_studies.py"],
     ),
     (
-        "experiments/summary.py",
-        ["tests/experiments/test_summary.py"],
+        "bench/summary.py",
+        ["tests/bench/test_summary.py"],
         ["tests/report"],
     ),
     ("selection/criteria.py", ["tests/selection"], []),
@@ -123,7 +124,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
 NOT_DRAWN = ("__init__.py", "jit.py", "containers.py")
 
 # How much memory to ask for is an estimate, and tested as one.
-ESTIMATES = re.compile(r"(.*_memory|.*_bytes|_enough|door\.admit)")
+ESTIMATES = re.compile(r"(.*_memory|.*_bytes|_enough|budget\.take)")
 
 # Arguments that guard, or say how and not what.
 PLUMBING = ("strict", "encoding", "copy", "check_finite", "overwrite_a", "exist_ok")
@@ -131,7 +132,7 @@ PLUMBING = ("strict", "encoding", "copy", "check_finite", "overwrite_a", "exist_
 # They compare seconds, which says nothing about a mutation on a busy machine.
 TIMED = [
     "tests/selection/test_selection.py::test_scanning_k_is_fast",
-    "tests/test_public_api.py",
+    "tests/package/test_public_api.py",
 ]
 
 # Seconds of the processor, and by the clock, for the tests of one mutation.
@@ -387,7 +388,7 @@ class Copy:
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             stale.unlink()
         cache = self.cache
-        if b"@compiled(" in content or b"@inner(" in content:
+        if b"@jit(" in content or b"@inner(" in content:
             cache = self.cache.with_name("numba-mutated")
             shutil.copytree(self.cache, cache)
             for stem in self._dependants(path):
@@ -410,7 +411,7 @@ class Copy:
         compiled = [
             each
             for each in (self.folder / SOURCE).rglob("*.py")
-            if "compiled(" in each.read_text()
+            if "@jit(" in each.read_text()
         ]
         stems = {path.stem}
         while True:

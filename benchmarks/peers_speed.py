@@ -162,7 +162,8 @@ def hypergraphs(folder: str) -> None:
     import mtkahypar
     from sklearn.metrics import normalized_mutual_info_score
 
-    from mdec.baselines import _partitioning, generate_stratified_ensemble
+    from mdec.baselines import generate_stratified_ensemble
+    from mdec.bench.baselines import _partitioning
 
     ensembles = []
     for path in sorted(Path(folder).glob("DS-*.npz")):
@@ -174,7 +175,7 @@ def hypergraphs(folder: str) -> None:
                     X.astype(np.float64), random_state=seed
                 )
                 ensembles.append((made, y))
-    _, library = _partitioning._initialized()
+    _, library = _partitioning._start_mtkahypar()
     settings = Path(_partitioning.__file__).with_name("mtkahypar.ini")
     contexts = {
         "deterministic preset": lambda: library.context_from_preset(

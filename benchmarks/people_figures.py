@@ -21,19 +21,20 @@ import numpy as np
 
 from mdec import MDEC, generate_ensemble
 from mdec._support.parallel import single_threaded_blas
-from mdec.cli._model import Steps
+from mdec.bench.evaluation import nmi_max
+from mdec.clustering import Settings, cluster_ensemble
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS, hierarchical
-from mdec.estimator.settled import assembled
-from mdec.evaluation import nmi_max
-from mdec.numerics.familiar import FamiliarRows
-from mdec.prediction import nearest_profiles, predict_base_clusters
+from mdec.numerics.novelty import NoveltyDetector
+from mdec.prediction import TrainingRows, nearest_profiles, predict_base_clusters
 from mdec.preparation import ExpressionPreparation
+from mdec.rows import as_rows
 from mdec.selection.criteria import eigengaps
 from mdec.selection.null import NULL_LEVEL, null_reference
 from mdec.selection.rule import select_n_clusters
 from mdec.tables import Table
+from mdec.tables.steps import TableSteps
 from mdec.weights import ensemble_driven_cluster_index
 
 GENE_SETS = ("01", "02", "03", "05", "06", "08", "10", "11", "13", "14", "16", "17")
@@ -272,19 +273,16 @@ def held_back(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, list[float]]
     held[np.random.default_rng(seed).permutation(len(X))[: len(X) // 5]] = True
     together = generate_ensemble(X, ensemble_size=100, random_state=seed)
     fitted = generate_ensemble(X[~held], ensemble_size=100, random_state=seed)
-    weights = ensemble_driven_cluster_index(fitted)
-    base, scores = None, {}
+    rows = TrainingRows.of(as_rows(X[~held]), fitted)
+    base, scores = predict_base_clusters(X[held], rows), {}
     for name, combine in CONSENSUS.items():
         with single_threaded_blas():
             joint = combine(together, n_clusters, random_state=seed)
-            labels = combine(fitted, n_clusters, random_state=seed)
-        model = MDEC(n_clusters, consensus=name)
-        known = assembled(model, X[~held], fitted, labels, weights)._placement
-        if base is None:  # the same for every consensus
-            base = predict_base_clusters(X[held], known)
+        found = cluster_ensemble(fitted, Settings(n_clusters, name, seed=seed), [rows])
+        known = found.placement
         with single_threaded_blas():
-            placed = nearest_profiles(base, known.offsets, known.means, weights)
-        rest = nmi_max(y[~held], labels) - nmi_max(y[~held], joint[~held])
+            placed = nearest_profiles(base, known.offsets, known.means, known.weights)
+        rest = nmi_max(y[~held], found.labels) - nmi_max(y[~held], joint[~held])
         scores[name] = [nmi_max(y[held], joint[held]), nmi_max(y[held], placed), rest]
     return scores
 
@@ -313,8 +311,8 @@ def flagged(X: np.ndarray, seed: int) -> list[float]:
     new, old = X[held].astype(np.float64), X[~held].astype(np.float64)
     features = [str(j) for j in range(X.shape[1])]
     fitted = ExpressionPreparation().fit(old)
-    steps = Steps.of(Table(old, [], features), "none", fitted, None)
-    known = FamiliarRows.of(steps.apply(old))
+    steps = TableSteps.from_table(Table(old, [], features), "none", fitted)
+    known = NoveltyDetector.of(steps.apply(old))
     shift = X.std(dtype=np.float64)
     changed = {
         "held out": new,
@@ -325,7 +323,7 @@ def flagged(X: np.ndarray, seed: int) -> list[float]:
         "far": new + 1e6 * shift,
     }
     flags = (
-        known.unlike(steps.apply(rows)) | steps.off_level(rows)
+        known.is_novel(steps.apply(rows)) | steps.off_level(rows)
         for rows in changed.values()
     )
     return [float(each.mean()) for each in flags]

@@ -29,18 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec import Ensemble, generate_ensemble
+from mdec.bench.evaluation import nmi_max
+from mdec.bench.methods import PEERS
 from mdec.consensus import CONSENSUS
 from mdec.datasets import load_dataset
-from mdec.evaluation import nmi_max
-from mdec.experiments.peers import PEERS
 from mdec.preparation import (
     DRAWN,
     ExpressionPreparation,
     SampleScaler,
-    centered,
     kind_of_values,
+)
+from mdec.preparation.recipes import (
+    center_samples,
     leading_features,
-    stabilized,
+    stabilize,
     variance_order,
 )
 from mdec.selection.rule import select_n_clusters
@@ -110,8 +112,8 @@ def simulated_counts(number: int) -> tuple[Array, Labels]:
 
 def fixed_values(X: Array, power: float, center: bool, share: float) -> Array:
     """Prepare all sets alike; log-ratios have no power to take."""
-    values = X if kind_of_values(X)[0] == "log-ratios" else stabilized(X, power)
-    values = centered(values) if center else values
+    values = X if kind_of_values(X)[0] == "log-ratios" else stabilize(X, power)
+    values = center_samples(values) if center else values
     return values[:, leading_features(variance_order(values), share)]
 
 

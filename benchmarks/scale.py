@@ -146,7 +146,7 @@ def sparse_rows(kernel: str, n_members: int) -> dict[str, Any]:
     }
 
 
-def sparse_rival(name: str) -> dict[str, Any]:
+def sparse_baseline(name: str) -> dict[str, Any]:
     """Two ways of k-means that take sparse rows as well."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.decomposition import TruncatedSVD
@@ -155,12 +155,12 @@ def sparse_rival(name: str) -> dict[str, Any]:
 
     X, y = topics(50_000)
     reduced = TruncatedSVD(50, random_state=0), Normalizer()
-    rivals = {
+    baselines = {
         "mini-batch k-means": MiniBatchKMeans(20, n_init=3, random_state=0),
         "SVD, k-means": make_pipeline(*reduced, KMeans(20, n_init=3, random_state=0)),
     }
     start = time.perf_counter(), time.process_time()
-    labels = rivals[name].fit_predict(X)
+    labels = baselines[name].fit_predict(X)
     return {
         **described_rows(X),
         "seconds": round(time.perf_counter() - start[0], 1),
@@ -243,8 +243,8 @@ def compare(name: str, n_rows: int) -> dict[str, Any]:
     scores = []
     start = time.perf_counter()
     for seed in range(3):
-        rival = MiniBatchKMeans(n_clusters, n_init=3, random_state=seed).fit(X)
-        scores.append(nmi(y, rival.labels_))
+        baseline = MiniBatchKMeans(n_clusters, n_init=3, random_state=seed).fit(X)
+        scores.append(nmi(y, baseline.labels_))
     seconds = (time.perf_counter() - start) / 3
     few = slice(0, 10_000)
     exact = MDEC(n_clusters, consensus="bipartite", base="graph", **N_SETTINGS)
@@ -338,23 +338,27 @@ def images(name: str, folder: str, seed: int) -> dict[str, Any]:
 
 def fewer(count: int, folder: str) -> dict[str, Any]:
     """USPS with another greatest number of landmarks."""
-    from mdec.ensemble import limits
+    from mdec.ensemble import plan
 
-    limits.MAX_LANDMARKS = count
+    plan.MAX_LANDMARKS = count
     X, y = read_images("DS-30", folder)
     return scored(X, y, "landmark", random_state=0)
 
 
 def coarse_search(name: str, folder: str) -> dict[str, Any]:
     """Compare the ten nearest of 10,000 landmarks with those that are found."""
-    from mdec.numerics.landmark_search import LandmarkIndex, indexed, nearest_landmarks
+    from mdec.numerics.landmark_search import (
+        LandmarkIndex,
+        index_landmarks,
+        nearest_landmarks,
+    )
 
     X = moved_images(folder)[0] if name == "tangled" else DATA[name](30_000)[0]
     rng = np.random.default_rng(0)
     half = rng.permutation(X.shape[1])[: X.shape[1] // 2]
     rows = np.ascontiguousarray(X[:30_000, half] - X[:30_000, half].mean(axis=0))
     points, others = rows[:10_000], rows[10_000:]
-    index = indexed(points, rng)
+    index = index_landmarks(points, rng)
     whole = LandmarkIndex(points, index.half_norms, points[:0], [])
     found, apart = nearest_landmarks(others, index, 10)
     nearest, least = nearest_landmarks(others, whole, 10)
@@ -486,13 +490,12 @@ def cluster() -> dict[str, Any]:
 
 def killed_fit(client: Any, rows: Any, settings: dict[str, Any]) -> Any:
     """Fit while one worker is killed after the second member."""
-    from mdec import MDEC
-    from mdec.engines import cluster
+    from mdec import MDEC, generation
 
-    told = cluster.told
+    report_progress = generation.report_progress
 
     def hook(progress: Any, total: int, verbose: int) -> Any:
-        inner = told(progress, total, verbose)
+        inner = report_progress(progress, total, verbose)
 
         def kill(done: int, total: int) -> None:
             if done == 2:
@@ -502,11 +505,11 @@ def killed_fit(client: Any, rows: Any, settings: dict[str, Any]) -> Any:
 
         return kill
 
-    cluster.told = hook
+    generation.report_progress = hook
     try:
         return MDEC(20, **settings).fit(rows)
     finally:
-        cluster.told = told
+        generation.report_progress = report_progress
 
 
 def out_of_memory(rows: Any, settings: dict[str, Any], started: dict[str, Any]) -> str:
@@ -612,8 +615,8 @@ def here(arguments: list[str]) -> dict[str, Any]:
             return larger_than_memory(folder)
         case ["sparse", kernel, members]:
             return sparse_rows(kernel, int(members))
-        case ["sparse-rival", name]:
-            return sparse_rival(name)
+        case ["sparse-baseline", name]:
+            return sparse_baseline(name)
         case ["cluster"]:
             return cluster()
     raise SystemExit(f"cannot measure {arguments}")
@@ -727,7 +730,7 @@ def main() -> None:
         case ["sparse"]:
             members = str(options.members)
             for name in ("mini-batch k-means", "SVD, k-means"):
-                run(f"sparse {name}", options, "sparse-rival", name)
+                run(f"sparse {name}", options, "sparse-baseline", name)
             for name in ("cosine", "scaled_gaussian"):
                 run(f"sparse {name} {members}", options, "sparse", name, members)
         case ["cluster"]:

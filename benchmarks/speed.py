@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 import mdec
 from mdec import weights
 from mdec._support.parallel import single_threaded_blas
-from mdec.base import graphs, members, spectral
+from mdec.base import graphs, members
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.numerics import affinity
@@ -128,7 +128,7 @@ def stopwatch(seconds: dict[str, float]) -> Iterator[None]:
         (members, "similarity_graph", "graph"),
         (members, "graph_from_distances", "graph"),
         (affinity, "leading_vectors", "eigenvectors"),
-        (spectral, "kmeans", "k-means"),
+        (members, "kmeans", "k-means"),
     ]
     originals = []
     inner = [0.0]

@@ -14,6 +14,11 @@ import pytest
 for _pool in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_pool}_NUM_THREADS", "1")
 
+# psutil then knows no process, and Dask, which asks it, cannot be imported.
+_NO_PROC = sys.platform == "linux" and not Path("/proc/self/stat").exists()
+if _NO_PROC:
+    sys.modules |= {"dask": None, "distributed": None}  # type: ignore[dict-item]
+
 # Between them these use most of the compiled loops, in both precisions.
 _COMPILES = (
     """
@@ -48,6 +53,13 @@ def pytest_configure(config: pytest.Config) -> None:
     codes = [process.wait() for process in processes]
     if any(codes):
         raise pytest.UsageError("the package does not run; see the errors above.")
+
+
+@pytest.fixture(scope="session")
+def worker_processes() -> None:
+    """Processes of joblib; tests that start them skip where it cannot."""
+    if _NO_PROC:
+        pytest.skip("psutil, which joblib asks of its processes, needs /proc")
 
 
 @pytest.fixture(scope="session")

@@ -18,13 +18,16 @@ from mdec.base import members
 from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import base_clustering, member_similarity
-from mdec.engines import here
-from mdec.ensemble.draws import draw_subspace
-from mdec.ensemble.limits import base_n_clusters_bounds
-from mdec.ensemble.plan import Member, Plan
+from mdec.engines import threads
+from mdec.ensemble.numbering import (
+    clusters_in_order,
+    rank_by_first_samples,
+    renumber,
+)
+from mdec.ensemble.plan import Member, Plan, base_n_clusters_bounds, draw_subspace
 from mdec.preparation.recipes import Versions
-from mdec.rows import opened
-from mdec.rows.work import Here
+from mdec.rows import as_rows
+from mdec.rows.work import LocalExecutor
 
 
 def blobs(n_samples: int = 90, n_features: int = 12, n_groups: int = 3) -> Any:
@@ -40,7 +43,7 @@ def X() -> np.ndarray:
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:
-    return np.unique(labels, return_inverse=True)[1]
+    return renumber(labels, rank_by_first_samples([clusters_in_order(labels)]))
 
 
 # ------------------------------------------------------------------ draws
@@ -80,21 +83,21 @@ def test_features_are_drawn_alike() -> None:
 )
 def test_default_bounds_of_the_number_of_clusters(n_samples: int, high: int) -> None:
     assert base_n_clusters_bounds(n_samples, "graph") == (2, high)
-    assert Plan.checked(n_samples, 2, entropy=0).base_n_clusters_range == (2, high)
-    given = Plan.checked(10, 2, entropy=0, base_n_clusters_range=(3, 5))
+    assert Plan(n_samples, 2, entropy=0).base_n_clusters_range == (2, high)
+    given = Plan(10, 2, entropy=0, base_n_clusters_range=(3, 5))
     assert given.base_n_clusters_range == (3, 5)
 
 
 def test_one_feature_is_enough_and_none_is_too_few() -> None:
-    plan = Plan.checked(20, 10, entropy=0, sampling_ratio=0.05)
+    plan = Plan(20, 10, entropy=0, max_features=0.05)
     assert plan.n_drawn == plan.features(plan.member(0)).size == 1
-    with pytest.raises(ValueError, match="sampling_ratio"):
-        Plan.checked(20, 10, entropy=0, sampling_ratio=0.049)
+    with pytest.raises(ValueError, match="max_features"):
+        Plan(20, 10, entropy=0, max_features=0.049)
 
 
 @pytest.mark.parametrize("base", ["graph", "landmark"])
 def test_a_plan_survives_json_and_nothing_else_passes_for_one(base: str) -> None:
-    plan = Plan.checked(4000, 10, entropy=2**100, base=base, mu_range=(0.3, 0.4))
+    plan = Plan(4000, 10, entropy=2**100, base=base, mu_range=(0.3, 0.4))
     content = json.loads(json.dumps(plan.to_json()))
     assert Plan.from_json(content) == plan
     assert Plan.from_json(content).member(5) == plan.member(5)
@@ -107,7 +110,7 @@ def test_a_plan_survives_json_and_nothing_else_passes_for_one(base: str) -> None
 
 
 def test_members_cover_their_ranges() -> None:
-    plan = Plan.checked(100, 4, entropy=0, base_n_clusters_range=(2, 10))
+    plan = Plan(100, 4, entropy=0, base_n_clusters_range=(2, 10))
     members = [plan.member(index) for index in range(3000)]
     for name, values in [("n_neighbors", range(5, 21)), ("n_clusters", range(2, 11))]:
         drawn = np.array([getattr(member, name) for member in members])
@@ -128,7 +131,7 @@ def test_generated_members_respect_given_ranges(X: np.ndarray) -> None:
     ensemble = generate_ensemble(
         X,
         ensemble_size=12,
-        sampling_ratio=0.3,
+        max_features=0.3,
         mu_range=(0.5, 0.6),
         n_neighbors_range=(7, 9),
         base_n_clusters_range=(4, 6),
@@ -151,6 +154,27 @@ def test_members_differ(X: np.ndarray) -> None:
 
 
 # ------------------------------------------------------------------ reproducible
+
+
+@pytest.mark.parametrize("settings", [{"base": "landmark"}, {"max_samples": 0.7}])
+def test_clusters_are_numbered_by_their_first_samples(
+    X: np.ndarray, settings: dict[str, Any]
+) -> None:
+    ensemble = generate_ensemble(X, ensemble_size=8, random_state=3, **settings)
+    for labels in ensemble.labels.T:
+        appearing = list(dict.fromkeys(labels[labels >= 0].tolist()))
+        assert appearing == list(range(len(appearing)))
+
+
+def test_numbers_do_not_depend_on_row_blocks() -> None:
+    labels = np.random.default_rng(0).integers(-1, 9, size=50).astype(np.int32)
+    labels[labels == 4] = 7
+    blocks = np.split(labels, [3, 11, 30])
+    rank = rank_by_first_samples([clusters_in_order(block) for block in blocks])
+    found = np.concatenate([renumber(block, rank) for block in blocks])
+    np.testing.assert_array_equal(found, numbered(labels))
+    assert adjusted_rand_score(found, labels) == 1.0
+    assert found.min() == -1
 
 
 def test_prefix_property(X: np.ndarray) -> None:
@@ -176,8 +200,8 @@ def test_a_member_can_be_recomputed_alone(X: np.ndarray) -> None:
 @pytest.mark.parametrize("apart", [0.0, 1e7])
 def test_what_all_members_share_changes_none(X: np.ndarray, apart: float) -> None:
     X = np.asfortranarray(X + apart * (np.arange(len(X)) % 2)[:, None])
-    plan = Plan.checked(*X.shape, entropy=3)
-    shared = members.centred_once(X, plan.kernel_shares)
+    plan = Plan(*X.shape, entropy=3)
+    shared = members.center_once(X, plan.kernel_shares)
     assert isinstance(shared, Versions)
     for number in range(5):
         member = plan.member(number)
@@ -188,9 +212,9 @@ def test_what_all_members_share_changes_none(X: np.ndarray, apart: float) -> Non
 
 
 def test_members_look_at_scales_and_directions_themselves(X: np.ndarray) -> None:
-    assert members.centred_once(X, ["cosine", "spearman"]) is X
+    assert members.center_once(X, ["cosine", "spearman"]) is X
     wide = X * np.where(np.arange(X.shape[1]) % 2, 1e-140, 1e140)
-    assert members.centred_once(wide, ["scaled_gaussian"]) is wide
+    assert members.center_once(wide, ["scaled_gaussian"]) is wide
 
 
 @pytest.mark.parametrize(
@@ -251,7 +275,9 @@ class Failing:
         self.error = error
         self.calls: list[tuple[int, int]] = []
 
-    def __call__(self, X: np.ndarray, member: Member, plan: Plan) -> np.ndarray:
+    def __call__(
+        self, X: np.ndarray, member: Member, plan: Plan, *_: None
+    ) -> np.ndarray:
         self.calls.append((member.index, member.attempt))
         if (member.index, member.attempt) in self.fails:
             raise self.error
@@ -263,7 +289,7 @@ def test_a_failed_attempt_is_made_again(
 ) -> None:
     plain = generate_ensemble(X, ensemble_size=4, random_state=0)
     failing = Failing({(2, 0)}, ValueError("no"))
-    monkeypatch.setattr(here, "base_clustering", failing)
+    monkeypatch.setattr(threads, "base_clustering", failing)
     ensemble = generate_ensemble(X, ensemble_size=4, random_state=0)
     assert failing.calls == [(0, 0), (1, 0), (2, 0), (3, 0), (2, 1)]
     assert ensemble.failures == ()
@@ -286,7 +312,7 @@ def test_a_member_that_fails_twice_is_dropped_and_recorded(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     failing = Failing({(3, 0), (3, 1)}, error)
-    monkeypatch.setattr(here, "base_clustering", failing)
+    monkeypatch.setattr(threads, "base_clustering", failing)
     with pytest.warns(RuntimeWarning, match="1 of 10 .*member 3: broken graph"):
         ensemble = generate_ensemble(X, ensemble_size=10, random_state=0)
     assert len(ensemble) == 9
@@ -301,7 +327,7 @@ def test_more_than_a_tenth_failing_is_an_error(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fails = {(m, attempt) for m in (3, 7) for attempt in (0, 1)}
-    monkeypatch.setattr(here, "base_clustering", Failing(fails, ValueError("no")))
+    monkeypatch.setattr(threads, "base_clustering", Failing(fails, ValueError("no")))
     with pytest.raises(ValueError, match="2 of 10 base clusterings failed"):
         generate_ensemble(X, ensemble_size=10, random_state=0)
 
@@ -310,7 +336,7 @@ def test_all_failing_is_an_error(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        here, "base_clustering", Failing({(0, 0), (0, 1)}, ValueError("no"))
+        threads, "base_clustering", Failing({(0, 0), (0, 1)}, ValueError("no"))
     )
     with pytest.raises(ValueError, match="1 of 1 base clusterings failed"):
         generate_ensemble(X, ensemble_size=1, random_state=0)
@@ -320,7 +346,7 @@ def test_a_fault_of_the_program_is_not_swallowed(
     X: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = Failing({(0, 0)}, TypeError("bug"))
-    monkeypatch.setattr(here, "base_clustering", failing)
+    monkeypatch.setattr(threads, "base_clustering", failing)
     with pytest.raises(TypeError, match="bug"):
         generate_ensemble(X, ensemble_size=2, random_state=0)
 
@@ -360,11 +386,11 @@ BAD = {
     ),
     "no feature drawn": (
         with_entry(0.0),
-        {"sampling_ratio": 0.1},
+        {"max_features": 0.1},
         r"selects none of the 3 features; raise it to 0\.167",
     ),
-    "ratio 0": (with_entry(0.0), {"sampling_ratio": 0.0}, "sampling_ratio"),
-    "ratio 2": (with_entry(0.0), {"sampling_ratio": 2.0}, "sampling_ratio"),
+    "ratio 0": (with_entry(0.0), {"max_features": 0.0}, "max_features"),
+    "ratio 2": (with_entry(0.0), {"max_features": 2.0}, "max_features"),
     "no member": (with_entry(0.0), {"ensemble_size": 0}, "ensemble_size"),
     "kernel": (with_entry(0.0), {"kernel": "rbf"}, "kernel='rbf' is not one of"),
     "mu 0": (with_entry(0.0), {"mu_range": (0.0, 0.5)}, "mu_range"),
@@ -482,16 +508,17 @@ def test_all_but_one_feature_constant(n_samples: int) -> None:
     """Subspaces of equal rows only are failures, and said to be."""
     X = np.zeros((n_samples, 10))
     X[:, 3] = np.random.default_rng(0).normal(size=n_samples)
-    with pytest.raises(ValueError, match=r"base clusterings failed.*copies"):
-        generate_ensemble(X, ensemble_size=8, sampling_ratio=0.1, random_state=0)
+    with pytest.raises(ValueError, match=r"base clusterings failed.*one cluster"):
+        generate_ensemble(X, ensemble_size=8, max_features=0.1, random_state=0)
 
 
 @pytest.mark.parametrize("n_samples", [90, 1200])
 def test_two_distinct_rows(n_samples: int) -> None:
-    """Nothing to scale by: an answer or one sentence, never NaN."""
+    """Nothing to scale by, but the two are told apart."""
     X = np.repeat([[0.0, 0.0], [1.0, 1.0]], n_samples // 2, axis=0)
-    with pytest.raises(ValueError, match=r"copies"):
-        generate_ensemble(X, ensemble_size=4, sampling_ratio=1.0, random_state=0)
+    found = generate_ensemble(X, ensemble_size=4, max_features=1.0, random_state=0)
+    expected = np.repeat([[0], [1]], n_samples // 2, axis=0)
+    np.testing.assert_array_equal(found.labels, np.repeat(expected, 4, axis=1))
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
@@ -552,7 +579,7 @@ def test_memory_estimate_covers_a_member(shape: tuple[int, int], outlier: bool) 
     X[: shape[0] // 2] += 0.7
     if outlier:
         X[-1] = 1e20
-    plan = Plan.checked(*shape, entropy=0)
+    plan = Plan(*shape, entropy=0)
     largest = Member(0, 0, 20, 0.5, plan.base_n_clusters_range[1])
     data = np.asfortranarray(X) if len(X) <= 1000 else X
     base_clustering(data, Member(0, 0, 5, 0.5, 3), plan)
@@ -562,13 +589,13 @@ def test_memory_estimate_covers_a_member(shape: tuple[int, int], outlier: bool) 
 
 def test_memory_estimate_covers_a_landmark_member() -> None:
     X = np.random.default_rng(0).normal(size=(3000, 40))
-    plan = Plan.checked(*X.shape, entropy=0, base="landmark")
+    plan = Plan(*X.shape, entropy=0, base="landmark")
     largest = Member(0, 0, 20, 0.5, plan.base_n_clusters_range[1])
-    rows = opened(X)
+    rows = as_rows(X)
     pool = landmark_pool(rows, plan)
 
     def cluster(member: Member) -> object:
-        return landmark_clustering(Here(), rows.blocks, pool, member, plan)
+        return landmark_clustering(LocalExecutor(), rows.blocks, pool, member, plan)
 
     cluster(Member(0, 0, 5, 0.5, 3))
     taken = peak_of(lambda: cluster(largest))

@@ -59,7 +59,11 @@ def test_number_of_jobs(case: tuple[np.ndarray, np.ndarray], n_jobs: int) -> Non
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_backends(case: tuple[np.ndarray, np.ndarray], backend: str) -> None:
+def test_backends(
+    case: tuple[np.ndarray, np.ndarray], backend: str, request: pytest.FixtureRequest
+) -> None:
+    if backend == "loky":
+        request.getfixturevalue("worker_processes")
     X, expected = case
     with parallel_config(backend=backend, n_jobs=2):
         np.testing.assert_array_equal(all_labels(X), expected)

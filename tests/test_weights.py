@@ -14,9 +14,9 @@ from mdec import Ensemble
 from mdec.weights import (
     WEIGHTINGS,
     cluster_entropy,
+    count_shared_samples,
     ensemble_driven_cluster_index,
     ensemble_entropy,
-    shared_samples,
     uniform_weights,
 )
 
@@ -94,8 +94,8 @@ def test_worked_example() -> None:
 def test_members_counted_together_are_those_counted_alone() -> None:
     labels = np.random.default_rng(0).integers(0, 4, size=(30, 5))
     ensemble = Ensemble.from_labels(labels)
-    together = shared_samples(ensemble, 1, 4)
-    alone = [shared_samples(ensemble, member, member + 1) for member in (1, 2, 3)]
+    together = count_shared_samples(ensemble, 1, 4)
+    alone = [count_shared_samples(ensemble, member, member + 1) for member in (1, 2, 3)]
     np.testing.assert_array_equal(together, np.concatenate(alone))
     expected = [
         [

@@ -6,7 +6,7 @@ import typing
 if typing.TYPE_CHECKING:
     from mdec.ensemble import Ensemble
     from mdec.estimator import MDEC
-    from mdec.estimator.several import MultiViewMDEC
+    from mdec.estimator.multiview import MultiViewMDEC
     from mdec.generation import generate_ensemble
 
 __all__ = ["MDEC", "Ensemble", "MultiViewMDEC", "__version__", "generate_ensemble"]
@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "MDEC": "mdec.estimator",
     "Ensemble": "mdec.ensemble",
-    "MultiViewMDEC": "mdec.estimator.several",
+    "MultiViewMDEC": "mdec.estimator.multiview",
     "generate_ensemble": "mdec.generation",
 }
 

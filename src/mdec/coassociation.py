@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, membership
 from mdec.weights import ensemble_driven_cluster_index
-
-Array = NDArray[np.floating]
 
 
 def coassociation_factor(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
@@ -62,12 +61,12 @@ def presence_rows(labels: NDArray[np.int32]) -> Array:
     return present
 
 
-def shared(sums: Array, draws: Array) -> Array:
+def divide_by_presence(sums: Array, draws: Array) -> Array:
     """Divide what pairs share by how often both were there; 0 where they never were.
 
     Examples
     --------
-    >>> shared(np.array([0.2, 0.0]), np.array([0.5, 0.0]))
+    >>> divide_by_presence(np.array([0.2, 0.0]), np.array([0.5, 0.0]))
     array([0.4, 0. ])
     """
     return np.where(draws > 0.0, sums / np.where(draws > 0.0, draws, 1.0), 0.0)
@@ -124,18 +123,10 @@ def locally_weighted_coassociation(
         f"the {n_samples} x {n_samples} co-association matrix",
         "the consensus functions work without it",
     )
-    rows = coassociation_factor(ensemble, weights)
-    return coassociation_of(rows, ensemble.labels)
-
-
-def coassociation_of(factor: sparse.csr_array, labels: NDArray[np.int32]) -> Array:
-    """Return the co-association of some samples from their rows of the factor.
-
-    Labels are those of the same samples, (n_rows, n_members).
-    """
+    factor = coassociation_factor(ensemble, weights)
     dense: Array = (factor @ factor.T).toarray()
-    if labels.min() < 0:
-        present = presence_rows(labels)
-        dense = shared(dense, present @ present.T)
+    if not ensemble.is_complete:
+        present = presence_rows(ensemble.labels)
+        dense = divide_by_presence(dense, present @ present.T)
     np.fill_diagonal(dense, 1.0)
     return np.minimum(dense, 1.0)

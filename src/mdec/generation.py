@@ -5,40 +5,35 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import partial
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from mdec._support.progress import Progress, told
+from mdec._support.progress import Progress, report_progress
 from mdec._support.random import RandomState, root_entropy
-from mdec.base.given import Metric
-from mdec.base.landmarks import landmark_pool
+from mdec.base.custom import Base, check_findable, check_functions, name_of
+from mdec.base.kernels import require_sparse_kernel
 from mdec.base.members import MEMBER_ERRORS
-from mdec.base.mixes import Kernel, checked_kernel
-from mdec.base.own import (
-    Base,
-    check_findable,
-    name_of,
-    own_places,
-    refuse_unmeasured,
+from mdec.base.pairs import Metric
+from mdec.engines import cluster_members
+from mdec.engines.checkpoint import Checkpoint, Outcome
+from mdec.engines.gpu import resolve_device
+from mdec.ensemble import DistributedEnsemble, Ensemble, Failure, LabelBlocks
+from mdec.ensemble.numbering import (
+    clusters_in_order,
+    rank_by_first_samples,
+    renumber,
 )
-from mdec.base.sparse_rows import require_sparse_kernel
-from mdec.engines import Engine, engine_for
-from mdec.engines.card import resolve_device
-from mdec.engines.store import Made, Store
-from mdec.ensemble import Failure, LabelBlocks
-from mdec.ensemble.plan import Member, Plan
+from mdec.ensemble.plan import Kernel, Member, Plan, check_kernel
 from mdec.preparation.kinds import kind_of_values
-from mdec.preparation.recipes import Versions
-from mdec.rows.blocks import Rows, digest_of_rows, opened, refuse_useless
-from mdec.rows.sources import RowSource, is_dask_array
-from mdec.rows.work import Worker, ordered_sum
-
-Array = NDArray[np.floating]
+from mdec.rows.blocks import Rows, as_rows, digest_of_rows, refuse_useless
+from mdec.rows.sources import DaskArray, RowSource, check_indices, is_dask_array
+from mdec.rows.work import Executor
 
 FLOATS = (np.float64, np.float32)
 BASES = ("graph", "landmark", "auto")
@@ -46,18 +41,51 @@ PREPARATIONS = ("diversified",)
 
 # Above this many samples base="auto" takes landmarks.
 AUTO_SAMPLES = 20_000
-AUTO_SAMPLES_ON_CARD = 100_000
+AUTO_SAMPLES_ON_GPU = 100_000
 
 ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
 ONE_CLUSTER = "all samples fell into one cluster."
 
 
+class GenerationSettings(TypedDict, total=False):
+    """The parameters of `generate_ensemble` beside the data."""
+
+    ensemble_size: int
+    max_features: float
+    kernel: Kernel
+    mu_range: tuple[float, float]
+    n_neighbors_range: tuple[int, int]
+    base_n_clusters_range: tuple[int, int] | None
+    base: str | Base
+    metric: str | Metric | None
+    preparation: str | None
+    max_samples: float
+    device: str
+    checkpoint: str | os.PathLike[str] | None
+    n_jobs: int | None
+    random_state: RandomState
+    verbose: int
+    progress: Progress | None
+
+
+@overload
 def generate_ensemble(
-    X: ArrayLike | RowSource | Rows,
+    X: DaskArray, **settings: Unpack[GenerationSettings]
+) -> DistributedEnsemble: ...
+@overload
+def generate_ensemble(
+    X: Rows, **settings: Unpack[GenerationSettings]
+) -> LabelBlocks: ...
+@overload
+def generate_ensemble(
+    X: ArrayLike | RowSource, **settings: Unpack[GenerationSettings]
+) -> Ensemble: ...
+def generate_ensemble(
+    X: Any,
     *,
     ensemble_size: int = 100,
-    sampling_ratio: float = 0.5,
+    max_features: float = 0.5,
     kernel: Kernel = "scaled_gaussian",
     mu_range: tuple[float, float] = (0.2, 0.8),
     n_neighbors_range: tuple[int, int] = (5, 20),
@@ -65,14 +93,14 @@ def generate_ensemble(
     base: str | Base = "graph",
     metric: str | Metric | None = None,
     preparation: str | None = None,
-    sample_ratio: float = 1.0,
+    max_samples: float = 1.0,
     device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
     verbose: int = 0,
     progress: Progress | None = None,
-) -> Any:
+) -> LabelBlocks:
     r"""Make an ensemble of base clusterings, Eq. 14.
 
     Each member looks at its own random features through its own random kernel, and
@@ -87,11 +115,12 @@ def generate_ensemble(
         stay on the workers.
     ensemble_size : int, default=100
         M, the number of members.
-    sampling_ratio : float, default=0.5
+    max_features : float, default=0.5
         :math:`\tau`, the share of the features that a member looks at.
     kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian", "scaled_exponential", "cosine", "correlation" or "spearman".
-        Of several each member draws its own, all alike or with the shares given.
+        If several are given, each member picks one at random, all alike or with the
+        shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
@@ -113,8 +142,8 @@ def generate_ensemble(
         distances (zeros on the diagonal) for a scaled kernel, or similarities (one
         positive number on the diagonal, none larger), of which the k largest of each
         sample are kept as they are and negative ones count as none. Features are not
-        drawn then, and `sampling_ratio` has no effect; members still differ in k, mu,
-        the number of clusters and, with `sample_ratio`, their samples. A function
+        drawn then, and `max_features` has no effect; members still differ in k, mu,
+        the number of clusters and, with `max_samples`, their samples. A function
         ``metric(rows)`` gets the rows of the member's subspace, (n, d), and returns
         such a matrix of all their pairs, (n, n). In memory and on the CPU only.
     preparation : {None, "diversified"}, default=None
@@ -122,12 +151,12 @@ def generate_ensemble(
         member draw how expression values are prepared (the power of their transform,
         and the share of the most variable features that its subspace is drawn from),
         as `mdec.preparation` finds them to be.
-    sample_ratio : float, default=1.0
+    max_samples : float, default=1.0
         Share of the samples that a member clusters, drawn without replacement; the
         others have the label -1 in it. 1 clusters them all, as the paper does. Below
         1 with ``base="graph"`` on the CPU only.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
-        "cuda" makes many members at a time on an NVIDIA card, with PyTorch; "auto"
+        "cuda" makes many members at a time on an NVIDIA GPU, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
         The draws are the same on every device; labels differ by rounding only.
     checkpoint : path-like, default=None
@@ -147,7 +176,7 @@ def generate_ensemble(
     -------
     Ensemble
         Its members, and in ``failures`` those that had to be dropped; of a Dask array
-        a `mdec.engines.DistributedEnsemble`.
+        a `mdec.ensemble.DistributedEnsemble`.
 
     Examples
     --------
@@ -155,146 +184,157 @@ def generate_ensemble(
     >>> generate_ensemble(X, ensemble_size=5, random_state=0)
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
-    rows = X if isinstance(X, Rows) else opened(_checked(X))
+    if not isinstance(X, Rows | RowSource) and not is_dask_array(X):
+        X = check_array(
+            check_indices(X), accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3
+        )
+    rows = X if isinstance(X, Rows) else as_rows(X)
+    shares = check_kernel(kernel)
     own_base = base if callable(base) else None
     own_metric = metric if callable(metric) else None
-    base_name = name_of(base) if callable(base) else base
-    metric_name = name_of(metric) if callable(metric) else metric
-    drawn_kernel = checked_kernel(kernel)
-    if own_base is None and metric is None:
-        base_name, device = resolved_base(base_name, device, rows)
+    if callable(base) or metric is not None:
+        check_functions(base, metric, shares, preparation, device, rows)
+        base, device = (base if callable(base) else "graph"), "cpu"
     else:
-        base_name, device = own_places(base, metric, device, rows)
-    if metric is not None:
-        refuse_unmeasured(metric, drawn_kernel, preparation, rows)
+        base, device = resolve_base(base, device, rows)
     if ensemble_size < 1:
         raise ValueError(
             f"ensemble_size={ensemble_size} makes no member; use 1 or more."
         )
-    plan = Plan.checked(
+    plan = Plan(
         *rows.shape,
         entropy=root_entropy(random_state),
-        base=base_name,
+        base=name_of(base),
         device=device,
-        sampling_ratio=sampling_ratio,
-        kernel=drawn_kernel,
+        max_features=max_features,
+        kernel=shares,
         mu_range=mu_range,
         n_neighbors_range=n_neighbors_range,
-        base_n_clusters_range=base_n_clusters_range,
-        preparation=_drawn_kind(preparation, rows, base_name, device),
-        sample_ratio=sample_ratio,
-        metric=metric_name,
+        base_n_clusters_range=(
+            () if base_n_clusters_range is None else base_n_clusters_range
+        ),
+        preparation=_preparation_kind(preparation, rows, base, device),
+        max_samples=max_samples,
+        metric=None if metric is None else name_of(metric),
     )
     if rows.csr is not None:
         for name in plan.kernel_shares:
             require_sparse_kernel(name)
     refuse_useless(rows)
-    store = None
+    kept = None
     if checkpoint is not None:
         check_resumable(random_state, base=own_base, metric=own_metric)
-        digest = digest_of_rows(rows, whole=base_name != "landmark")
-        store = Store(checkpoint, digest, plan)
-    engine = engine_for(rows, plan, n_jobs, own_base, own_metric)
-    tell = told(progress, ensemble_size, verbose)
-    results: list[Made] = []
-    with _compiling_told(verbose):
-        for made in made_members(engine, plan, ensemble_size, store):
-            results.append(made)
-            tell(len(results), ensemble_size)
-    return _gathered(engine, results)
+        digest = digest_of_rows(rows, whole=plan.base != "landmark")
+        kept = Checkpoint(checkpoint, digest, plan, rows.executor)
+    cluster = partial(
+        cluster_members,
+        rows=rows,
+        plan=plan,
+        n_jobs=n_jobs,
+        base=own_base,
+        metric=own_metric,
+    )
+    report = report_progress(progress, ensemble_size, verbose)
+    outcomes: list[Outcome] = []
+    with _announce_compiling(verbose):
+        for outcome in make_members(cluster, rows.executor, plan, ensemble_size, kept):
+            outcomes.append(outcome)
+            report(len(outcomes), ensemble_size)
+    return _collect_ensemble(rows, plan, outcomes)
 
 
-def _compiling_told(verbose: int) -> AbstractContextManager[None]:
+def _announce_compiling(verbose: int) -> AbstractContextManager[None]:
     """Write one line to stderr, if asked to, when the loops have to be compiled."""
     if not verbose:
         return nullcontext()
-    from mdec.numerics.loops.jit import compiling_told
+    from mdec.numerics.loops.jit import report_compiling
 
-    return compiling_told(lambda line: _write(f"mdec: {line}\n"))
+    def write(line: str) -> None:
+        sys.stderr.write(f"mdec: {line}\n")
+
+    return report_compiling(write)
 
 
-def _write(text: str) -> None:
-    sys.stderr.write(text)
-
-
-def made_members(
-    engine: Engine, plan: Plan, ensemble_size: int, store: Store | None
-) -> Iterator[Made]:
+def make_members(
+    cluster: Callable[[Sequence[Member]], Iterable[tuple[Member, Any]]],
+    executor: Executor,
+    plan: Plan,
+    ensemble_size: int,
+    checkpoint: Checkpoint | None,
+) -> Iterator[Outcome]:
     """Yield the members of an ensemble as they are finished, in any order.
 
     Parameters
     ----------
-    engine : Engine
-        Who clusters.
+    cluster : callable
+        Gives members their labels, as `mdec.engines.cluster_members`.
+    executor : Executor
+        Works on the blocks of labels.
     plan : Plan
         What the members share.
     ensemble_size : int
         M.
-    store : Store or None
+    checkpoint : Checkpoint or None
         Has members of an earlier run, and keeps those of this one.
 
     Yields
     ------
     tuple of Member and list, or Failure
-        The member with its labels from 0 in row blocks, or why it was given up after
+        The member with its labels in row blocks, numbered in the order of first
+        samples, or why it was given up after
         a second draw.
     """
     waiting = []
     for index in range(ensemble_size):
-        kept = None if store is None else store.load(index, engine.worker)
-        if kept is None:
+        known = None if checkpoint is None else checkpoint.load(index)
+        if known is None:
             waiting.append(index)
-        else:
-            yield kept
+        elif isinstance(known, Failure):
+            yield known
+        else:  # version 0.1 numbered the clusters otherwise
+            yield _number_clusters(executor, *known)
     for attempt in range(ATTEMPTS):
         drawn, waiting = [plan.member(index, attempt) for index in waiting], []
-        for member, found in engine.labelled(drawn) if drawn else ():
-            made = _numbered(engine.worker, member, found)
-            if isinstance(made, Failure) and attempt + 1 < ATTEMPTS:
+        for member, labels in cluster(drawn) if drawn else ():
+            outcome = _number_clusters(executor, member, labels)
+            if isinstance(outcome, Failure) and attempt + 1 < ATTEMPTS:
                 waiting.append(member.index)
                 continue
-            if store is not None:
-                store.save(made, engine.worker)
-            yield made
+            if checkpoint is not None:
+                checkpoint.save(outcome)
+            yield outcome
 
 
-def _numbered(worker: Worker, member: Member, found: list[Any] | Exception) -> Made:
-    """Number the clusters of a member from 0; one cluster alone is a failure."""
-    if isinstance(found, Exception):
-        return Failure(member.index, str(found))
+def _number_clusters(
+    executor: Executor, member: Member, labels: list[Any] | Exception
+) -> Outcome:
+    """Number the clusters of a member by first samples; one alone is a failure."""
+    if isinstance(labels, Exception):
+        return Failure(member.index, str(labels))
+    orders = executor.map(clusters_in_order, labels)
     try:
-        counts = worker.value(
-            ordered_sum(worker, _label_counts, found, member.n_clusters)
-        )
-    except MEMBER_ERRORS as error:  # of work that a cluster had put off
+        rank = executor.value(executor.call(rank_by_first_samples, orders))
+    except MEMBER_ERRORS as error:  # of work that Dask workers had put off
         return Failure(member.index, str(error))
-    if np.count_nonzero(counts) < 2:
+    if rank.max(initial=0) < 1:
         return Failure(member.index, ONE_CLUSTER)
-    if counts.all():
-        return member, found
-    numbers = (np.cumsum(counts > 0) - 1).astype(np.int32)
-    return member, worker.map(_renumbered, found, numbers)
+    return member, executor.map(renumber, labels, rank)
 
 
-def _label_counts(parts: list[NDArray[np.int32]], n_clusters: int) -> NDArray[np.int64]:
-    counts = [np.bincount(part[part >= 0], minlength=n_clusters) for part in parts]
-    return np.sum(counts, axis=0, dtype=np.int64)
-
-
-def _renumbered(
-    labels: NDArray[np.int32], numbers: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    return np.where(labels < 0, labels, numbers[labels])
-
-
-def _gathered(engine: Engine, results: list[Made]) -> Any:
-    """Put the finished members side by side; warn of failures or refuse them."""
-    failures = [each for each in results if isinstance(each, Failure)]
+def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelBlocks:
+    """Put finished members side by side, where they are; report those that failed."""
+    failures = [each for each in outcomes if isinstance(each, Failure)]
     failures.sort(key=lambda failure: failure.index)
-    made = [each for each in results if not isinstance(each, Failure)]
+    _report_failures(failures, len(outcomes))
+    made = [each for each in outcomes if not isinstance(each, Failure)]
     made.sort(key=lambda each: each[0].index)
-    _report_failures(failures, len(results))
-    return engine.ensemble(made, tuple(failures))
+    members = tuple(member for member, _ in made)
+    columns = zip(*(parts for _, parts in made), strict=True)
+    parts = [rows.executor.call(np.stack, list(each), 1) for each in columns]
+    if rows.source is None:
+        executor = rows.executor
+        return DistributedEnsemble(executor, parts, plan, members, tuple(failures))
+    return Ensemble(parts[0], members, tuple(failures), plan.to_json())
 
 
 def _report_failures(failures: list[Failure], ensemble_size: int) -> None:
@@ -302,14 +342,12 @@ def _report_failures(failures: list[Failure], ensemble_size: int) -> None:
     if not failures:
         return
     first = f"member {failures[0].index}: {failures[0].reason}"
+    failed = f"{len(failures)} of {ensemble_size} base clusterings failed"
     if len(failures) > MAX_FAILED_SHARE * ensemble_size:
-        raise ValueError(
-            f"{len(failures)} of {ensemble_size} base clusterings failed, more than "
-            f"a tenth; the first was {first}"
-        )
+        raise ValueError(f"{failed}, more than a tenth; the first was {first}")
     warnings.warn(
-        f"{len(failures)} of {ensemble_size} base clusterings failed and were left "
-        f"out, see the ensemble's failures; the first was {first}",
+        f"{failed} and were left out, see the ensemble's failures; the first was "
+        f"{first}",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -324,12 +362,12 @@ def refuse_unseen(ensemble: LabelBlocks) -> None:
         raise ValueError(
             f"{unseen.size} of the {ensemble.n_samples} samples are clustered in none "
             f"of the {len(ensemble)} base clusterings, the first is sample {unseen[0]};"
-            " raise sample_ratio or ensemble_size, or leave out fewer in a base "
+            " raise max_samples or ensemble_size, or leave out fewer in a base "
             "clustering of your own."
         )
 
 
-def resolved_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
+def resolve_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
     """Return how and where members cluster: what was asked for, or what "auto" takes.
 
     Parameters
@@ -350,40 +388,38 @@ def resolved_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
 
     Examples
     --------
-    >>> resolved_base("auto", "cpu", opened(np.zeros((1000, 2))))
+    >>> resolve_base("auto", "cpu", as_rows(np.zeros((1000, 2))))
     ('graph', 'cpu')
-    >>> resolved_base("auto", "cpu", opened(np.zeros((100_000, 2))))
+    >>> resolve_base("auto", "cpu", as_rows(np.zeros((100_000, 2))))
     ('landmark', 'cpu')
     """
     if base not in BASES:
         raise ValueError(f"base={base!r} is not one of {', '.join(BASES)}.")
-    in_memory = rows.in_memory is not None
+    in_memory, is_sparse = rows.in_memory is not None, rows.csr is not None
     if base == "graph" and not in_memory:
         raise ValueError(
             "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
             "rows that are read in blocks, or load them."
         )
-    place = (
-        "cpu" if device == "auto" and rows.csr is not None else resolve_device(device)
-    )
-    if place != "cpu" and rows.csr is not None:
+    place = "cpu" if device == "auto" and is_sparse else resolve_device(device)
+    if place != "cpu" and is_sparse:
         raise ValueError(
-            f"sparse rows are not clustered on a card; use device='cpu' instead of "
+            f"sparse rows are not clustered on a GPU; use device='cpu' instead of "
             f"{device!r}, or give X.toarray() if it fits in memory."
         )
     if base == "auto":
-        most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_CARD
+        most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_GPU
         base = "graph" if in_memory and rows.shape[0] <= most else "landmark"
     if base == "landmark" and device not in ("cpu", "auto"):
         raise ValueError(
-            f"landmarks are not computed on a card; use device='cpu' instead of "
+            f"landmarks are not computed on a GPU; use device='cpu' instead of "
             f"{device!r}, or base='graph'."
         )
     return base, place if base == "graph" else "cpu"
 
 
-def _drawn_kind(
-    preparation: str | None, rows: Rows, base: str, device: str
+def _preparation_kind(
+    preparation: str | None, rows: Rows, base: str | Base, device: str
 ) -> str | None:
     """Return what the values are, if members draw how to prepare them."""
     if preparation is None:
@@ -401,26 +437,6 @@ def _drawn_kind(
         )
     refuse_useless(rows)
     return kind_of_values(rows.array)[0]
-
-
-def training_rows(rows: Rows, plan: Plan) -> Any:
-    """Return the rows that new ones are compared with: all, or the landmarks' pool."""
-    if plan.base == "landmark":
-        return rows.worker.value(landmark_pool(rows, plan))
-    return rows.in_memory
-
-
-def rows_as_seen(rows: Rows, plan: Plan) -> Any:
-    """Return the rows that other data are to be like: as members see them."""
-    known = training_rows(rows, plan)
-    made = Versions.of(known, plan.preparation).made
-    return next(iter(made.values()), known)
-
-
-def _checked(X: Any) -> Any:
-    if isinstance(X, RowSource) or is_dask_array(X):
-        return X
-    return check_array(X, accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3)
 
 
 def check_resumable(

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.arrays import Array
 from mdec.ensemble import Ensemble, LabelBlocks
-from mdec.rows.work import Here, ordered_sum
-
-Array = NDArray[np.floating]
+from mdec.rows.work import LocalExecutor, ordered_sum
 
 # What is counted at once on a cluster, where each round trip costs.
 _COUNTED_BYTES = 2**26
@@ -45,35 +44,35 @@ def cluster_entropy(ensemble: LabelBlocks, member: int) -> Array:
     >>> cluster_entropy(ensemble, 1)
     array([1., 0., 0.])
     """
-    return entropy_of_overlaps(shared_samples(ensemble, member, member + 1))
+    return entropy_of_overlaps(count_shared_samples(ensemble, member, member + 1))
 
 
-def shared_samples(ensemble: LabelBlocks, first: int, last: int) -> NDArray[np.int64]:
+def count_shared_samples(
+    ensemble: LabelBlocks, first: int, last: int
+) -> NDArray[np.int64]:
     """Count the samples that clusters of some members share with every base cluster.
 
     The members go from `first` up to but without `last`. Counted block by block, where
     the labels are.
     """
-    worker, offsets = ensemble.worker, ensemble.offsets
-    counted = ordered_sum(worker, _overlaps, ensemble.parts, first, last, offsets)
-    overlaps: NDArray[np.int64] = worker.value(counted)
+    executor, offsets = ensemble.executor, ensemble.offsets
+    handle = ordered_sum(executor, _overlaps, ensemble.parts, first, last, offsets)
+    overlaps: NDArray[np.int64] = executor.value(handle)
     return overlaps
 
 
 def _overlaps(
     parts: list[NDArray[np.int32]], first: int, last: int, offsets: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
-    def counted(member: int) -> NDArray[np.int64]:
-        total = loops.count_overlaps(parts[0], member, offsets)
+    tables = []
+    for member in range(first, last):
+        total = landmarks.count_overlaps(parts[0], member, offsets)
         for labels in parts[1:]:
-            total += loops.count_overlaps(labels, member, offsets)
-        return total
-
-    if last == first + 1:
-        return counted(first)
-    return np.concatenate([counted(member) for member in range(first, last)])
+            total += landmarks.count_overlaps(labels, member, offsets)
+        tables.append(total)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
 
 def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:
@@ -110,35 +109,30 @@ def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
     -----
     Eq. 18: :math:`H(C_i) = \sum_m H^m(C_i)`; its own member adds nothing.
     """
-    if device != "cpu":
-        return _entropy_on_device(ensemble.gather(), device)
     offsets = ensemble.offsets
+    if device != "cpu":
+        from mdec.engines import tensors
+
+        labels, place = ensemble.gather().labels, tensors.find_device(device)
+        counts = tensors.count_overlaps(labels, offsets, place)
+        entropy = counts.new_zeros(len(counts))
+        for start, stop in pairwise(offsets.tolist()):
+            entropy += entropy_of_overlaps(
+                counts[start:stop], lambda counts: counts.clip(1.0).log2()
+            )
+        found: Array = entropy.cpu().numpy()
+        return found
     total = np.zeros(ensemble.n_base_clusters)
     together = 1
-    if not isinstance(ensemble.worker, Here):
+    if not isinstance(ensemble.executor, LocalExecutor):
         widest = 8 * int(np.diff(offsets).max()) * ensemble.n_base_clusters
         together = max(1, _COUNTED_BYTES // widest)
     for first in range(0, len(ensemble), together):
         last = min(first + together, len(ensemble))
-        overlaps = shared_samples(ensemble, first, last)
+        overlaps = count_shared_samples(ensemble, first, last)
         for start, stop in pairwise(offsets[first : last + 1] - offsets[first]):
             total += entropy_of_overlaps(overlaps[start:stop])
     return total
-
-
-def _entropy_on_device(ensemble: Ensemble, device: str) -> Array:
-    from mdec.engines import tensors
-
-    offsets = ensemble.offsets
-    place = tensors.find_device(device)
-    overlaps = tensors.count_overlaps(ensemble.labels, offsets, place)
-    total = overlaps.new_zeros(len(overlaps))
-    for start, stop in pairwise(offsets.tolist()):
-        total += entropy_of_overlaps(
-            overlaps[start:stop], lambda counts: counts.clip(1.0).log2()
-        )
-    entropy: Array = total.cpu().numpy()
-    return entropy
 
 
 def ensemble_driven_cluster_index(
@@ -173,15 +167,14 @@ def ensemble_driven_cluster_index(
     >>> ensemble_driven_cluster_index(ensemble).round(4)
     array([0.6065, 1.    , 1.    ])
     """
-    judges = len(ensemble) if ensemble.is_complete else _judges(ensemble.gather())
+    judges: Any = len(ensemble)
+    if not ensemble.is_complete:
+        # Members that cluster any sample of each base cluster.
+        whole = ensemble.gather()
+        present = (whole.labels >= 0).astype(np.float64)
+        judges = np.count_nonzero(whole.indicator().T @ present, axis=1)
     index = np.exp(-ensemble_entropy(ensemble, device) / (theta * judges))
-    return _by_member(index, ensemble)
-
-
-def _judges(ensemble: Ensemble) -> NDArray[np.int64]:
-    """Return how many members cluster any sample of each base cluster."""
-    present = (ensemble.labels >= 0).astype(np.float64)
-    return np.count_nonzero(ensemble.indicator().T @ present, axis=1)
+    return _weight_by_member(index, ensemble)
 
 
 def uniform_weights(
@@ -203,10 +196,10 @@ def uniform_weights(
         Ones; of joined views with shares of their own, what the clusters' members
         count.
     """
-    return _by_member(np.ones(ensemble.n_base_clusters), ensemble)
+    return _weight_by_member(np.ones(ensemble.n_base_clusters), ensemble)
 
 
-def _by_member(weights: Array, ensemble: LabelBlocks) -> Array:
+def _weight_by_member(weights: Array, ensemble: LabelBlocks) -> Array:
     """Multiply the weights of base clusters by what their members count."""
     if ensemble.member_weights is None:
         return weights
@@ -216,19 +209,8 @@ def _by_member(weights: Array, ensemble: LabelBlocks) -> Array:
 def weights_of_view(ensemble: Ensemble, weights: Array, number: int) -> Array:
     """Return the weights of the base clusters of one view of a joined ensemble.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        With views, from `Ensemble.concatenate`.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    number : int
-        Position of the view.
-
-    Returns
-    -------
-    ndarray
-        Weights in the order of ``ensemble.view(number)``.
+    In the order of ``ensemble.view(number)``, without what the view counts among the
+    others.
 
     Examples
     --------
@@ -237,8 +219,10 @@ def weights_of_view(ensemble: Ensemble, weights: Array, number: int) -> Array:
     >>> weights_of_view(joined, np.arange(6.0), 1)
     array([4., 5.])
     """
-    origins = np.repeat(np.array(ensemble.origins), np.diff(ensemble.offsets))
-    return weights[origins == number]
+    sizes = np.diff(ensemble.offsets)
+    if ensemble.member_weights is not None:
+        weights = weights / np.repeat(ensemble.member_weights, sizes)
+    return weights[np.repeat(np.array(ensemble.origins), sizes) == number]
 
 
 WEIGHTINGS: dict[str, Callable[..., Array]] = {

@@ -10,8 +10,7 @@ from typing import IO, Any
 
 import pytest
 
-from mdec._support import files
-from mdec._support.files import atomic_file, sync_folder, try_lock, write_atomically
+from mdec._support.files import atomic_file, hold_lock, sync_folder, write_atomically
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX system")
 
@@ -90,21 +89,35 @@ def test_folders_that_cannot_be_written_through(
 
 
 def test_one_holder_of_a_lock(tmp_path: Path) -> None:
-    pytest.importorskip("fcntl")
-    path = tmp_path / "a"
-    with path.open("ab") as one, path.open("ab") as other:
-        assert try_lock(one) is True
-        assert try_lock(other) is False
-        one.close()
-        assert try_lock(other) is True
+    lock = tmp_path / "lock"
+    with hold_lock(lock):
+        with pytest.raises(BlockingIOError, match="lock' is locked"), hold_lock(lock):
+            pass
+        assert lock.exists()
+    with hold_lock(lock):
+        pass
+    assert not lock.exists()
 
 
-def test_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fcntl = pytest.importorskip("fcntl")
+@posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_file_keeps_its_permissions(tmp_path: Path, mode: int) -> None:
+    """From the first byte on: a model holds the rows that it was fitted to."""
+    path = tmp_path / "model.npz"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    with atomic_file(path) as file:
+        file.write(b"new")
+        assert os.fstat(file.fileno()).st_mode & 0o777 == mode
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == mode
 
-    def refuse(*_: Any) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with (tmp_path / "a").open("ab") as file:
-        assert files.try_lock(file) is None
+@posix
+def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        write_atomically(tmp_path / "a", b"new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600

@@ -11,13 +11,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+import filelock
 import pytest
 
-from mdec._support import folders
-from mdec._support.files import try_lock, write_atomically
-from mdec._support.folders import claimed, replaced_together
+from mdec._support.files import (
+    claim_folder,
+    replace_together,
+    write_atomically,
+)
 
 NAMES = ("labels.csv", "report.html", "summary.json")
 # Everything that can be refused while a folder is changed.
@@ -36,7 +39,7 @@ sys.addaudithook(_hook)
 
 
 def write_results(folder: Path, word: str) -> None:
-    with claimed(folder), replaced_together(folder) as new:
+    with claim_folder(folder), replace_together(folder) as new:
         for name in NAMES:
             write_atomically(new / name, word.encode())
 
@@ -123,8 +126,8 @@ def test_a_file_without_a_successor_goes_with_the_others(
         monkeypatch.setattr(sys.modules[__name__], "_refuse", fail)
         with (
             suppress(OSError),
-            claimed(folder),
-            replaced_together(folder, gone=["model.npz", "never.txt"]) as new,
+            claim_folder(folder),
+            replace_together(folder, gone=["model.npz", "never.txt"]) as new,
         ):
             for name in NAMES:
                 write_atomically(new / name, b"new")
@@ -134,7 +137,7 @@ def test_a_file_without_a_successor_goes_with_the_others(
         if next(calls) <= n:
             break
     assert results(folder) == ["new"] * 3
-    with claimed(folder):
+    with claim_folder(folder):
         pass
     check_rest(folder)
 
@@ -171,15 +174,14 @@ def test_a_disk_that_fills_at_any_time_leaves_the_old_results(
 KILLED = """
 import os, sys
 from pathlib import Path
-from mdec._support.files import try_lock, write_atomically
-from mdec._support.folders import claimed, replaced_together
+from mdec._support.files import claim_folder, replace_together, write_atomically
 
 os.fsync = lambda _: None
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}
 folder, names = Path(sys.argv[1]), sys.argv[2:]
 
 def write(word):
-    with claimed(folder), replaced_together(folder) as new:
+    with claim_folder(folder), replace_together(folder) as new:
         for name in names:
             write_atomically(new / name, word.encode())
 
@@ -204,7 +206,7 @@ for n in range(1, 200):
         run_and_die(n)
     status = os.waitpid(child, 0)[1]
     mixed = len(seen()) > 1
-    with claimed(folder):
+    with claim_folder(folder):
         pass
     whole = all((folder / name).exists() for name in names) and len(seen()) == 1
     print(n, "mixed" if mixed else "apart", "whole" if whole else "lost", *seen())
@@ -244,7 +246,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_run_that_comes_to_nothing_leaves_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no"), claimed(tmp_path / "a" / "b"):
+    with pytest.raises(ValueError, match="no"), claim_folder(tmp_path / "a" / "b"):
         raise ValueError("no")
     assert list(tmp_path.iterdir()) == []
 
@@ -258,9 +260,8 @@ def test_a_link_to_a_folder_stays_a_link(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_busy_folder_says_who_is_in_it(folder: Path) -> None:
-    pytest.importorskip("fcntl")
     who = rf"another run \(process {os.getpid()} on {socket.gethostname()}\)"
-    with claimed(folder):
+    with claim_folder(folder):
         with pytest.raises(OSError, match=f"is busy: {who} writes to it; wait"):
             write_results(folder, "new")
         assert results(folder) == ["old"] * 3
@@ -271,21 +272,14 @@ def test_a_busy_folder_says_who_is_in_it(folder: Path) -> None:
 HOLDS = """
 import sys, time
 from pathlib import Path
-from mdec._support.folders import claimed
-with claimed(Path(sys.argv[1])):
+from mdec._support.files import claim_folder
+with claim_folder(Path(sys.argv[1])):
     print("in", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("locks", [True, False])
-def test_the_lock_of_a_killed_run_is_taken_over(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, locks: bool
-) -> None:
-    if not locks:
-        monkeypatch.setattr(folders, "try_lock", lambda _: None)
-    else:
-        pytest.importorskip("fcntl")
+def test_the_lock_of_a_killed_run_is_taken_over(folder: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(folder)], stdout=subprocess.PIPE, text=True
     ) as holder:
@@ -301,38 +295,18 @@ def test_the_lock_of_a_killed_run_is_taken_over(
     check_rest(folder)
 
 
-def test_without_locks_another_machine_is_believed(
+def test_without_locks_a_file_is_the_lock(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "try_lock", lambda _: None)
-    lock = folder / ".mdec-lock"
-    lock.write_text("process 1 on elsewhere")
-    with pytest.raises(OSError, match=r"elsewhere.*if that run is gone, delete .*lock"):
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    busy = r"is busy: .*if that run is gone, delete .*\.mdec-lock-soft"
+    with claim_folder(folder), pytest.raises(OSError, match=busy):
         write_results(folder, "new")
-    for words in ("", "no process", f"process {2**70} on {socket.gethostname()}"):
-        lock.write_text(words)
-        write_results(folder, "new")
+    write_results(folder, "new")
     check_rest(folder)
-
-
-def test_a_lock_that_is_removed_while_it_is_taken(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A lock on a file without a name would keep nobody out."""
-    pytest.importorskip("fcntl")
-    lock, calls = folder / ".mdec-lock", []
-
-    def late(file: IO[bytes]) -> bool | None:
-        if not calls:
-            lock.unlink()
-        calls.append(file)
-        return try_lock(file)
-
-    monkeypatch.setattr(folders, "try_lock", late)
-    with claimed(folder):
-        assert len(calls) == 2
-        with pytest.raises(OSError, match="is busy"):
-            write_results(folder, "new")
 
 
 def test_files_are_on_the_disk_before_they_count(
@@ -352,10 +326,118 @@ def test_files_are_on_the_disk_before_they_count(
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "rename", noted_rename)
-    with claimed(folder), replaced_together(folder) as new:
+    with claim_folder(folder), replace_together(folder) as new:
         for name in NAMES:
             (new / name).write_text("new")
         made = new.stat().st_ino
     written = [(folder / name).stat().st_ino for name in NAMES]
     assert steps[:5] == [*written, made, "rename"]
     assert folder.stat().st_ino in steps[5:]
+
+
+OWN = [".mdec-lock", ".mdec-lock-soft", ".mdec-run"]
+OWN_FOLDERS = [".mdec-building", ".mdec-new", ".mdec-old"]
+
+
+@pytest.mark.parametrize("name", OWN + OWN_FOLDERS)
+def test_a_link_in_the_place_of_our_files_is_refused(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    """Whatever it points to stays as it is."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    target = mine / "thesis.txt" if name in OWN else mine
+    (folder / name).symlink_to(target)
+    with pytest.raises(OSError, match=rf"{name}' is a link, .*; remove the link"):
+        write_results(folder, "new")
+    assert (mine / "thesis.txt").read_text() == "years of work"
+    assert [each.name for each in mine.iterdir()] == ["thesis.txt"]
+    (folder / name).unlink()
+    assert results(folder) == ["old"] * 3
+    check_rest(folder)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_second_name_of_a_file_is_no_file_of_ours(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    (folder / name).hardlink_to(tmp_path / "thesis.txt")
+    with pytest.raises(OSError, match="is a link"):
+        write_results(folder, "new")
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize(
+    "name", ["../thesis.txt", "/etc/thesis.txt", "..", ".", "a/b", "C:x", "..\\x", ""]
+)
+def test_a_name_never_leads_out_of_the_folder(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    """Of a folder that a killed run is said to have left."""
+    (tmp_path / "thesis.txt").write_text("years of work")
+    (folder / ".mdec-new").mkdir()
+    (folder / ".mdec-new" / ".mdec-gone").write_text(f"model.npz\n{name}\nlabels.csv")
+    with pytest.raises(ValueError, match="which is no file of this folder"):
+        write_results(folder, "new")
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    assert results(folder) == ["old"] * 3
+
+
+def test_a_link_among_new_files_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    (folder / ".mdec-new").mkdir()
+    (folder / ".mdec-new" / "labels.csv").symlink_to(tmp_path / "thesis.txt")
+    with pytest.raises(OSError, match="is a link"):
+        write_results(folder, "new")
+    assert results(folder) == ["old"] * 3
+
+
+def test_what_is_put_back_replaces_nothing(folder: Path) -> None:
+    (folder / ".mdec-old").mkdir()
+    (folder / ".mdec-old" / "notes.txt").write_text("not mine")
+    with pytest.raises(OSError, match=r"another 'notes.txt' in its place; delete one"):
+        write_results(folder, "new")
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs permissions of POSIX")
+def test_results_keep_their_permissions(folder: Path) -> None:
+    """And new files follow the umask, whatever the folder that they are made in."""
+    (folder / "labels.csv").chmod(0o600)
+    (folder / "summary.json").unlink()
+    before = os.umask(0o027)
+    try:
+        with claim_folder(folder), replace_together(folder) as new:
+            assert new.stat().st_mode & 0o077 == 0
+            for name in NAMES:
+                write_atomically(new / name, b"new")
+    finally:
+        os.umask(before)
+    assert (folder / "labels.csv").stat().st_mode & 0o777 == 0o600
+    assert (folder / "summary.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_lock_goes_where_open_files_cannot_be_deleted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows: the lock is deleted once it is no longer open."""
+    unlink, release, held = Path.unlink, filelock.BaseFileLock.release, [True]
+
+    def refuse_held(path: Path, missing_ok: bool = False) -> None:
+        if path.name == ".mdec-lock" and held[0]:
+            raise PermissionError(errno.EACCES, "The file is in use")
+        unlink(path, missing_ok=missing_ok)
+
+    def noted_release(lock: filelock.BaseFileLock, force: bool = False) -> None:
+        release(lock, force)
+        held[0] = False
+
+    monkeypatch.setattr("mdec._support.files._OPEN_FILES_STAY", True)
+    monkeypatch.setattr(Path, "unlink", refuse_held)
+    monkeypatch.setattr(filelock.BaseFileLock, "release", noted_release)
+    with claim_folder(folder):
+        assert (folder / ".mdec-lock").exists()
+    assert not held[0]
+    assert not (folder / ".mdec-lock").exists()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
-from mdec._support.parallel import map_as_completed, map_ordered, single_threaded_blas
+from mdec._support.parallel import map_parallel, single_threaded_blas
 
 
 def blas_threads() -> set[int]:
@@ -91,6 +91,7 @@ def test_a_thread_that_has_set_a_number_does_not_stand_in_the_way() -> None:
     assert blas_threads() == {2}
 
 
+@pytest.mark.usefixtures("worker_processes")
 def test_worker_processes_are_capped() -> None:
     import joblib
 
@@ -100,13 +101,13 @@ def test_worker_processes_are_capped() -> None:
 
     # By itself joblib divides the cores among the workers, which may hide the cap.
     with joblib.parallel_config("loky", n_jobs=2, inner_max_num_threads=3):
-        seen = list(map_ordered(threads_of_a_worker, range(4), n_jobs=2))
+        seen = list(map_parallel(threads_of_a_worker, range(4), n_jobs=2))
     assert seen == [{1}] * 4
 
 
 @pytest.mark.usefixtures("two_threads")
 def test_threads_are_capped() -> None:
-    seen = list(map_ordered(lambda _: blas_threads(), range(4), n_jobs=2))
+    seen = list(map_parallel(lambda _: blas_threads(), range(4), n_jobs=2))
     assert seen == [{1}] * 4
 
 
@@ -114,9 +115,9 @@ def double(number: int) -> int:
     return 2 * number
 
 
-@pytest.mark.parametrize("mapped", [map_ordered, map_as_completed])
-def test_every_item_comes_back_once(mapped) -> None:
-    found = list(mapped(double, range(20), n_jobs=2))
+@pytest.mark.parametrize("ordered", [True, False])
+def test_every_item_comes_back_once(ordered: bool) -> None:
+    found = list(map_parallel(double, range(20), n_jobs=2, ordered=ordered))
     assert sorted(found) == list(range(0, 40, 2))
 
 
@@ -132,7 +133,7 @@ def test_backends_that_give_no_generator(monkeypatch: pytest.MonkeyPatch) -> Non
         begun.append(number)
         return number
 
-    found = map_ordered(note, range(40), n_jobs=1)
+    found = map_parallel(note, range(40), n_jobs=1)
     assert next(found) == 0
     assert len(begun) <= 8
     assert list(found) == list(range(1, 40))
@@ -152,7 +153,42 @@ def test_openmp_is_capped_and_let_go_too() -> None:
         assert threads() == {3}
 
 
-@pytest.mark.parametrize("mapped", [map_ordered, map_as_completed])
-def test_work_is_done_in_this_process_unless_asked_otherwise(mapped) -> None:
-    processes = mapped(lambda _: os.getpid(), range(4), n_jobs=2)
+@pytest.mark.parametrize("ordered", [True, False])
+def test_work_is_done_in_this_process_unless_asked_otherwise(ordered: bool) -> None:
+    processes = map_parallel(lambda _: os.getpid(), range(4), n_jobs=2, ordered=ordered)
     assert set(processes) == {os.getpid()}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_forked_process_keeps_no_cap_of_threads_left_behind(inside: bool) -> None:
+    capped, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with single_threaded_blas():
+            capped.set()
+            done.wait(10)
+
+    def threads_after_fork() -> int:
+        child = os.fork()
+        if child == 0:
+            os._exit(max(blas_threads()))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    capped.wait(10)
+    try:
+        if inside:
+            with single_threaded_blas():
+                found = threads_after_fork()
+        else:
+            found = threads_after_fork()
+    finally:
+        done.set()
+        holder.join()
+    # What this very thread has capped stays so until it lifts the cap itself.
+    assert found == (1 if inside else 2)
+    assert blas_threads() == {2}

@@ -18,11 +18,9 @@ from mdec.base.kernels import (
     scaled_exponential_similarity,
     scaled_gaussian_similarity,
     scaling_term,
-    with_baseline,
 )
 from mdec.base.landmarks import coordinates
-from mdec.ensemble.draws import draw_kernel_params
-from mdec.ensemble.plan import Plan
+from mdec.ensemble.plan import Plan, draw_kernel_params
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
 
@@ -231,8 +229,9 @@ def test_few_features_correlate_against_a_baseline(kernel: str, n_features: int)
 def test_the_baseline_is_for_fewer_than_three_features() -> None:
     X = np.random.default_rng(0).normal(size=(6, 3))
     for kernel in ("cosine", "correlation", "spearman"):
-        assert with_baseline(X, kernel) is X
-    assert with_baseline(X[:, :1], "cosine").shape == (6, 1)
+        assert angular_coordinates(X, kernel).shape == X.shape
+        width = 1 if kernel == "cosine" else 3
+        assert angular_coordinates(X[:, :1] + 9.0, kernel).shape == (6, width)
     lost = angular_coordinates(np.array([[0.0, 0.0], [1.0, 1.0]]), "correlation")
     np.testing.assert_array_equal(lost[:, -1], [1.0, 0.0])
 
@@ -262,12 +261,12 @@ LEAST = {"scaled_gaussian": 1, "cosine": 2, "correlation": 3, "spearman": 3}
 )
 def test_a_member_draws_as_many_features_as_its_kernel_needs(kernel: str, sizes: list):
     for n_features, size in zip([1, 2, 3, 10], sizes, strict=True):
-        plan = Plan.checked(20, n_features, entropy=0, kernel=kernel)
+        plan = Plan(20, n_features, entropy=0, kernel=kernel)
         member = plan.member(0)
         assert plan.features(member).size == plan.n_drawn == size
         among = np.arange(n_features) + 7
         np.testing.assert_array_equal(
             plan.features(member, among), plan.features(member) + 7
         )
-    few = Plan.checked(20, 10, entropy=0, kernel=kernel, sampling_ratio=0.1)
+    few = Plan(20, 10, entropy=0, kernel=kernel, max_features=0.1)
     assert few.features(few.member(0)).size == few.n_drawn == LEAST[kernel]

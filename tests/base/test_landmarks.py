@@ -15,31 +15,34 @@ from mdec import MDEC, Ensemble, generate_ensemble, generation
 from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import (
     Landmarks,
-    fitted_landmarks,
+    fit_landmarks,
     pool_rows,
-    tied,
+    tie_rows,
 )
-from mdec.confidence.profiles import mean_profiles, summed_profiles
-from mdec.consensus import _bipartite, _regions, bipartite, hierarchical, spectral
-from mdec.ensemble import limits, plan
-from mdec.ensemble.limits import base_n_clusters_bounds, landmark_count
-from mdec.ensemble.plan import Member, Plan
+from mdec.confidence import sum_profiles
+from mdec.consensus import bipartite, dendrogram, graph_cuts, hierarchical, spectral
+from mdec.ensemble import plan
+from mdec.ensemble.plan import Member, Plan, base_n_clusters_bounds, landmark_count
 from mdec.numerics import landmark_search
-from mdec.numerics.landmark_search import indexed, nearest_landmarks, refined_landmarks
+from mdec.numerics.landmark_search import (
+    index_landmarks,
+    nearest_landmarks,
+    refine_landmarks,
+)
 from mdec.numerics.transfer import (
     BipartiteRows,
-    assigned_rows,
-    embedded_rows,
+    assign_rows,
+    embed_rows,
     nearest_centers,
-    reduced_affinity,
-    reduced_graph,
-    reduced_vectors,
-    shared_weights,
+    small_side_affinity,
+    small_side_graph,
+    small_side_vectors,
+    sum_shared_weights,
     transfer_cut,
 )
 from mdec.prediction import nearest_profiles, predict_base_clusters
 from mdec.rows import blocks
-from mdec.rows.work import Here
+from mdec.rows.work import LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
 
@@ -78,7 +81,7 @@ def test_nearest_landmarks_by_all_distances() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(1100, 9)).astype(np.float32)
     points = rng.normal(size=(700, 9)).astype(np.float32)
-    few = indexed(points, rng)
+    few = index_landmarks(points, rng)
     assert not few.around
     index, distances = nearest_landmarks(rows, few, 7)
     full = ((rows[:, None, :].astype(float) - points) ** 2).sum(axis=2)
@@ -91,7 +94,7 @@ def test_nearest_landmarks_by_all_distances() -> None:
 
 def test_equal_distances_go_to_the_first_landmark() -> None:
     points = np.array([[1.0], [-1.0], [1.0], [3.0]], dtype=np.float32)
-    prepared = indexed(points, np.random.default_rng(0))
+    prepared = index_landmarks(points, np.random.default_rng(0))
     index, _ = nearest_landmarks(np.zeros((2, 1), dtype=np.float32), prepared, 3)
     np.testing.assert_array_equal(index, [[0, 1, 2], [0, 1, 2]])
 
@@ -103,7 +106,7 @@ def test_many_landmarks_are_searched_coarse_to_fine() -> None:
     points[:30] += 50.0
     points[1000:3500] = points[1000]
     rows = np.vstack([points, rng.normal(size=(2000, 6)).astype(np.float32)])
-    many = indexed(points, rng)
+    many = index_landmarks(points, rng)
     assert many.around
     index, distances = nearest_landmarks(rows, many, 5)
     assert np.all(distances[: len(points), 0] == 0.0)
@@ -127,9 +130,9 @@ def test_ties_by_the_formula(kernel: str) -> None:
     points = rng.normal(size=(15, 5)).astype(np.float32)
     rho = rng.random(15).astype(np.float32) + 0.5
     k, mu = 4, 0.6
-    index = indexed(points, rng)
+    index = index_landmarks(points, rng)
     member = Landmarks(np.arange(5), kernel, k, mu, np.zeros(5), index, rho, 1.0)
-    found = tied(rows, member)
+    found = tie_rows(rows, member)
     unit = np.median(rho)
     for i in range(len(rows)):
         squared = ((rows[i].astype(float) - points) ** 2).sum(axis=1)
@@ -152,7 +155,7 @@ def test_refined_landmarks_lie_where_the_rows_are() -> None:
     rng = np.random.default_rng(5)
     rows = np.repeat([[0.0, 0.0], [10.0, 0.0]], 200, axis=0)
     rows = (rows + 0.1 * rng.normal(size=rows.shape)).astype(np.float32)
-    chosen, points = refined_landmarks(rows, 20, np.random.default_rng(0))
+    chosen, points = refine_landmarks(rows, 20, np.random.default_rng(0))
     assert np.all(np.diff(chosen) > 0)
     distance = np.abs(points[:, :1] - [[0.0, 10.0]]).min(axis=1)
     assert distance.max() < 0.5
@@ -161,7 +164,7 @@ def test_refined_landmarks_lie_where_the_rows_are() -> None:
 
 def test_refined_landmarks_by_plain_steps() -> None:
     rows = np.random.default_rng(7).normal(size=(60, 3))
-    chosen, points = refined_landmarks(rows, 25, np.random.default_rng(1))
+    chosen, points = refine_landmarks(rows, 25, np.random.default_rng(1))
     expected = rows[chosen]
     for _ in range(landmark_search.REFINEMENTS):
         labels = cdist(rows, expected).argmin(axis=1)
@@ -183,8 +186,10 @@ def test_reduced_affinity_by_matrices() -> None:
     dense = factors[:, None] * dense[:, :12] * columns
     expected = dense.T @ np.diag(1.0 / dense.sum(axis=1)) @ dense
     shares = factors**2 / dense.sum(axis=1)
-    halves = shared_weights([(index[:25], shares[:25]), (index[25:], shares[25:])], 12)
-    affinity = reduced_affinity(halves, columns)
+    halves = sum_shared_weights(
+        [(index[:25], shares[:25]), (index[25:], shares[25:])], 12
+    )
+    affinity = small_side_affinity(halves, columns)
     np.testing.assert_allclose(affinity, expected, atol=1e-12)
 
 
@@ -195,7 +200,7 @@ def test_reduced_graph_by_matrices() -> None:
         BipartiteRows(rows.index[:25], rows.weights[:25]),
         BipartiteRows(rows.index[25:], rows.weights[25:]),
     ]
-    graph = reduced_graph(halves, 12)
+    graph = small_side_graph(halves, 12)
     np.fill_diagonal(expected, 0.0)
     np.testing.assert_allclose(graph.toarray(), expected, atol=1e-12)
     assert graph.has_canonical_format
@@ -205,22 +210,22 @@ def test_the_cut_in_blocks_is_the_cut_of_the_whole_graph() -> None:
     rows, dense = random_rows(80, 15, 5, seed=2)
     whole = transfer_cut(sparse.csr_array(dense), 4, np.random.default_rng(0))
     affinity = dense.T @ (dense / dense.sum(axis=1, keepdims=True))
-    vectors = reduced_vectors(affinity, 4, np.random.default_rng(0))
-    parts = embedded_rows(rows, vectors)
+    vectors = small_side_vectors(affinity, 4, np.random.default_rng(0))
+    parts = embed_rows(rows, vectors)
     # The basis is free, the products are not.
     np.testing.assert_allclose(parts @ parts.T, whole @ whole.T, atol=1e-6)
     centers = parts[:3]
     expected = ((parts[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(assigned_rows(rows, vectors, centers), expected)
+    np.testing.assert_array_equal(assign_rows(rows, vectors, centers), expected)
     np.testing.assert_array_equal(nearest_centers(parts, centers), expected)
 
 
 @pytest.mark.parametrize("n_columns", [40, 400])
 def test_vectors_of_a_sparse_graph_are_those_of_the_full_matrix(n_columns: int) -> None:
     rows, _ = random_rows(4 * n_columns, n_columns, 4)
-    graph = reduced_graph([rows], n_columns)
-    found = reduced_vectors(graph, 3, np.random.default_rng(0))
-    full = reduced_vectors(graph.toarray(), 3, np.random.default_rng(0))
+    graph = small_side_graph([rows], n_columns)
+    found = small_side_vectors(graph, 3, np.random.default_rng(0))
+    full = small_side_vectors(graph.toarray(), 3, np.random.default_rng(0))
     a, b = (np.linalg.qr(vectors)[0] for vectors in (found, full))
     np.testing.assert_allclose(np.linalg.svd(a.T @ b)[1], 1.0, atol=1e-3)
 
@@ -236,7 +241,7 @@ def test_numbers_of_landmarks_and_clusters() -> None:
 
 def test_the_pool_is_drawn_once_and_in_order() -> None:
     def pool(n_samples: int, entropy: int) -> np.ndarray:
-        return pool_rows(Plan.checked(n_samples, 4, entropy=entropy, base="landmark"))
+        return pool_rows(Plan(n_samples, 4, entropy=entropy, base="landmark"))
 
     np.testing.assert_array_equal(pool(10, 3), np.arange(10))
     drawn = pool(200_000, 3)
@@ -257,7 +262,7 @@ def test_clear_groups_are_found(kernel: str) -> None:
 def test_clear_groups_are_found_with_few_of_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "MAX_LANDMARKS", 400)
+    monkeypatch.setattr(plan, "MAX_LANDMARKS", 400)
     monkeypatch.setattr(landmark_search, "SEARCHED_WHOLE", 200)
     monkeypatch.setattr(landmark_search, "N_CELLS", 20)
     monkeypatch.setattr(landmark_search, "AROUND_CELL", 80)
@@ -346,13 +351,13 @@ def test_new_rows_join_clusters_as_with_graphs(consensus: str) -> None:
     X, _ = blobs(1500, spread=6.0)
     model = MDEC(5, consensus=consensus, **SETTINGS).fit(X[:500])
     ensemble, weights = model.ensemble_, model.cluster_weights_
-    base = predict_base_clusters(X[500:], model._placement)
+    base = predict_base_clusters(X[500:], model.clustering_.rows[0])
     over = ensemble, ensemble.split(model.labels_), weights
-    profiles = summed_profiles(*over, 5)
+    profiles = sum_profiles(*over, 5)
     by_degree = consensus != "hierarchical"
 
     def placed(*, by_degree: bool) -> np.ndarray:
-        means = mean_profiles(*over, profiles, by_degree=by_degree)
+        means = profiles.means(by_degree=by_degree)
         return nearest_profiles(base, ensemble.offsets, means, weights)
 
     expected = placed(by_degree=by_degree)
@@ -423,7 +428,7 @@ def noisy_ensemble(n_samples: int, n_members: int) -> tuple[Ensemble, np.ndarray
 def test_consensus_in_blocks(consensus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble, y = noisy_ensemble(1000, 8)
     whole = consensus(ensemble, 4, random_state=0)
-    monkeypatch.setattr(_bipartite, "BLOCKED_SAMPLES", 500)
+    monkeypatch.setattr(graph_cuts, "BLOCKED_SAMPLES", 500)
     parts = consensus(ensemble, 4, random_state=0)
     assert adjusted_rand_score(whole, parts) > 0.98
     assert adjusted_rand_score(y, parts) > 0.9
@@ -435,7 +440,7 @@ def test_weights_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     class Elsewhere(Ensemble):
         """Counts for many members at once, as on a cluster."""
 
-        worker = type("Worker", (), dict(vars(Here)))()
+        executor = type("Executor", (), dict(vars(LocalExecutor)))()
 
     ensemble, _ = noisy_ensemble(1000, 5)
     whole = ensemble_driven_cluster_index(ensemble)
@@ -452,7 +457,7 @@ def test_regions_have_exact_means() -> None:
     ensemble, _ = noisy_ensemble(200, 6)
     weights = ensemble_driven_cluster_index(ensemble)
     regions = np.random.default_rng(1).integers(7, size=200).astype(np.int32)
-    similarities, sizes = _regions.region_similarities(ensemble, weights, regions)
+    similarities, sizes = dendrogram.region_similarities(ensemble, weights, regions)
     factor = coassociation_factor(ensemble, weights)
     A = (factor @ factor.T).toarray()
     expected = [
@@ -466,8 +471,8 @@ def test_regions_have_exact_means() -> None:
 def test_hierarchical_from_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble, y = noisy_ensemble(1200, 10)
     exact = hierarchical(ensemble, 4)
-    monkeypatch.setattr(_regions, "LINKED_SAMPLES", 500)
-    monkeypatch.setattr(_regions, "REGIONS", 150)
+    monkeypatch.setattr(dendrogram, "LINKED_SAMPLES", 500)
+    monkeypatch.setattr(dendrogram, "REGIONS", 150)
     linked = hierarchical(ensemble, 4, random_state=0)
     assert adjusted_rand_score(exact, linked) > 0.95
     assert adjusted_rand_score(y, linked) > 0.95
@@ -485,7 +490,7 @@ def test_drawn_rows_and_landmarks_follow_from_the_seed() -> None:
     X, _ = blobs(400)
     shared = generate_ensemble(X, **SETTINGS).plan
     member = Member(1, 0, 8, 0.5, 4)
-    first = fitted_landmarks(X, member, shared)
-    again = fitted_landmarks(X, member, shared)
+    first = fit_landmarks(X, member, shared)
+    again = fit_landmarks(X, member, shared)
     np.testing.assert_array_equal(first[0].index.points, again[0].index.points)
     np.testing.assert_array_equal(first[1], again[1])

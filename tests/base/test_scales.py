@@ -12,9 +12,9 @@ from sklearn.metrics import adjusted_rand_score
 from mdec import generate_ensemble
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import KERNELS
-from mdec.base.landmarks import Landmarks, tied, tied_block
-from mdec.numerics import loops
-from mdec.numerics.landmark_search import indexed, nearest_landmarks
+from mdec.base.landmarks import Landmarks, tie_block, tie_rows
+from mdec.numerics.landmark_search import index_landmarks, nearest_landmarks
+from mdec.numerics.loops import landmarks
 from mdec.numerics.magnitude import TOO_WIDE
 
 SCALES = (1e-310, 1e-150, 1e-23, 1e20, 1e150, 1e300)
@@ -186,9 +186,9 @@ def test_a_row_that_coincides_with_landmarks(kernel: str, dtype: type) -> None:
     """Its own distance is the floor, which weighs beside landmarks that are copies."""
     points = np.repeat([[0.0], [5.0], [9.0]], 3, axis=0).astype(dtype)
     rho = np.array([1e-7] * 3 + [1.0] * 6, dtype=dtype)
-    index = indexed(points, np.random.default_rng(0))
+    index = index_landmarks(points, np.random.default_rng(0))
     member = Landmarks(np.arange(1), kernel, 3, 0.5, np.zeros(1), index, rho, 1.0)
-    found = tied(np.zeros((1, 1), dtype=dtype), member)
+    found = tie_rows(np.zeros((1, 1), dtype=dtype), member)
     np.testing.assert_array_equal(found.index, [[0, 1, 2]])
     scale = (1e-7 + 1e-7 + 0.0) / 3.0
     expected = 1.0
@@ -196,7 +196,7 @@ def test_a_row_that_coincides_with_landmarks(kernel: str, dtype: type) -> None:
         expected = 1.0 / (np.sqrt(2.0 * np.pi) * 0.5 * scale)
     np.testing.assert_allclose(found.weights, expected, rtol=1e-5)
     # A row that is merely near has its own distance, however small.
-    near = tied(np.full((1, 1), 1e-5, dtype=dtype), member).weights
+    near = tie_rows(np.full((1, 1), 1e-5, dtype=dtype), member).weights
     distance = 1e-10 if kernel == "scaled_gaussian" else 1e-5
     scale = (2.0 * distance + 1e-7) / 3.0
     expected = np.exp(-distance / (0.5 * scale))
@@ -211,10 +211,10 @@ def test_a_row_that_coincides_with_landmarks(kernel: str, dtype: type) -> None:
 def test_rows_out_of_all_bounds_are_tied_to_landmarks(value: float) -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(40, 3)).astype(np.float32)
-    index, rho = indexed(points, rng), np.ones(40, dtype=np.float32)
+    index, rho = index_landmarks(points, rng), np.ones(40, dtype=np.float32)
     drawn = "scaled_gaussian", 5, 0.5
     member = Landmarks(np.arange(3), *drawn, np.zeros(3), index, rho, 1.0)
-    found = tied_block(np.array([[value, -value, value], [0.0, 0.0, 0.0]]), member)
+    found = tie_block(np.array([[value, -value, value], [0.0, 0.0, 0.0]]), member)
     assert found.index.max() < 40
     assert len(set(found.index[0].tolist())) == 5
     assert np.all(np.isfinite(found.weights))
@@ -224,10 +224,10 @@ def test_no_landmark_is_made_up() -> None:
     """Scores that are not finite leave places unwritten, which nothing may read."""
     scores = np.array([[0.0, 1.0, 2.0], [np.nan, np.inf, 0.0]])
     index = np.full((2, 2), 60_000, dtype=np.uint16)
-    assert not loops.smallest_columns(scores, 2, index)
+    assert not landmarks.smallest_columns(scores, 2, index)
     assert index.max() < 3
     points = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
-    prepared = indexed(points, np.random.default_rng(0))
+    prepared = index_landmarks(points, np.random.default_rng(0))
     rows = np.array([[np.nan]], dtype=np.float32)
     with pytest.raises(ValueError, match="not finite"), np.errstate(invalid="ignore"):
         nearest_landmarks(rows, prepared, 2)

@@ -17,6 +17,7 @@ import pytest
 
 from mdec import MDEC, Ensemble, __version__
 from mdec.cli import main
+from mdec.cli.progress import ProgressLines
 from mdec.tables.reading import read_table
 
 SMALL = ["--ensemble-size", "20"]
@@ -126,7 +127,7 @@ def test_every_option_of_the_estimator(table, tmp_path):
     out = tmp_path / "out"
     options = [
         *("--consensus", "bipartite", "--ensemble-size", "15", "--seed", "4"),
-        *("--sampling-ratio", "0.7", "--kernel", "scaled_exponential"),
+        *("--max-features", "0.7", "--kernel", "scaled_exponential"),
         *("--mu-range", "0.3:0.6", "--n-neighbors-range", "4:9"),
         *("--base-n-clusters-range", "2:5", "--weighting", "uniform"),
         *("--transform", "standardise", "-q"),
@@ -138,7 +139,7 @@ def test_every_option_of_the_estimator(table, tmp_path):
         3,
         consensus="bipartite",
         ensemble_size=15,
-        sampling_ratio=0.7,
+        max_features=0.7,
         kernel="scaled_exponential",
         mu_range=(0.3, 0.6),
         n_neighbors_range=(4, 9),
@@ -160,7 +161,7 @@ def test_every_option_of_the_estimator(table, tmp_path):
         ["--consensus", "vote"],
         ["--transform", "cube"],
         ["--mu-range", "high"],
-        ["--sampling-ratio", "2"],
+        ["--max-features", "2"],
         ["--jobs", "0"],
         ["--label-column", "nobody"],
         ["--id-column", "nobody"],
@@ -201,13 +202,15 @@ def test_dry_run_says_what_was_read_and_writes_nothing(table, tmp_path, capsys):
     assert "column 'id'" in printed
     assert "g0 (numbers, " in printed
     assert call("fit", path, "--json", *options) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["reading"]["n_features"] == 8
-    assert told["reading"]["range"] == [X.min(), X.max()]
-    assert told["plan"]["k"] == "auto"
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["reading"]["n_features"] == 8
+    assert summary["reading"]["range"] == [X.min(), X.max()]
+    assert summary["plan"]["k"] == "auto"
     assert call("fit", path, "--dry-run", "--out", tmp_path / "out") == 2
     shown = capsys.readouterr()
     assert "suspicious" in shown.out
+    assert "--label-column 'group'" in shown.out
+    assert "label_column=" not in shown.out
     assert "looks like known classes" in shown.err
     assert not (tmp_path / "out").exists()
 
@@ -259,8 +262,32 @@ def test_formulas_in_names_are_written_as_text(table, tmp_path):
 def test_bad_file_writes_nothing(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("a,b\nx,y\n")
     assert call("fit", tmp_path / "a.csv", "--out", tmp_path / "out") == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert sentence.startswith("mdec: 'a.csv': column 'b' holds no numbers")
     assert [each.name for each in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_clusters_of_variables_are_not_written_to_observations(tmp_path, capsys):
+    path, target = tmp_path / "a.h5ad", tmp_path / "b.h5ad"
+    words = ["fit", path, "--transpose", "--write-h5ad", target, "--out", tmp_path]
+    assert call(*words) == 2
+    # At once: the file is not looked for.
+    assert "--transpose clusters the variables" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_copied_is_refused_before_it_is_clustered(
+    tmp_path, capsys
+):
+    h5py = pytest.importorskip("h5py")
+    path, out = tmp_path / "a.h5ad", tmp_path / "out"
+    with h5py.File(path, "w") as file:
+        file["X"] = np.random.default_rng(0).normal(size=(20, 4))
+        file["uns/other"] = h5py.ExternalLink("elsewhere.h5", "/secret")
+    words = ["fit", path, "--write-h5ad", tmp_path / "b.h5ad", "--out", out]
+    assert call(*words, "--max-gb", 1) == 2
+    assert "link" in capsys.readouterr().err
+    assert call(*words, "--max-gb", 1e-7) == 2
+    assert not out.exists()
 
 
 def test_version(capsys):
@@ -333,7 +360,7 @@ def test_without_pandas_there_is_one_sentence(table):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "pip install 'mdec[data]'" in done.stderr
+    assert "pip install 'pandas'" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -344,7 +371,7 @@ def start(path, out, *options):
             "-c",
             # Shells start background jobs with the interrupt ignored.
             "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-            "import time, mdec.engines.here as g; made = g.base_clustering\n"
+            "import time, mdec.engines.threads as g; made = g.base_clustering\n"
             "def slow(*a, **k):\n    time.sleep(0.05); return made(*a, **k)\n"
             "g.base_clustering = slow\nfrom mdec.cli import main; main()",
             *("fit", str(path), "--k", "3", "--out", str(out)),
@@ -358,7 +385,7 @@ def start(path, out, *options):
 
 
 def wait_for_members(out, number):
-    for _ in range(600):
+    for _ in range(12_000):
         if len(list((out / "checkpoint").glob("member-*.npz"))) >= number:
             return
         time.sleep(0.05)
@@ -373,7 +400,7 @@ def test_a_stopped_run_is_resumed(table, tmp_path, sign, capsys):
     process = start(path, out)
     wait_for_members(out, 5)
     process.send_signal(sign)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=600)
     if sign is signal.SIGINT:
         assert process.returncode == 130, error
         assert "base clusterings are kept" in error
@@ -399,7 +426,7 @@ def test_without_the_extra_there_is_one_sentence():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "pip install 'mdec[cli]'" in done.stderr
+    assert "pip install 'typer'" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -409,3 +436,37 @@ def test_demo_ends_with_the_path_of_the_report(tmp_path, capsys):
     last = capsys.readouterr().out.strip().splitlines()[-1]
     assert last == f"Report: {tmp_path / 'demo' / 'report.html'}"
     assert (tmp_path / "demo" / "report.html").stat().st_size > 50_000
+
+
+def test_lines_of_progress_every_tenth(capsys, monkeypatch):
+    """Off a terminal; each step has its own clock, and may begin again."""
+    now = iter(range(1000))
+    monkeypatch.setattr("mdec.cli.progress.time.monotonic", lambda: next(now))
+    lines = ProgressLines()
+    members, null = lines.hook("base clusterings"), lines.hook("testing")
+    for done in range(1, 41):
+        members(done, 40)
+    for done in (1, 2, 1, 2):
+        null(done, 2)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 10 + 4
+    assert said[0] == "mdec: base clusterings: 4 of 40, about 36 s left"
+    assert said[8] == "mdec: base clusterings: 36 of 40, about 4 s left"
+    assert said[9] == "mdec: base clusterings: 40 of 40"
+    assert said[10:] == 2 * [
+        "mdec: testing: 1 of 2, about 1 s left",
+        "mdec: testing: 2 of 2",
+    ]
+
+
+def test_columns_to_colour_by_and_both_spellings(table, tmp_path):
+    path, _ = table
+    out = tmp_path / "out"
+    words = ["--annotate", "group", "--transform", "standardize", "-q"]
+    assert call("fit", path, "--k", 3, "--out", out, *words, *SMALL) == 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["parameters"]["transform"] == "standardise"
+    assert summary["reading"]["n_features"] == 8
+    page = (out / "report.html").read_text()
+    assert '"name":"group","kind":"classes"' in page
+    assert "drop=[&#39;group&#39;]" in page

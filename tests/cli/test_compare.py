@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from mdec import MDEC, Ensemble
+from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.cli import main
-from mdec.cli.compare import matched_contingency
+from mdec.cli.compare import match_clusters
 
 pandas = pytest.importorskip("pandas")
 
@@ -102,6 +103,37 @@ def test_a_model_of_another_run_is_not_taken(result, tmp_path, capsys) -> None:
     assert "Values and features" not in printed
 
 
+def split_first_feature(rows, n_clusters, rng):  # noqa: ARG001
+    return np.argsort(np.argsort(rows[:, 0])) * n_clusters // len(rows)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "own base", "landmark", "views"])
+def test_a_consensus_beside_any_model(data, tmp_path, kind) -> None:
+    X = data.drop(columns="kind").to_numpy()
+    settings = {"ensemble_size": 8, "random_state": 0}
+    if kind == "views":
+        views = {"left": X[:, :3], "right": X[:, 3:]}
+        model = MultiViewMDEC(MDEC(3, **settings)).fit(views)
+    else:
+        own = {"own base": split_first_feature, "landmark": "landmark"}.get(
+            kind, "graph"
+        )
+        rows = sparse.csr_array(np.abs(X)) if kind == "sparse" else X
+        model = MDEC(3, base=own, **settings).fit(rows)
+    model.save(tmp_path / "model.npz")
+    model.ensemble_.save(tmp_path / "ensemble.npz")
+    out = tmp_path / "out"
+    for k in ("2", "auto"):
+        words = ["consensus", tmp_path / "ensemble.npz", "--k", k, "-q", "--out", out]
+        assert call(*words) == 0
+    again = type(model).load(out / "model.npz")
+    # A file has the name of a function only, so that no null reference is drawn.
+    stored = type(model).load(tmp_path / "model.npz")
+    expected = stored.clustering_.recluster("auto")
+    found = [int(row["cluster"]) for row in labels_of(out)]
+    assert found == expected.labels.tolist() == again.labels_.tolist()
+
+
 def test_two_results_side_by_side(data, result, tmp_path, capsys) -> None:
     other = tmp_path / "other.csv"
     rng = np.random.default_rng(1)
@@ -135,9 +167,9 @@ def test_two_results_side_by_side(data, result, tmp_path, capsys) -> None:
     assert sum(int(row[1 + i]) for i, row in enumerate(rows)) > 35
     assert picture.read_text().startswith("<?xml")
     assert call(*words, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["only_in_a"] == ["p3"]
-    assert np.sum(told["counts"]) == 47
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["only_in_a"] == ["p3"]
+    assert np.sum(summary["counts"]) == 47
 
 
 def test_a_png_can_be_drawn_with_hostile_names(tmp_path) -> None:
@@ -153,10 +185,10 @@ def test_a_png_can_be_drawn_with_hostile_names(tmp_path) -> None:
 
 def test_classes_of_a_result_against_its_clusters(result, capsys) -> None:
     assert call("compare", result, result, "--column-b", "known_class", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["ari"] == pytest.approx(1.0)
-    assert told["clusters_b"] == ["a", "b", "c"]
-    assert np.count_nonzero(told["counts"]) == 3
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["ari"] == pytest.approx(1.0)
+    assert summary["clusters_b"] == ["a", "b", "c"]
+    assert np.count_nonzero(summary["counts"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -189,11 +221,11 @@ def test_bad_places_are_one_sentence(result, tmp_path, capsys) -> None:
 def test_more_clusters_on_either_side_are_kept() -> None:
     a = np.array(["0", "0", "1", "10", "2"])
     b = np.array(["x", "x", "y", "y", "y"])
-    rows, columns, counts = matched_contingency(a, b)
+    rows, columns, counts = match_clusters(a, b)
     assert rows == ["0", "1", "2", "10"]
     assert columns == ["x", "y"]
     assert counts.tolist() == [[2, 0], [0, 1], [0, 1], [0, 1]]
-    rows, columns, counts = matched_contingency(b, a)
+    rows, columns, counts = match_clusters(b, a)
     assert columns == ["0", "1", "2", "10"]
     assert counts.tolist() == [[2, 0, 0, 0], [0, 1, 1, 1]]
 

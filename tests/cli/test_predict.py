@@ -11,10 +11,9 @@ import pytest
 
 from mdec import MDEC
 from mdec.cli import main
-from mdec.cli._model import read_kept
-from mdec.cli._prepare import prepare_values
+from mdec.results import read_result_model
 from mdec.tables.reading import read_table
-from mdec.tables.values import transformed
+from mdec.tables.steps import prepare_table, transform_values
 
 pandas = pytest.importorskip("pandas")
 
@@ -84,9 +83,9 @@ def test_a_new_table_is_placed_as_in_python(
     assert "New samples" in printed
     assert "15 samples are ambiguous" in printed
     assert call(*words, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["n_samples"] == sum(row["size"] for row in told["clusters"]) == 15
-    assert told["notes"] == []
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["n_samples"] == sum(row["size"] for row in summary["clusters"]) == 15
+    assert summary["notes"] == []
     assert call(*words, "-q") == 0
     assert capsys.readouterr() == ("", "")
 
@@ -204,9 +203,9 @@ def test_transforms_of_the_training_table_are_used(frame, tmp_path, transform) -
     else:
         both = np.log2(both + 1.0)
     model = MDEC(3, ensemble_size=8, random_state=0)
-    model.fit(transformed(train, transform))
+    model.fit(transform_values(train, transform))
     check(tmp_path / "p.csv", model.place(both[45:]))
-    with pytest.warns(UserWarning, match=f"prepared first .--transform {transform}"):
+    with pytest.warns(UserWarning, match=f"prepared first .transform {transform}"):
         MDEC.load(out / "model.npz")
 
 
@@ -224,13 +223,11 @@ def test_prepared_expression_values(tmp_path, how) -> None:
     words = ["predict", out / "model.npz", tmp_path / "new.csv", "-q"]
     assert call(*words, "--out", tmp_path / "p.csv") == 0
     read = read_table(tmp_path / "train.csv")
-    ready = prepare_values(read, read.values, how, "none")
-    model = MDEC(2, ensemble_size=8, preparation=ready.drawn, random_state=0)
+    ready = prepare_table(read, how)
+    model = MDEC(2, ensemble_size=8, preparation=ready.preparation, random_state=0)
     model.fit(ready.values)
-    new = table[40:].to_numpy()
-    if ready.fitted is not None:
-        new = ready.fitted.transform(new)
-        assert ready.told["prepared"] is not None
+    assert ready.words["prepared"] is not None
+    new = ready.steps.apply(table[40:].to_numpy())
     check(tmp_path / "p.csv", model.place(new))
 
 
@@ -247,8 +244,8 @@ def test_an_offset_that_preparing_takes_away_is_flagged(tmp_path, how) -> None:
     (table[50:] + 1e6).to_csv(tmp_path / "far.csv")
     out, options = tmp_path / "out", ["--k", 2, *SMALL[:2], "-q", "--prepare", how]
     assert call("fit", tmp_path / "train.csv", "--out", out, *options) == 0
-    told = json.loads((out / "summary.json").read_text())["preparation"]
-    assert "mean is subtracted" in told["prepared"]
+    summary = json.loads((out / "summary.json").read_text())["preparation"]
+    assert "mean is subtracted" in summary["prepared"]
     for name, n_flagged in {"new": range(2), "far": [10]}.items():
         words = ["predict", out / "model.npz", tmp_path / f"{name}.csv", "-q"]
         assert call(*words, "--out", tmp_path / "p.csv") == 0
@@ -266,7 +263,7 @@ def test_a_model_of_python(frame, expected, tmp_path) -> None:
 
 
 def test_the_model_of_a_fit_is_that_of_python(frame, result) -> None:
-    model, steps = read_kept(result / "model.npz")
+    model, steps = read_result_model(result / "model.npz")
     own = MDEC(3, ensemble_size=8, random_state=0).fit(frame[:45].to_numpy())
     assert steps.names == tuple(frame.columns)
     assert (model.labels_ == own.labels_).all()
@@ -292,7 +289,7 @@ def test_damaged_and_wrong_models_are_one_sentence(
     (tmp_path / "damaged.npz").write_bytes(content)
     for model, said in {
         tmp_path / "damaged.npz": "is damaged",
-        result / "ensemble.npz": "no model of mdec",
+        result / "ensemble.npz": "is no mdec model",
         tmp_path / "new.csv": "damaged or was not written by mdec",
         tmp_path / "nothing.npz": "is not a file",
     }.items():
@@ -301,6 +298,15 @@ def test_damaged_and_wrong_models_are_one_sentence(
         assert said in error
         assert error.startswith("mdec: ")
         assert error.count("\n") == 1
+
+
+def test_a_folder_that_is_not_there_is_said_before_the_work(
+    result, tmp_path, capsys
+) -> None:
+    out = tmp_path / "nowhere" / "p.csv"
+    # The table does not exist either, and is not looked for.
+    assert call("predict", result / "model.npz", tmp_path / "new.csv", "-o", out) == 2
+    assert "nowhere' is no folder" in capsys.readouterr().err
 
 
 def test_no_model_takes_an_old_one_away(frame, tmp_path, capsys) -> None:
@@ -321,7 +327,7 @@ def test_no_model_takes_an_old_one_away(frame, tmp_path, capsys) -> None:
 def test_training_rows_that_are_too_many_are_left_out(
     frame, tmp_path, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr("mdec.cli._model.MOST_BYTES", 1000)
+    monkeypatch.setattr("mdec.results.MODEL_BYTES", 1000)
     frame.to_csv(tmp_path / "train.csv")
     out = tmp_path / "out"
     assert call("fit", tmp_path / "train.csv", "--out", out, *SMALL[:-1]) == 0

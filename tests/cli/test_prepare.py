@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import html
 import json
 import re
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from mdec import MDEC, generate_ensemble
 from mdec.cli import main
-from mdec.cli._prepare import prepare_values, recipe_steps, told_lines
+from mdec.cli.inputs import Inputs
 from mdec.preparation import KINDS, RECIPES, ExpressionPreparation
 from mdec.tables import Table, read_table
+from mdec.tables.steps import describe_recipe, prepare_table
 
 SMALL = ["--ensemble-size", "10", "--k", "2"]
 N_SAMPLES, N_FEATURES = 24, 150
@@ -56,7 +60,7 @@ def as_table(values, kind=None):
 
 
 def prepare(values, how="auto", transform="none", kind=None):
-    return prepare_values(as_table(values, kind), values, how, transform)
+    return prepare_table(as_table(values, kind), how, transform)
 
 
 def call(*arguments):
@@ -85,14 +89,14 @@ def test_expression_is_prepared_as_the_transformer_does(make, kind, how):
     X = make()
     ready = prepare(X, how)
     preparation = ExpressionPreparation().fit(X)
-    assert ready.told["kind"] == preparation.kind_ == kind
-    assert ready.told["reason"] == preparation.reason_
-    assert ready.told["flag"] == "--prepare none"
+    assert ready.words["kind"] == preparation.kind_ == kind
+    assert ready.words["reason"] == preparation.reason_
+    assert Inputs({"": ready}).words["flag"] == "--prepare none"
     np.testing.assert_array_equal(ready.values, preparation.transform(X))
-    assert ready.seen is ready.values
-    assert ready.drawn is None
+    assert ready.table.values is ready.values
+    assert ready.preparation is None
     kept = [f"g{j}" for j in preparation.features_]
-    assert list(ready.feature_names) == kept
+    assert ready.table.feature_names == kept
     assert len(kept) == ready.values.shape[1]
 
 
@@ -109,12 +113,12 @@ def test_expression_is_prepared_as_the_transformer_does(make, kind, how):
 def test_other_values_are_left_alone(X):
     ready = prepare(X)
     assert ready.values is X
-    assert ready.told["kind"] == "other"
-    assert ready.told["prepared"] is None
-    assert ready.told["flag"] is None
-    (line,) = told_lines(ready.told)
-    assert line == f"Not prepared: {ready.told['reason']}"
-    with pytest.raises(ValueError, match=r"no expression values .*--prepare none"):
+    assert ready.words["kind"] == "other"
+    assert ready.words["prepared"] is None
+    assert Inputs({"": ready}).words["flag"] is None
+    (line,) = Inputs({"": ready}).lines
+    assert line == f"Not prepared: {ready.words['reason']}"
+    with pytest.raises(ValueError, match=r"no expression values .*prepare='none'"):
         prepare(X, "expression")
 
 
@@ -122,14 +126,14 @@ def test_none_does_not_look():
     X = intensities()
     ready = prepare(X, "none")
     assert ready.values is X
-    assert ready.told["kind"] is None
+    assert ready.words["kind"] is None
 
 
 def test_one_change_is_enough():
     X = intensities()
     ready = prepare(X, transform="log")
-    assert ready.values is X
-    assert told_lines(ready.told) == ["Not prepared: --transform log was given."]
+    np.testing.assert_array_equal(ready.values, np.log2(X + 1.0))
+    assert ready.words["reason"] == "The values are transformed: log."
     for how in ("expression", "diversified"):
         with pytest.raises(ValueError, match="twice; give one of them"):
             prepare(X, how, "standardise")
@@ -140,20 +144,20 @@ def test_members_draw_from_the_values_as_they_are(how):
     X = intensities()
     ready = prepare(X, how)
     assert ready.values is X
-    assert ready.drawn == "diversified"
-    np.testing.assert_allclose(ready.seen, X**0.75)
-    assert "x^0.35 in 1 of 4 base clusterings and stays x" in ready.told["prepared"]
+    assert ready.preparation == "diversified"
+    np.testing.assert_allclose(ready.table.values, X**0.75)
+    assert "x^0.35 in 1 of 4 base clusterings and stays x" in ready.words["prepared"]
     drawn = prepare(log_ratios(), "diversified")
-    assert "10% to 100%" in drawn.told["prepared"]
+    assert "10% to 100%" in drawn.words["prepared"]
 
 
 def test_where_members_cannot_draw_auto_takes_the_one_recipe():
     X = intensities()
-    ready = prepare_values(as_table(X), X, "auto", "none", drawable=False)
+    ready = prepare_table(as_table(X), diversify=False)
     np.testing.assert_array_equal(
         ready.values, ExpressionPreparation().fit_transform(X)
     )
-    assert ready.drawn is None
+    assert ready.preparation is None
 
 
 def test_landmarks_of_intensities_are_made_of_one_recipe(tmp_path, capsys):
@@ -166,13 +170,13 @@ def test_landmarks_of_intensities_are_made_of_one_recipe(tmp_path, capsys):
 def test_the_file_knows_better():
     X = ordinary() ** 2
     ready = prepare(X, kind="counts")
-    assert ready.told["reason"] == "The file itself says that these are counts."
+    assert ready.words["reason"] == "The file itself says that these are counts."
     np.testing.assert_array_equal(
         ready.values, ExpressionPreparation("counts").fit_transform(X)
     )
     left = prepare(X, kind="log-counts")
     assert left.values is X
-    assert left.told["reason"].endswith("They need no more.")
+    assert left.words["reason"].endswith("They need no more.")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,7 +185,7 @@ def test_words_and_deeds_agree(kind):
     X = counts()
     changed = ExpressionPreparation(kind).fit_transform(X)
     same = changed.shape == X.shape and (changed == X).all()
-    assert (recipe_steps(RECIPES[kind]) == []) == same
+    assert (describe_recipe(RECIPES[kind]) == "") == same
 
 
 def silent_sample():
@@ -209,11 +213,12 @@ def constant_columns():
 def test_hostile_values_come_through(X, kind, tmp_path, capsys):
     out = tmp_path / "out"
     assert call("fit", written(tmp_path, X), "--out", out, *SMALL) == 0
-    told = json.loads((out / "summary.json").read_text())["preparation"]
-    assert told["kind"] == kind
+    summary = json.loads((out / "summary.json").read_text())["preparation"]
+    assert summary["kind"] == kind
     printed = capsys.readouterr().out
     assert (
-        f"Prepared: {told['prepared']}. Turn this off with --prepare none." in printed
+        f"Prepared: {summary['prepared']}. Turn this off with --prepare none."
+        in printed
     )
     page = (out / "report.html").read_text()
     assert 'id="fig-before"' in page
@@ -238,13 +243,26 @@ def test_labels_are_those_of_the_pipeline(tmp_path, capsys):
         rows = (out / "labels.csv").read_text().splitlines()[1:]
         found = [int(row.split(",")[1]) for row in rows]
         assert found == model.fit(data).labels_.tolist(), how
-        told = json.loads((out / "summary.json").read_text())
-        assert set(told["preparation"]) == {"kind", "prepared", "reason", "flag"}
-        assert told["parameters"]["prepare"] == how
+        summary = json.loads((out / "summary.json").read_text())
+        assert set(summary["preparation"]) == {"kind", "prepared", "reason", "flag"}
+        assert summary["parameters"]["prepare"] == how
         printed = capsys.readouterr().out
         assert ("Prepared: " in printed) == (how != "none")
         page = (out / "report.html").read_text()
         assert ('id="fig-after"' in page) == (how != "none")
+
+
+def test_one_p_value_at_every_door(tmp_path):
+    X = intensities()
+    path, out, again = written(tmp_path, X), tmp_path / "out", tmp_path / "again"
+    assert call("fit", path, "--out", out, *SMALL[:2], "-q") == 0
+    assert call("consensus", out / "ensemble.npz", "--out", again, "-q") == 0
+    model = MDEC("auto", ensemble_size=10, preparation="diversified", random_state=0)
+    selection = model.fit(X).k_selection_
+    for folder in (out, again):
+        summary = json.loads((folder / "summary.json").read_text())
+        assert summary["one_cluster_p_value"] == selection.null.p_value
+        assert summary["n_clusters"] == selection.n_clusters
 
 
 def test_an_ordinary_table_comes_out_the_same(tmp_path, capsys):
@@ -319,3 +337,30 @@ def test_layers_of_anndata_are_known_by_name(tmp_path):
     assert read_table(path, variable="layers/counts").kind == "counts"
     assert read_table(path, variable="layers/scaled").kind is None
     assert read_table(path, variable="obsm/X_pca").kind is None
+
+
+def test_wine_alone_is_clustered_as_by_hand(tmp_path, capsys):
+    frame = load_wine(as_frame=True).frame
+    path, out = tmp_path / "wine.csv", tmp_path / "out"
+    frame.to_csv(path, index=False)
+    columns = ("--label-column", "target", "--k", 3, "--ensemble-size", 20)
+    assert call("fit", path, "--out", out, *columns) == 0
+    said = capsys.readouterr().out
+    assert "Found measurements in different units: Spreads differ 2500-fold" in said
+    assert "Prepared: each feature is standardised. Turn this off" in said
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["scores"]["ari"] > 0.7
+    page = (out / "report.html").read_text()
+    lines = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL).group(1)
+    again: dict = {}
+    exec(html.unescape(lines), again)
+    with (out / "labels.csv").open() as file:
+        clusters = [int(row["cluster"]) for row in csv.DictReader(file)]
+    assert again["labels"].tolist() == clusters
+    new = tmp_path / "new.csv"
+    frame.drop(columns="target").to_csv(new, index=False)
+    placed = tmp_path / "placed.csv"
+    assert call("predict", out / "model.npz", new, "--out", placed) == 0
+    with placed.open() as file:
+        found = [int(row["cluster"]) for row in csv.DictReader(file)]
+    assert np.mean(np.array(found) == clusters) > 0.9

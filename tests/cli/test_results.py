@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mdec._support.folders import claimed
+from mdec._support.files import claim_folder
 from mdec.cli import main
 
 pytest.importorskip("typer")
@@ -93,7 +93,7 @@ def test_a_busy_folder(
     rows = np.random.default_rng(0).normal(size=(30, 4))
     table.write_text("a,b,c,d\n" + "\n".join(",".join(map(str, row)) for row in rows))
     file = clusterings if command == "consensus" else table
-    with claimed(out):
+    with claim_folder(out):
         (out / "checkpoint").mkdir()
         assert call(command, file, "--k", 3, "--out", out, "-q") == 2
         error = capsys.readouterr().err

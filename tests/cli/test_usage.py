@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,21 @@ def test_examples_use_options_that_exist(capsys) -> None:
             assert option in printed, f"{command}: {option}"
 
 
+@pytest.mark.parametrize("command", ["fit", "predict", "consensus", "compare", "demo"])
+def test_help_fits_80_columns(command) -> None:
+    """In groups; no name is cut, and no switch is said to take a value."""
+    done = shell(command, "-h", COLUMNS="80")
+    assert done.returncode == 0
+    assert "…" not in done.stdout
+    assert "<bool>" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "─ Output ─" in done.stdout
+    if command == "fit":
+        found = re.findall(r"^╭─ (\w+) ─", done.stdout, re.M)
+        assert found[-4:] == ["Reading", "Clusters", "Method", "Output"]
+        assert "--base-n-clusters-range " in done.stdout
+
+
 def test_completion_knows_the_commands() -> None:
     done = subprocess.run(
         [
@@ -129,6 +145,14 @@ def test_an_error_of_mdec_itself_is_1() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
+
+
+def test_help_names_every_exit_code() -> None:
+    page = " ".join(shell("-h").stdout.split())
+    codes = re.findall(r"\b(\d+)\s+[a-z]", page.partition("Exit codes:")[2])
+    text = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
+    assert codes == re.findall(r"^\| (\d+) \|", text, re.M)
+    assert codes == ["0", "1", "2", "3", "130"]
 
 
 def test_an_interrupt_is_130() -> None:

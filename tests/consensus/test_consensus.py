@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
+import re
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg, sparse
+from scipy import linalg
 from scipy.cluster import hierarchy
-from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.distance import squareform
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -25,32 +28,33 @@ from mdec.coassociation import (
 )
 from mdec.consensus import (
     CONSENSUS,
-    _bipartite,
-    _hierarchical,
     bipartite,
-    blocked_spectral,
     dendrogram,
+    find_consensus,
+    graph_cuts,
     hierarchical,
     spectral,
 )
-from mdec.consensus._bipartite import (
+from mdec.consensus.dendrogram import cut, merges
+from mdec.consensus.graph_cuts import (
     bipartite_graph,
     bipartite_rows,
+    coassociation_embedding,
+    cut_blocks,
     halves_of_labels,
+    presence_sums,
     transfer_cut,
 )
-from mdec.consensus._spectral import cluster_columns, coassociation_embedding
-from mdec.consensus.dendrogram import cut, merges
 from mdec.consensus.partitions import count_clusters
-from mdec.numerics import loops
 from mdec.numerics.eigen import DENSE_ORDER
+from mdec.numerics.loops import linkage
 from mdec.numerics.transfer import (
-    embedded_rows,
-    reduced_affinity,
-    reduced_vectors,
+    embed_rows,
+    small_side_affinity,
+    small_side_vectors,
     unit_over_rows,
 )
-from mdec.rows.work import Here
+from mdec.rows.work import LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
 EXAMPLE = np.array(
@@ -120,17 +124,14 @@ def test_hierarchical_by_definition(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("kept", ["square", "triangle", "factor"])
+@pytest.mark.parametrize("chained_rows", [0, 1000])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_samples", [40, 250, 601])
 def test_hierarchical_is_average_linkage(
-    n_samples: int, seed: int, kept: str, monkeypatch: pytest.MonkeyPatch
+    n_samples: int, seed: int, chained_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Random weights of many members leave no two merges at one height."""
-    if kept == "triangle":
-        monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
-    elif kept == "factor":
-        without_room_for_pairs(monkeypatch)
+    monkeypatch.setattr(linkage, "CHAINED_ROWS", chained_rows)
     ensemble = Ensemble.from_labels(random_labels(n_samples, 30, seed))
     weights = np.random.default_rng(seed).random(ensemble.n_base_clusters)
     distance = 1.0 - locally_weighted_coassociation(ensemble, weights)
@@ -185,87 +186,11 @@ def test_single_precision_linkage_is_close(monkeypatch: pytest.MonkeyPatch) -> N
     y, labels = planted(300, 5, 40, 0.3, 0)
     ensemble = Ensemble.from_labels(labels)
     double = hierarchical(ensemble, 5)
-    monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
+    monkeypatch.setattr(linkage, "CHAINED_ROWS", 0)
     monkeypatch.setattr(dendrogram, "DOUBLE_PRECISION_SAMPLES", 10)
     single = hierarchical(ensemble, 5)
     assert adjusted_rand_score(double, single) == 1.0
     assert adjusted_rand_score(y, single) > 0.95
-
-
-def test_a_triangle_takes_whole_tiles() -> None:
-    # 17 rows are three rows of tiles, of three, two and one tiles of 8 x 8.
-    assert [loops.triangle_entries(n) for n in (1, 8, 9, 17)] == [64, 64, 192, 384]
-
-
-def linked(A: np.ndarray, sizes: np.ndarray, *, mutual: bool) -> tuple[Any, Any, int]:
-    """Link by chains, or all mutual neighbours first; also how many those leave."""
-    triangle = np.empty(loops.triangle_entries(len(A)), dtype=A.dtype)
-    loops.triangle_of_matrix(A, triangle)
-    pairs, heights = np.empty((0, 2), dtype=np.int64), np.empty(0)
-    names = np.arange(len(A))
-    if mutual:
-        pairs, heights, names, sizes = loops.merge_mutual(triangle, sizes)
-    if len(names) > 1:
-        last, rest = loops.average_linkage(triangle, sizes, A.dtype.type(0.0))
-        pairs = np.concatenate([pairs, names[last]])
-        heights = np.concatenate([heights, rest])
-    return *dendrogram.in_order(pairs, heights), len(names)
-
-
-@pytest.mark.parametrize("n_rows", [2, 3, 9, 64, 301])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_mutual_neighbours_merge_as_in_chains(n_rows: int, dtype: type) -> None:
-    rng = np.random.default_rng(n_rows)
-    points = rng.normal(size=(n_rows, 3))
-    A = np.exp(-squareform(pdist(points))).astype(dtype)
-    sizes = rng.integers(1, 5, size=n_rows)
-    pairs, heights, n_left = linked(A, sizes, mutual=True)
-    expected, expected_heights, _ = linked(A, sizes, mutual=False)
-    np.testing.assert_array_equal(pairs, expected)
-    np.testing.assert_allclose(heights, expected_heights, rtol=1e-5)
-    assert n_left < max(3, n_rows // 4)
-    copies = np.repeat(np.arange(n_rows), sizes)
-    distances = 1.0 - A[np.ix_(copies, copies)].astype(np.float64)
-    distances[copies[:, None] == copies] = 0.0
-    tree = hierarchy.average(squareform(distances, checks=False))
-    np.testing.assert_allclose(
-        heights,
-        1.0 - tree[tree[:, 2] > 0.0, 2],
-        atol=1e-6 if dtype is np.float32 else 0,
-    )
-
-
-def test_where_few_are_mutual_chains_go_on() -> None:
-    # Every row is most similar to the first one, so one pair at a time may merge.
-    n_rows = 90
-    ranks = np.arange(n_rows, dtype=np.float64)
-    A = 1.0 - np.maximum.outer(ranks, ranks) / n_rows
-    pairs, _, n_left = linked(A, np.ones(n_rows, dtype=np.int64), mutual=True)
-    assert n_left == n_rows
-    np.testing.assert_array_equal(pairs[:, 0], 0)
-    np.testing.assert_array_equal(pairs[:, 1], np.arange(1, n_rows))
-
-
-def test_of_equals_the_lowest_mutual_neighbours_merge() -> None:
-    # Halves and quarters are exact, so nothing but the order of the rows decides.
-    rng = np.random.default_rng(0)
-    A = rng.integers(1, 4, size=(40, 40)).astype(np.float32) / 4.0
-    A = np.maximum(A, A.T)
-    pairs, heights, _ = linked(A, np.ones(40, dtype=np.int64), mutual=True)
-    expected, expected_heights, _ = linked(A, np.ones(40, dtype=np.int64), mutual=False)
-    at_once = heights == A.max()
-    np.testing.assert_array_equal(pairs[at_once], expected[at_once])
-    np.testing.assert_allclose(heights, expected_heights, rtol=1e-5)
-
-
-def test_hierarchical_takes_no_triangle_that_does_not_fit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ensemble = Ensemble.from_labels(EXAMPLE)
-    expected = hierarchical(ensemble, 2)
-    monkeypatch.setattr(dendrogram, "available_memory", lambda: 10)
-    monkeypatch.setattr("mdec.numerics.loops.triangle_of_products", None)
-    np.testing.assert_array_equal(hierarchical(ensemble, 2), expected)
 
 
 # ------------------------------------------------------------------ spectral
@@ -320,13 +245,13 @@ def test_spectral_through_the_base_clusters(share_missing: float) -> None:
     factor = coassociation_factor(ensemble, weights).toarray()
     values, expected = spectral_oracle(factor @ factor.T, 4)
     assert values[3] - values[4] > 0.01
-    columns = cluster_columns(ensemble, weights)
+    columns = weights * presence_sums(ensemble.parts, ensemble.offsets)
     halves = halves_of_labels(ensemble.parts, ensemble.offsets, columns, True)
-    affinity = reduced_affinity(halves, columns)
-    vectors = unit_over_rows(reduced_vectors(affinity, 4, rng), affinity)
-    E = embedded_rows(bipartite_rows(labels, ensemble.offsets, columns), vectors)
+    affinity = small_side_affinity(halves, columns)
+    vectors = unit_over_rows(small_side_vectors(affinity, 4, rng), affinity)
+    E = embed_rows(bipartite_rows(labels, ensemble.offsets, columns), vectors)
     np.testing.assert_allclose(E @ E.T, expected @ expected.T, atol=1e-4)
-    found = np.concatenate(blocked_spectral(ensemble, 4, weights, 0))
+    found = np.concatenate(cut_blocks(ensemble, 4, weights, 0, of_samples=True))
     assert same_partition(found, spectral(ensemble, 4, weights, 0))
 
 
@@ -576,63 +501,6 @@ def test_hierarchical_order_invariance_without_structure(
     assert same_partition(hierarchical(permuted, 3, weights), found[order])
 
 
-def without_room_for_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dendrogram, "SQUARE_SAMPLES", 0)
-    monkeypatch.setattr(dendrogram, "triangle_budget", lambda: 0)
-
-
-@pytest.mark.parametrize("n_samples", [2, 3, 40, 700])
-def test_factored_linkage_is_the_same(
-    n_samples: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beyond the memory budget, means come from the factor and not from a triangle."""
-    rng = np.random.default_rng(n_samples)
-    groups = rng.integers(5, size=(n_samples, 1))
-    labels = np.where(rng.random((n_samples, 12)) < 0.4, rng.integers(7), groups)
-    labels += rng.integers(3, size=labels.shape)
-    ensemble = Ensemble.from_labels(labels)
-    weights = rng.uniform(0.2, 1.0, ensemble.n_base_clusters)
-    pairs, similarities = dendrogram.merges(ensemble, weights)
-    without_room_for_pairs(monkeypatch)
-    factored = dendrogram.merges(ensemble, weights)
-    np.testing.assert_allclose(
-        np.sort(factored[1]), np.sort(similarities), rtol=0, atol=1e-12
-    )
-    for n_clusters in {1, 2, n_samples // 3 + 1, n_samples // 2 + 1}:
-        expected = dendrogram.cut(pairs, similarities, n_samples, n_clusters)
-        found = dendrogram.cut(*factored, n_samples, n_clusters)
-        assert adjusted_rand_score(expected, found) == 1.0
-
-
-def test_factored_linkage_with_weights_of_zero(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ensemble = Ensemble.from_labels(random_labels(300, 20, 0))
-    weights = np.random.default_rng(0).random(ensemble.n_base_clusters)
-    weights[::2] = 0.0
-    pairs, similarities = dendrogram.merges(ensemble, weights)
-    without_room_for_pairs(monkeypatch)
-    factored = dendrogram.merges(ensemble, weights)
-    np.testing.assert_array_equal(factored[0], pairs)
-    np.testing.assert_allclose(factored[1], similarities, atol=1e-12)
-
-
-def test_entries_of_zero_are_entries_of_the_factor() -> None:
-    """The compiled loop takes zeros that are stored, and writes no more than it has."""
-    rng = np.random.default_rng(1)
-    dense = rng.random((60, 9)) * (rng.random((60, 9)) < 0.6)
-    factor = sparse.csr_array(dense)
-    factor.data[::3] = 0.0
-    arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    sizes, shift = np.ones(60, dtype=np.int64), 1.5 * 2.0**22
-    stored = loops.factored_linkage(*arrays, factor.data, 9, sizes, shift)
-    factor.eliminate_zeros()
-    arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    dropped = loops.factored_linkage(*arrays, factor.data, 9, sizes, shift)
-    np.testing.assert_array_equal(stored[0], dropped[0])
-    np.testing.assert_allclose(stored[1], dropped[1], atol=1e-15)
-
-
 def exact_merges(labels: np.ndarray) -> list[tuple[int, int]]:
     """Merge by exact mean agreements, of equals the pair with the lowest samples."""
     agreements = (labels[:, None] == labels[None]).sum(axis=2)
@@ -663,25 +531,17 @@ def test_of_equals_the_lowest_samples_merge_first(
     expected = exact_merges(labels)
     pairs, similarities = dendrogram.merges(ensemble, weights)
     np.testing.assert_array_equal(pairs, expected)
-    rows = [np.arange(ensemble.n_samples), pairs, similarities]
-    without_room_for_pairs(monkeypatch)
-    np.testing.assert_array_equal(dendrogram.merges(ensemble, weights)[0], expected)
+    with monkeypatch.context() as patch:
+        patch.setattr(linkage, "CHAINED_ROWS", 0)
+        found, _ = dendrogram.merges(ensemble, weights)
+    np.testing.assert_array_equal(found, expected)
     # Regions of one sample each are linked as the samples are.
-    monkeypatch.setattr(_hierarchical._regions, "micro_regions", lambda *_: rows[0])
+    every = np.arange(ensemble.n_samples)
+    monkeypatch.setattr(dendrogram, "micro_regions", lambda *_: every)
     for n_clusters in (2, 5, 20):
         cut = dendrogram.cut(pairs, similarities, len(labels), n_clusters)
-        linked = _hierarchical._linked_regions(ensemble, n_clusters, weights, rng)
+        linked = dendrogram.link_regions(ensemble, n_clusters, weights, rng)
         np.testing.assert_array_equal(linked, cut)
-
-
-def test_memory_does_not_change_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, labels = planted(700, 5, 10, 0.4, 1)
-    ensemble = Ensemble.from_labels(labels)
-    weights = np.ones(ensemble.n_base_clusters)
-    plain = [hierarchical(ensemble, k, weights) for k in (3, 5, 20, 100)]
-    without_room_for_pairs(monkeypatch)
-    for k, expected in zip((3, 5, 20, 100), plain, strict=True):
-        np.testing.assert_array_equal(hierarchical(ensemble, k, weights), expected)
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
@@ -703,23 +563,21 @@ def test_regions_count_by_their_samples(monkeypatch: pytest.MonkeyPatch) -> None
         ]
     )
     sizes = np.array([1, 10, 1, 1])
+    monkeypatch.setattr(dendrogram, "micro_regions", lambda *_: np.arange(4))
     monkeypatch.setattr(
-        _hierarchical._regions, "micro_regions", lambda *_: np.arange(4)
-    )
-    monkeypatch.setattr(
-        _hierarchical._regions,
+        dendrogram,
         "region_similarities",
         lambda *_: (similarities.copy(), sizes),
     )
     ensemble, rng = Ensemble.from_labels(EXAMPLE), np.random.default_rng(0)
-    labels = _hierarchical._linked_regions(ensemble, 2, np.ones(8), rng)
+    labels = dendrogram.link_regions(ensemble, 2, np.ones(8), rng)
     # The first two merge. Their means with regions 2 and 3 are then 0.16 and 0.39 by
     # samples, but 0.45 and 0.35 by regions.
     np.testing.assert_array_equal(labels, [0, 0, 1, 0])
-    each = _hierarchical._linked_regions(ensemble, 4, np.ones(8), rng)
+    each = dendrogram.link_regions(ensemble, 4, np.ones(8), rng)
     np.testing.assert_array_equal(each, [0, 1, 2, 3])
     with pytest.raises(ValueError, match="more than the 4 regions"):
-        _hierarchical._linked_regions(ensemble, 5, np.ones(8), rng)
+        dendrogram.link_regions(ensemble, 5, np.ones(8), rng)
 
 
 def test_micro_regions_hold_what_the_ensemble_keeps_together(
@@ -728,9 +586,9 @@ def test_micro_regions_hold_what_the_ensemble_keeps_together(
     truth, labels = planted(200, 4, 15, 0.05, 2)
     ensemble = Ensemble.from_labels(labels)
     weights = ensemble_driven_cluster_index(ensemble)
-    monkeypatch.setattr(_hierarchical._regions, "REGIONS", 20)
+    monkeypatch.setattr(dendrogram, "REGIONS", 20)
     rng = np.random.default_rng(0)
-    regions = _hierarchical._regions.micro_regions(ensemble, weights, rng)
+    regions = dendrogram.micro_regions(ensemble, weights, rng)
     np.testing.assert_array_equal(np.unique(regions), np.arange(regions.max() + 1))
     assert 4 <= regions.max() + 1 <= 20
     whose = [np.bincount(truth[regions == r]).max() for r in np.unique(regions)]
@@ -743,7 +601,7 @@ def test_sorting_samples_changes_no_bipartite_label(
     _, labels = planted(300, 5, 15, 0.2, 3)
     ensemble = Ensemble.from_labels(labels)
     plain = bipartite(ensemble, 5, random_state=0)
-    monkeypatch.setattr(_bipartite, "SORTED_SAMPLES", 10)
+    monkeypatch.setattr(graph_cuts, "SORTED_SAMPLES", 10)
     np.testing.assert_array_equal(bipartite(ensemble, 5, random_state=0), plain)
 
 
@@ -755,13 +613,29 @@ def test_samples_alike_are_counted_once_for_the_linkage(
     ensemble = Ensemble.from_labels(distinct[rng.integers(0, 20, size=300)])
     expected = hierarchical(ensemble, 4)
     # 300 samples, but no more distinct ones than are linked one by one.
-    monkeypatch.setattr(_hierarchical._regions, "LINKED_SAMPLES", 20)
-    monkeypatch.setattr(
-        _hierarchical._regions, "micro_regions", lambda *_: pytest.fail("regions")
-    )
+    monkeypatch.setattr(dendrogram, "LINKED_SAMPLES", 20)
+    monkeypatch.setattr(dendrogram, "micro_regions", lambda *_: pytest.fail("regions"))
     np.testing.assert_array_equal(hierarchical(ensemble, 4), expected)
 
 
 def test_clusters_are_counted_over_all_blocks() -> None:
     blocks = [np.array([0, 1]), np.array([2, 0, 3]), np.array([1, 1])]
-    assert count_clusters(Here(), blocks) == 4
+    assert count_clusters(LocalExecutor(), blocks) == 4
+
+
+def test_a_function_as_the_contributing_page_asks_for_can_be_entered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = Path(__file__).parents[2] / "CONTRIBUTING.md"
+    (asked,) = re.findall(r"my_function(\(.*?\))", page.read_text(encoding="utf-8"))
+    for function in CONSENSUS.values():
+        given = inspect.signature(function).parameters.values()
+        assert [each.replace(annotation=each.empty) for each in given] == list(
+            inspect.signature(eval(f"lambda {asked[1:-1]}: 0")).parameters.values()
+        )
+    names: dict[str, Any] = {"np": np}
+    exec(f"def mine{asked}: return np.arange(ensemble.n_samples) % n_clusters", names)
+    monkeypatch.setitem(CONSENSUS, "mine", names["mine"])
+    ensemble = Ensemble.from_labels(EXAMPLE)
+    (found,) = find_consensus(ensemble, 3, "mine", np.ones(8), 0, "cpu")
+    np.testing.assert_array_equal(found, np.arange(8) % 3)

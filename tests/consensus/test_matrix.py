@@ -24,11 +24,11 @@ def planted(n: int = 40, seed: int = 0) -> tuple[np.ndarray, Ensemble]:
     return y, Ensemble.from_labels(labels)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_matrix_is_clustered(method: str) -> None:
+@pytest.mark.parametrize("consensus", METHODS)
+def test_a_matrix_is_clustered(consensus: str) -> None:
     y, ensemble = planted()
     A = locally_weighted_coassociation(ensemble)
-    found = from_matrix(A, 3, method=method, random_state=0)
+    found = from_matrix(A, 3, consensus=consensus, random_state=0)
     assert adjusted_rand_score(y, found) == 1.0
     assert found[0] == 0
 
@@ -85,7 +85,7 @@ def test_numbers_and_methods_are_checked() -> None:
         with pytest.raises(ValueError, match=f"n_clusters={k}"):
             from_matrix(GOOD, k)
     with pytest.raises(ValueError, match="'bipartite' is not one of"):
-        from_matrix(GOOD, 2, method="bipartite")
+        from_matrix(GOOD, 2, consensus="bipartite")
 
 
 RANDOM = np.random.default_rng(0).random((5, 5))

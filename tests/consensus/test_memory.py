@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 
 from mdec import Ensemble
 from mdec.consensus import (
-    _bipartite,
-    _regions,
-    _spectral,
     bipartite,
-    blocked_bipartite,
-    blocked_spectral,
     dendrogram,
+    graph_cuts,
     hierarchical,
     spectral,
 )
@@ -57,8 +54,8 @@ def test_estimates_hold(name: str, case: tuple[int, int, int]) -> None:
     n_distinct = len(ensemble.microclusters[0])
     consensus, estimate = {
         "hierarchical": (hierarchical, dendrogram.linkage_memory(ensemble, n_distinct)),
-        "spectral": (spectral, _spectral.spectral_memory(ensemble, n_clusters)),
-        "bipartite": (bipartite, _bipartite.bipartite_memory(ensemble, n_clusters)),
+        "spectral": (spectral, graph_cuts.spectral_memory(ensemble, n_clusters)),
+        "bipartite": (bipartite, graph_cuts.bipartite_memory(ensemble, n_clusters)),
     }[name]
 
     def work() -> None:
@@ -76,14 +73,15 @@ def test_estimates_of_blocks_hold(monkeypatch: pytest.MonkeyPatch, height: int) 
     monkeypatch.setattr(blocks, "BLOCK_ROWS", height)
     ensemble = noisy(2500, 60)
     weights = np.ones(ensemble.n_base_clusters)
-    estimate = _bipartite.small_side_memory(ensemble)
-    for consensus in (blocked_bipartite, blocked_spectral):
-        consensus(noisy(300, 5), 3, np.ones(noisy(300, 5).n_base_clusters), 0)
-        peak = taken(lambda cut=consensus: cut(ensemble, 6, weights, 0))
+    estimate = graph_cuts.small_side_memory(ensemble)
+    for of_samples in (False, True):
+        cut = partial(graph_cuts.cut_blocks, of_samples=of_samples)
+        cut(noisy(300, 5), 3, np.ones(noisy(300, 5).n_base_clusters), 0)
+        peak = taken(lambda cut=cut: cut(ensemble, 6, weights, 0))
         assert peak < estimate < 1.5 * peak + 2**20
-    monkeypatch.setattr(_regions, "REGIONS", 100)
+    monkeypatch.setattr(dendrogram, "REGIONS", 100)
     rng = np.random.default_rng(0)
-    peak = taken(lambda: _regions.micro_regions(ensemble, weights, rng))
+    peak = taken(lambda: dendrogram.micro_regions(ensemble, weights, rng))
     assert peak < estimate < 1.5 * peak + 2**20
 
 
@@ -98,9 +96,45 @@ def test_too_little_memory_is_said_before_it_is_taken(
         consensus(ensemble, 3, weights, random_state=0)
 
 
-def test_regions_ask_for_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def testdendrogram_ask_for_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdec._support.memory.available_memory", lambda: 10**5)
     ensemble = noisy(600, 40)
     weights, rng = np.ones(ensemble.n_base_clusters), np.random.default_rng(0)
     with pytest.raises(MemoryError, match=r"of 600 samples needs .* GB"):
-        _regions.micro_regions(ensemble, weights, rng)
+        dendrogram.micro_regions(ensemble, weights, rng)
+
+
+@pytest.mark.parametrize("n_samples", [600, 1500])
+def test_estimates_hold_where_members_leave_samples_out(n_samples: int) -> None:
+    labels = noisy(n_samples, 40).labels.copy()
+    labels[np.random.default_rng(0).random(labels.shape) < 0.3] = -1
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.ones(ensemble.n_base_clusters)
+    hierarchical(ensemble, 3, weights)
+    estimate = dendrogram.linkage_memory(ensemble, n_samples)
+    peak = taken(lambda: hierarchical(ensemble, 3, weights))
+    assert peak < estimate < 1.5 * peak + 2**20
+
+
+@pytest.mark.parametrize("present", [1.0, 0.7])
+def test_free_memory_decides_nothing(
+    present: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many samples that tie, in float32: there is one way to link them, or none."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=(700, 8))
+    labels[rng.random(labels.shape) > present] = -1
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.ones(ensemble.n_base_clusters)
+    monkeypatch.setattr(dendrogram, "DOUBLE_PRECISION_SAMPLES", 10)
+    expected = hierarchical(ensemble, 5, weights)
+    n_distinct = len(ensemble.microclusters[0])
+    enough = dendrogram.linkage_memory(ensemble, n_distinct)
+    for free in (enough, 2 * enough, 100 * enough):
+        monkeypatch.setattr(
+            "mdec._support.memory.available_memory", lambda free=free: free
+        )
+        np.testing.assert_array_equal(hierarchical(ensemble, 5, weights), expected)
+    monkeypatch.setattr("mdec._support.memory.available_memory", lambda: enough - 1)
+    with pytest.raises(MemoryError, match=r"of 700 samples needs .* GB"):
+        hierarchical(ensemble, 5, weights)

@@ -23,16 +23,16 @@ def fitted(X: np.ndarray, **settings: object) -> MDEC:
     return MDEC(**settings).fit(X)
 
 
-@pytest.mark.parametrize("sample_ratio", [1.0, 0.6])
+@pytest.mark.parametrize("max_samples", [1.0, 0.6])
 @pytest.mark.parametrize("consensus", CONSENSUS)
-def test_rows_add_up_to_one_and_follow_the_matrix(data, consensus, sample_ratio):
+def test_rows_add_up_to_one_and_follow_the_matrix(data, consensus, max_samples):
     X, _ = data
-    model = fitted(X, consensus=consensus, sample_ratio=sample_ratio)
+    model = fitted(X, consensus=consensus, max_samples=max_samples)
     found = model.membership_
     assert found.shape == (90, 3)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     assert found.min() >= 0.0
-    if sample_ratio == 1.0:
+    if max_samples == 1.0:
         A = locally_weighted_coassociation(model.ensemble_, model.cluster_weights_)
         for i in (0, 40, 89):
             means = []

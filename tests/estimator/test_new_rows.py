@@ -12,7 +12,7 @@ from mdec.base.kernels import KERNELS
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.numerics.familiar import FamiliarRows
+from mdec.numerics.novelty import NoveltyDetector
 from mdec.prediction import predict_base_clusters
 
 
@@ -32,7 +32,7 @@ def test_confidence_follows_the_definition(consensus):
     X, new = rng.normal(size=(60, 6)), rng.normal(size=(12, 6))
     X[:30] += 2.0
     model = MDEC(3, consensus=consensus, ensemble_size=10, random_state=0).fit(X)
-    base = predict_base_clusters(new, model._placement)
+    base = predict_base_clusters(new, model.clustering_.rows[0])
     both = Ensemble.from_labels(np.vstack([model.ensemble_.labels, base]))
     association = locally_weighted_coassociation(both, model.cluster_weights_)
     clusters, found = model.predict(new), model.predict_confidence(new)
@@ -79,11 +79,11 @@ def test_remoteness_follows_the_rule():
     rng = np.random.default_rng(2)
     old, new = rng.normal(size=(120, 5)), 1.5 * rng.normal(size=(40, 5))
     known, expected = naive(old, new)
-    rows = FamiliarRows.of(old)
+    rows = NoveltyDetector.of(old)
     np.testing.assert_allclose(rows.remoteness(new), expected, rtol=1e-9)
     assert rows.limit == pytest.approx(np.sort(known)[-2])
-    assert (rows.unlike(new) == (expected > rows.limit)).all()
-    assert 0 < rows.unlike(new).sum() < 40
+    assert (rows.is_novel(new) == (expected > rows.limit)).all()
+    assert 0 < rows.is_novel(new).sum() < 40
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1e-150, 0.0), (1e150, 0), (1.0, 1e9)])
@@ -92,8 +92,10 @@ def test_scale_and_offset_change_no_flag(scale, offset):
     # Whole numbers over 2**10 stay exact at the offset.
     X = np.round(2**10 * rng.normal(size=(150, 6))) / 2**10
     X[100:] *= 2.0
-    plain = FamiliarRows.of(X[:100]).unlike(X[100:])
-    moved = FamiliarRows.of(scale * X[:100] + offset).unlike(scale * X[100:] + offset)
+    plain = NoveltyDetector.of(X[:100]).is_novel(X[100:])
+    moved = NoveltyDetector.of(scale * X[:100] + offset).is_novel(
+        scale * X[100:] + offset
+    )
     assert plain.tolist() == moved.tolist()
     assert 0 < plain.sum() < 50
 
@@ -102,7 +104,7 @@ def test_false_flags_are_as_rare_as_the_rule_says():
     flags = []
     for seed in range(40):
         rows = np.random.default_rng(seed).normal(size=(400, 4))
-        flags.append(FamiliarRows.of(rows[:200]).unlike(rows[200:]).mean())
+        flags.append(NoveltyDetector.of(rows[:200]).is_novel(rows[200:]).mean())
     assert 0.004 < np.mean(flags) < 0.02
 
 
@@ -110,19 +112,21 @@ def test_copies_are_no_measure():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
     X[:20] = X[0]
-    rows = FamiliarRows.of(X)
-    assert not rows.unlike(X[:1]).any()
-    assert rows.unlike(X + 100.0).all()
+    rows = NoveltyDetector.of(X)
+    assert not rows.is_novel(X[:1]).any()
+    assert rows.is_novel(X + 100.0).all()
     two = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)
-    assert FamiliarRows.of(two).unlike(np.array([[0.0, 0.0], [0.5, 0.5]])).tolist() == [
+    assert NoveltyDetector.of(two).is_novel(
+        np.array([[0.0, 0.0], [0.5, 0.5]])
+    ).tolist() == [
         False,
         True,
     ]
 
 
 def test_few_rows():
-    rows = FamiliarRows.of(np.array([[0.0], [1.0], [2.5]]))
-    assert rows.unlike(np.array([[1.5], [60.0]])).tolist() == [False, True]
+    rows = NoveltyDetector.of(np.array([[0.0], [1.0], [2.5]]))
+    assert rows.is_novel(np.array([[1.5], [60.0]])).tolist() == [False, True]
 
 
 def test_the_flag_does_not_depend_on_the_company(model, digits):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from mdec.numerics import loops
-from mdec.numerics.loops.jit import COMPILING, compiled, compiling_told, inner
+from mdec.numerics.loops import dense
+from mdec.numerics.loops.jit import COMPILING, inner, jit, report_compiling
 
 # What array expressions and allocations inside a loop would bring along.
 WORDY = ("unicode", "raise_with_shape_context", "np_empty", "np_zeros", "np_full")
@@ -65,18 +65,18 @@ def test_compiling_is_told_once_and_only_inside() -> None:
     def doubled(x: float) -> float:
         return 2.0 * x
 
-    @compiled()
+    @jit()
     def more(x: float) -> float:
         return doubled(x) + 1.0
 
     told: list[str] = []
-    with compiling_told(told.append):
+    with report_compiling(told.append):
         assert more(3.0) == 7.0
         assert more(np.float32(3.0)) == 7.0
     assert told == []  # these are no loops of the package
 
     more.py_func.__module__ = doubled.py_func.__module__ = "mdec.numerics.made_up"
-    with compiling_told(told.append):
+    with report_compiling(told.append):
         assert more(3) == 7.0
         assert more(np.int32(3)) == 7.0
     assert told == [COMPILING]
@@ -86,15 +86,63 @@ def test_compiling_is_told_once_and_only_inside() -> None:
 
 def test_what_is_compiled_is_not_told() -> None:
     X = np.arange(12.0).reshape(4, 3)
-    loops.pair_distances(X, np.array([0]), np.array([1]))
+    dense.pair_distances(X, np.array([0]), np.array([1]))
     told: list[str] = []
-    with compiling_told(told.append):
-        assert loops.pair_distances(X, np.array([0]), np.array([1])) == [27.0]
+    with report_compiling(told.append):
+        assert dense.pair_distances(X, np.array([0]), np.array([1])) == [27.0]
     assert told == []
+
+
+LOOP = """
+import warnings
+import numpy as np
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from mdec.numerics.loops import dense
+    X = np.arange(12.0).reshape(4, 3)
+    assert dense.pair_distances(X, np.array([0]), np.array([1])) == [27.0]
+    assert dense.pair_distances(X.astype("f"), np.array([0]), np.array([1])) == [27.0]
+print(*(each.message for each in caught), sep="\\n")
+"""
+
+
+def warned_in_a_new_process(cache: Path, before: str = "") -> list[str]:
+    """Return the warnings of a process that calls a loop with two types of numbers."""
+    done = subprocess.run(
+        [sys.executable, "-c", before + LOOP],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
+
+
+@pytest.mark.parametrize("ending", ["*.nbi", "*.nbc"])
+def test_a_damaged_cache_costs_a_compilation_and_one_warning(
+    tmp_path: Path, ending: str
+) -> None:
+    assert warned_in_a_new_process(tmp_path) == []
+    damaged = list(tmp_path.rglob(ending))
+    assert damaged
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:-20])
+    (warning,) = warned_in_a_new_process(tmp_path)
+    assert "could not be read" in warning
+    assert "NUMBA_CACHE_DIR" in warning
+    assert warned_in_a_new_process(tmp_path) == []  # and is whole again
+
+
+def test_a_full_disk_under_the_cache_costs_one_warning(tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    (warning,) = warned_in_a_new_process(tmp_path, full)
+    assert "could not be written" in warning
+    assert list(tmp_path.rglob("*.nb?")) == []
 
 
 def test_listeners_are_taken_away() -> None:
     before = [list(each) for each in event._registered.values()]
-    with pytest.raises(KeyError), compiling_told(print):
+    with pytest.raises(KeyError), report_compiling(print):
         raise KeyError
     assert [list(each) for each in event._registered.values()] == before

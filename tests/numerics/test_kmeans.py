@@ -7,8 +7,9 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from mdec.numerics import loops
 from mdec.numerics.kmeans import kmeans, kmeans_centers
+from mdec.numerics.loops import elkan, landmarks
+from mdec.numerics.loops import kmeans as loops
 from mdec.numerics.transfer import nearest_centers
 
 
@@ -178,6 +179,40 @@ def test_best_of_the_runs_is_returned() -> None:
     assert many <= single
 
 
+def test_of_runs_that_tie_the_first_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding gives one of two equal runs a sum of squares that is a little less."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    runs = iter([([0, 0, 1, 1], 1.0), ([0, 1, 0, 1], 1.0 - 1e-12), ([1, 1, 1, 0], 1.1)])
+    monkeypatch.setattr(loops, "lloyd", lambda *_: next(runs))
+    assert kmeans(X, 2, np.random.default_rng(0)) == [0, 0, 1, 1]
+
+
+def test_runs_without_any_spread_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.repeat(np.eye(3), 4, axis=0)
+    runs = iter([("first", 3e-32), ("second", 0.0), ("third", 0.0)])
+    monkeypatch.setattr(loops, "lloyd", lambda *_: next(runs))
+    assert kmeans(X, 3, np.random.default_rng(0)) == "first"
+
+
+def test_a_better_run_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.eye(3)
+    runs = iter([("first", 1.0), ("second", 1.0 - 1e-8), ("third", 1.0)])
+    monkeypatch.setattr(loops, "lloyd", lambda *_: next(runs))
+    assert kmeans(X, 2, np.random.default_rng(0)) == "second"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_centres_that_are_equally_near_but_for_rounding(dtype: type) -> None:
+    """The same differences in another order: the first centre, however they round."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        apart = rng.normal(size=30).astype(dtype)
+        centers = np.stack([apart, rng.permutation(apart)])
+        X = np.concatenate([np.zeros((1, 30), dtype=dtype), centers])
+        labels, _ = loops.lloyd(X, centers.copy(), 1)
+        assert labels.tolist() == [0, 0, 1]
+
+
 def test_input_is_left_alone() -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     before = X.copy()
@@ -236,11 +271,11 @@ def test_of_equally_near_centres_the_first_is_taken() -> None:
         labels = np.empty(2, dtype=np.int32)
         centers = around[order]
         scores = 0.5 - X @ centers.T
-        loops.nearest_column(scores, X, centers, 0.5, labels)
+        landmarks.nearest_column(scores, X, centers, 0.5, labels)
         assert labels[0] == 0
         # Whichever the scores put first, where rounding hides the difference.
         scores[0] += 1e-17 * np.array([3.0, 2.0, 1.0, 0.0])
-        loops.nearest_column(scores, X, centers, 0.5, labels)
+        landmarks.nearest_column(scores, X, centers, 0.5, labels)
         assert labels[0] == 0
 
 
@@ -256,4 +291,4 @@ def test_greedy_start_by_definition() -> None:
             for p in places
         ]
         chosen.append(int(places[np.argmin(left)]))
-    np.testing.assert_array_equal(loops.greedy_start(X, 11, uniforms), chosen)
+    np.testing.assert_array_equal(elkan.greedy_start(X, 11, uniforms), chosen)

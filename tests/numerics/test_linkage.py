@@ -1,4 +1,4 @@
-"""Average linkage on a square and on a triangle of pairs."""
+"""Average linkage by chains and by passes over the square of all pairs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import pdist, squareform
 
-from mdec.consensus.dendrogram import tie_shift
-from mdec.numerics import loops
+from mdec.consensus.dendrogram import sort_merges, tie_shift
+from mdec.numerics.loops import linkage
 
 
-def drawn_factor(n_rows: int, n_members: int, seed: int) -> sparse.csr_array:
-    """Return a row of ones for each sample, of few clusters, so that many pairs tie."""
-    rng = np.random.default_rng(seed)
+def merge(
+    A: NDArray[np.floating], sizes: NDArray[np.int64], shift: float, *, passes: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linkage, "CHAINED_ROWS", 0 if passes else len(A))
+        found = linkage.average_linkage(A.copy(), sizes, A.dtype.type(shift))
+    return sort_merges(*found)
+
+
+def similarities_with_ties(n_rows: int, n_members: int) -> sparse.csr_array:
+    """Return a factor with few weights and few clusters, so that many pairs tie."""
+    rng = np.random.default_rng(n_rows)
     labels = rng.integers(4, size=(n_rows, n_members))
     columns = (labels + 4 * np.arange(n_members)).ravel()
     indptr = n_members * np.arange(n_rows + 1)
@@ -24,37 +33,77 @@ def drawn_factor(n_rows: int, n_members: int, seed: int) -> sparse.csr_array:
     return sparse.csr_array((values, columns.astype(np.int32), indptr), shape=shape)
 
 
-def merged(
-    factor: sparse.csr_array, sizes: NDArray[np.int64], *, square: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    shift = tie_shift(float(factor.power(2).sum(axis=1).max()), np.float64)
-    if square:
-        return loops.linkage_of_products(
-            *arrays, factor.data, factor.shape[1], sizes, shift
-        )
-    triangle = np.empty(loops.triangle_entries(factor.shape[0]))
-    loops.triangle_of_products(*arrays, factor.data, factor.shape[1], triangle)
-    return loops.average_linkage(triangle, sizes, shift)
-
-
-@pytest.mark.parametrize("n_rows", [2, 3, 9, 16, 17, 70, 131])
+@pytest.mark.parametrize("n_rows", [2, 3, 9, 16, 17, 70, 131, 600])
 @pytest.mark.parametrize("n_members", [3, 8])
-def test_square_and_triangle_merge_the_same(n_rows: int, n_members: int) -> None:
-    factor = drawn_factor(n_rows, n_members, seed=n_rows)
+def test_passes_and_chains_merge_the_same_under_ties(
+    n_rows: int, n_members: int
+) -> None:
+    factor = similarities_with_ties(n_rows, n_members)
     sizes = np.random.default_rng(0).integers(1, 5, size=n_rows)
-    pairs, heights = merged(factor, sizes, square=True)
-    others, their_heights = merged(factor, sizes, square=False)
-    np.testing.assert_array_equal(pairs, others)
-    np.testing.assert_array_equal(heights, their_heights)
+    A = linkage.square_of_products(factor, np.float64)
+    np.testing.assert_allclose(A, (factor @ factor.T).toarray(), rtol=1e-14)
+    shift = tie_shift(float(A.diagonal().max()), np.float64)
+    pairs, heights = merge(A, sizes, shift, passes=False)
+    found = merge(A, sizes, shift, passes=True)
+    np.testing.assert_array_equal(found[0], pairs)
+    np.testing.assert_allclose(found[1], heights, rtol=1e-13)
 
 
-@pytest.mark.parametrize("square", [True, False])
-def test_heights_are_those_of_scipy(square: bool) -> None:
-    rng = np.random.default_rng(5)
-    factor = sparse.csr_array(rng.random((60, 12)))
-    _, heights = merged(factor, np.ones(60, dtype=np.int64), square=square)
-    far = 20.0 - factor.toarray() @ factor.toarray().T
-    np.fill_diagonal(far, 0.0)
-    expected = linkage(squareform(far, checks=False), "average")[:, 2]
-    np.testing.assert_allclose(np.sort(20.0 - heights), expected)
+@pytest.mark.parametrize("n_rows", [2, 3, 9, 64, 301])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_heights_are_those_of_scipy(n_rows: int, dtype: type) -> None:
+    rng = np.random.default_rng(n_rows)
+    A = np.exp(-squareform(pdist(rng.normal(size=(n_rows, 3))))).astype(dtype)
+    sizes = rng.integers(1, 5, size=n_rows)
+    pairs, heights = merge(A, sizes, 0.0, passes=True)
+    expected, expected_heights = merge(A, sizes, 0.0, passes=False)
+    np.testing.assert_array_equal(pairs, expected)
+    np.testing.assert_allclose(heights, expected_heights, rtol=1e-5)
+    copies = np.repeat(np.arange(n_rows), sizes)
+    distances = 1.0 - A[np.ix_(copies, copies)].astype(np.float64)
+    distances[copies[:, None] == copies] = 0.0
+    tree = hierarchy.average(squareform(distances, checks=False))
+    np.testing.assert_allclose(
+        heights,
+        1.0 - tree[tree[:, 2] > 0.0, 2],
+        atol=1e-6 if dtype is np.float32 else 1e-14,
+    )
+
+
+def test_where_few_are_mutual_chains_go_on() -> None:
+    # Every row is most similar to the first one, so one pair at a time may merge.
+    n_rows = 90
+    ranks = np.arange(n_rows, dtype=np.float64)
+    A = 1.0 - np.maximum.outer(ranks, ranks) / n_rows
+    pairs, _ = merge(A, np.ones(n_rows, dtype=np.int64), 0.0, passes=True)
+    np.testing.assert_array_equal(pairs[:, 0], 0)
+    np.testing.assert_array_equal(pairs[:, 1], np.arange(1, n_rows))
+
+
+def test_of_equals_the_lowest_mutual_neighbours_merge() -> None:
+    # Halves and quarters are exact, so nothing but the order of the rows decides.
+    rng = np.random.default_rng(0)
+    A = rng.integers(1, 4, size=(40, 40)).astype(np.float32) / 4.0
+    A = np.maximum(A, A.T)
+    ones = np.ones(40, dtype=np.int64)
+    pairs, heights = merge(A, ones, 0.0, passes=True)
+    expected, expected_heights = merge(A, ones, 0.0, passes=False)
+    at_once = heights == A.max()
+    np.testing.assert_array_equal(pairs[at_once], expected[at_once])
+    np.testing.assert_allclose(heights, expected_heights, rtol=1e-5)
+
+
+def test_both_halves_of_the_square_stay_the_same() -> None:
+    """Regions would else be nearest to each other in one half alone."""
+    factor = similarities_with_ties(70, 8)
+    single = linkage.square_of_products(factor, np.float32)
+    np.testing.assert_array_equal(single, single.T)
+    sizes = np.random.default_rng(1).integers(1, 5, size=70)
+    merge(single, sizes, 0.0, passes=True)
+    square = single.copy()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linkage, "CHAINED_ROWS", 0)
+        patch.setattr(linkage, "_merge_chain", lambda left, *_: halves.append(left))
+        halves: list[NDArray[np.floating]] = []
+        linkage.average_linkage(square, sizes, np.float32(0.0))
+    np.testing.assert_array_equal(halves[0], halves[0].T)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mdec.numerics import nearest
-from mdec.numerics.nearest import NearestRows, SearchedRows, at_common_scale
+from mdec.numerics.nearest import NearestRows, SearchIndex, at_common_scale
 
 
 def naive(old: np.ndarray, new: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +79,7 @@ def test_subspaces_of_rows_that_are_made_ready_once(n_new: int, offset: float) -
     # Whole numbers over 2**10 stay exact at the offset.
     old = offset + np.round(2**10 * rng.normal(size=(300, 30))) / 2**10
     new = offset + np.round(2**10 * rng.normal(size=(n_new, 30))) / 2**10
-    known = SearchedRows(old)
+    known = SearchIndex(old)
     for n_features in (1, 5, 20):
         features = rng.choice(30, n_features, replace=False)
         search = NearestRows(known, features)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mdec import MDEC
-from mdec.report.clustering import describe_clustering, render_report
-from mdec.selection.rule import select_n_clusters
+from mdec.report import RunNotes, describe_clustering, render_report
+from mdec.tables import Table
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -25,7 +25,7 @@ HOSTILE = [
 ]
 
 
-def make_report(n_samples, n_clusters=3, *, hostile=False, told=None, raw=None):
+def make_report(n_samples, n_clusters=3, *, hostile=False, preparation=None, raw=None):
     """Return what a report describes, its page and its ensemble's model."""
     rng = np.random.default_rng(0)
     group = np.arange(n_samples) % n_clusters
@@ -33,27 +33,24 @@ def make_report(n_samples, n_clusters=3, *, hostile=False, told=None, raw=None):
     X += 2.0 * rng.normal(size=(n_clusters, 14))[group]
     model = MDEC(n_clusters, ensemble_size=30, random_state=0).fit(X)
     names = [f"sample {i}" for i in range(n_samples)]
-    sex = np.where(group % 2, "f", "m")
+    sex = np.where(group % 2, "f", "m").tolist()
     columns = {"age": [str(20 + i % 50) for i in range(n_samples)], "sex": sex}
     if hostile:
         names = [f"{HOSTILE[i % len(HOSTILE)]}{i}" for i in range(n_samples)]
         columns = {HOSTILE[0]: [HOSTILE[i % 4] for i in range(n_samples)]}
+    features = [*HOSTILE, *"abcd"] if hostile else [f"g{i}" for i in range(14)]
+    classes = np.array(HOSTILE)[group] if hostile else group.astype(str)
     described = describe_clustering(
-        model.ensemble_,
-        model.labels_,
-        model.cluster_weights_,
-        select_n_clusters(model.ensemble_),
-        sample_names=names,
-        values=X,
-        feature_names=[*HOSTILE, *"abcd"] if hostile else [f"g{i}" for i in range(14)],
-        known=np.array([HOSTILE[k] for k in group]) if hostile else group.astype(str),
-        columns=columns,
-        preparation=told,
-        raw=raw,
-        settings={"command": "mdec fit 'a <b>.csv'", "file": "<i>x</i>"},
-        python="labels = '<b>'",
-        again="mdec consensus 'a <b>/ensemble.npz'",
-        title="Clusters of <u>table</u>.csv",
+        model.clustering_,
+        table=Table(X, names, features, classes, columns=columns),
+        notes=RunNotes(
+            title="Clusters of <u>table</u>.csv",
+            settings={"command": "mdec fit 'a <b>.csv'", "file": "<i>x</i>"},
+            preparation=preparation,
+            raw=raw,
+            python=lambda n_clusters: f"labels = '<b>{n_clusters}'",
+            again="mdec consensus 'a <b>/ensemble.npz'",
+        ),
     )
     return described, render_report(described), (model, X)
 
@@ -72,4 +69,6 @@ def reports():
 @pytest.fixture(scope="session")
 def prepared_report():
     """Make the report of values that were prepared first."""
-    return lambda told, raw=None: make_report(42, told=told, raw=raw)
+    return lambda preparation, raw=None: make_report(
+        42, preparation=preparation, raw=raw
+    )

@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from mdec.report.clustering.compute import sample_order
+from mdec.report.compute import sample_order
 
 pytestmark = pytest.mark.browser
 
@@ -181,12 +181,12 @@ def test_page_is_quiet_alone_and_complete(opened, reports, n_samples, hostile):
         assert box[0] > 200
         assert box[1] > 50
     assert page.run("return document.documentElement.scrollWidth") <= 1280
-    views = reports(n_samples, hostile=hostile)[0]["views"]
+    solutions = reports(n_samples, hostile=hostile)[0]["solutions"]
     start = time.perf_counter()
-    for index, view in enumerate(views):
+    for index, solution in enumerate(solutions):
         page.show(index)
-        assert page.texts("#told") == [str(view["n_clusters"])]
-    assert time.perf_counter() - start < 1.0 * len(views)
+        assert page.texts("#shown") == [str(solution["n_clusters"])]
+    assert time.perf_counter() - start < 1.0 * len(solutions)
     assert page.console() == []
 
 
@@ -196,16 +196,18 @@ def test_everything_follows_the_number(opened, reports):
     first = page.one("#fig-heatmap .matrix").get_attribute("href")
     for index in (0, 5, described["chosen"]):
         page.show(index)
-        view = described["views"][index]
-        named = view["numbers"][view["labels"]]
+        solution = described["solutions"][index]
+        named = solution["numbers"][solution["labels"]]
         rows = page.texts("#cluster-table [data-follow] tbody tr td:nth-child(2)")
-        assert [int(row) for row in rows] == [row["size"] for row in view["clusters"]]
-        assert page.texts(".facts b")[0] == str(view["n_clusters"])
-        assert len(page.all("#fig-cluster-consensus rect")) == view["n_clusters"]
+        assert [int(row) for row in rows] == [
+            row["size"] for row in solution["clusters"]
+        ]
+        assert page.texts(".facts b")[0] == str(solution["n_clusters"])
+        assert len(page.all("#fig-cluster-consensus rect")) == solution["n_clusters"]
         saved = page.saved("map")
         assert [int(row[1]) for row in saved[1:]] == named.tolist()
         sure = [float(row[2]) for row in saved[1:]]
-        np.testing.assert_allclose(sure, view["confidence"], atol=1e-4)
+        np.testing.assert_allclose(sure, solution["confidence"], atol=1e-4)
         for name in ("map", "pca"):
             fills = page.run(
                 "return [...document.querySelectorAll(arguments[0])]"
@@ -213,26 +215,26 @@ def test_everything_follows_the_number(opened, reports):
                 f"#fig-{name} .samples circle",
             )
             pairs = set(zip(named.tolist(), fills, strict=True))
-            assert len(pairs) == len(set(fills)) == view["n_clusters"]
-            assert len(page.texts(f"#fig-{name} .halo")) == view["n_clusters"]
-        order = sample_order(view["labels"], heatmap)
+            assert len(pairs) == len(set(fills)) == solution["n_clusters"]
+            assert len(page.texts(f"#fig-{name} .halo")) == solution["n_clusters"]
+        order = sample_order(solution["labels"], heatmap)
         saved = page.saved("heatmap")
         shown = [described["names"][i] for i in heatmap["rows"][order]]
         assert saved[0][2:] == [row[0] for row in saved[1:]] == shown
         found = np.array([row[2:] for row in saved[1:]], dtype=float)
         direct = np.minimum(heatmap["matrix"][np.ix_(order, order)], heatmap["full"])
         np.testing.assert_allclose(found, direct, atol=heatmap["full"] / 510 + 5e-5)
-        assert len(page.all("#fig-heatmap .block")) == view["n_clusters"]
+        assert len(page.all("#fig-heatmap .block")) == solution["n_clusters"]
         items = page.saved("items")
         clusters = [int(row[1]) for row in items[1:]]
         assert clusters == sorted(clusters)
         edge = page.one("#fig-tracking .current").get_attribute("y")
         assert float(edge) == 6 + 22 * index - 1
         drawn = page.texts("#fig-signatures .names text")
-        assert drawn == [f"g{j}" for j in view["drawn_features"]]
+        assert drawn == [f"g{j}" for j in solution["heatmap_features"]]
     assert page.one("#fig-heatmap .matrix").get_attribute("href") == first
     page.all("#fig-tracking .track")[1].click()
-    assert page.texts("#told") == ["3"]
+    assert page.texts("#shown") == ["3"]
 
 
 def test_a_group_that_stays_keeps_its_colour(opened):
@@ -247,9 +249,9 @@ def test_a_group_that_stays_keeps_its_colour(opened):
 
 
 def test_list_is_searched_sorted_filtered_and_saved(opened, reports):
-    views = reports(600)[0]["views"]
-    index = int(np.argmax([view["n_ambiguous"] for view in views]))
-    view, page = views[index], opened(600)
+    solutions = reports(600)[0]["solutions"]
+    index = int(np.argmax([solution["n_ambiguous"] for solution in solutions]))
+    solution, page = solutions[index], opened(600)
     page.show(index)
     assert page.texts("#count") == ["1\u201325 of 600"]
     page.one("#next").click()
@@ -266,12 +268,12 @@ def test_list_is_searched_sorted_filtered_and_saved(opened, reports):
     page.one("#search").clear()
     page.one("#search").send_keys(" ")
     page.one("#only").click()
-    assert view["n_ambiguous"] > 0
+    assert solution["n_ambiguous"] > 0
     rows = page.saved("samples")
     head = ["sample", "cluster", "consensus", "second choice", "its consensus"]
     assert rows[0] == [*head, "confidence", "known class", "age", "sex"]
-    assert len(rows) - 1 == view["n_ambiguous"]
-    low = np.flatnonzero(view["confidence"] < 0.6)
+    assert len(rows) - 1 == solution["n_ambiguous"]
+    low = np.flatnonzero(solution["confidence"] < 0.6)
     assert {row[0] for row in rows[1:]} == {f"sample {i}" for i in low}
     page.one("#search").send_keys("no such sample")
     assert page.texts("#count") == ["no sample"]
@@ -349,12 +351,12 @@ def test_keys_are_enough(opened):
     assert page.run("return arguments[0].matches(':focus-visible')", slider)
     assert page.style("#number", "outlineStyle") == "solid"
     page.press(Keys.ARROW_RIGHT)
-    assert page.texts("#told") == ["4"]
+    assert page.texts("#shown") == ["4"]
     assert slider.get_attribute("aria-valuetext") == "4 clusters"
     page.press(Keys.HOME)
-    assert page.texts("#told") == ["2"]
+    assert page.texts("#shown") == ["2"]
     page.press(Keys.TAB, Keys.ENTER)
-    assert page.texts("#told") == ["3"]
+    assert page.texts("#shown") == ["3"]
     name = page.one("#list tbody button")
     page.run("arguments[0].focus()", name)
     ring = page.one("#fig-map .ring")

@@ -6,16 +6,16 @@ import base64
 import io
 import json
 import re
+import tracemalloc
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from mdec import Ensemble
-from mdec.report.clustering import describe_clustering, render_report
-from mdec.report.clustering.compute import value_histogram
-from mdec.report.clustering.svg import bitmap, png, ticks
-from mdec.selection.rule import select_n_clusters
+from mdec.clustering import Settings, cluster_ensemble
+from mdec.report import compute, describe_clustering, render_report
+from mdec.report.graphics import bitmap, ticks
 
 FIGURES = (
     "cdf",
@@ -127,19 +127,19 @@ def test_page_is_small_with_hostile_names(reports):
 
 def test_numbers_in_the_report_are_those_of_the_model(reports):
     described, page, (model, _) = reports(40)
-    shown = described["views"][described["chosen"]]
+    shown = described["solutions"][described["chosen"]]
     assert (shown["labels"] == model.labels_).all()
     np.testing.assert_allclose(shown["confidence"], model.confidence_)
-    assert sum(row["size"] for row in described["clusters"]) == 40
+    assert sum(row["size"] for row in shown["clusters"]) == 40
     assert int(shown["histogram"].sum()) == 40
     assert described["heatmap"]["matrix"].shape == (40, 40)
-    assert described["scores"]["ari"] == pytest.approx(1.0)
+    assert shown["scores"]["ari"] == pytest.approx(1.0)
     data = json.loads(Tags(page).data)
-    kept = data["views"][data["chosen"]]
+    kept = data["solutions"][data["chosen"]]
     assert (unpacked(kept["cluster"]) == model.labels_).all()
     sure = unpacked(kept["sure"]) / 65535
     np.testing.assert_allclose(sure, model.confidence_, atol=1e-5)
-    assert [each["k"] for each in data["views"]] == [2, 3, 4, 5, 6, 7]
+    assert [each["k"] for each in data["solutions"]] == [2, 3, 4, 5, 6, 7]
 
 
 def test_every_number_has_its_tables(reports):
@@ -148,44 +148,39 @@ def test_every_number_has_its_tables(reports):
     for tag, attributes in Tags(page).found:
         if tag == "template":
             parts.setdefault(attributes["data-part"], []).append(attributes["data-k"])
-    others = [str(view["n_clusters"]) for view in described["views"]]
+    others = [str(solution["n_clusters"]) for solution in described["solutions"]]
     others.remove(str(described["n_clusters"]))
     names = {"facts", "clusters", "consensus", "histogram", "signatures", "features"}
-    assert set(parts) == names | {"known", "again"}
+    assert set(parts) == names | {"known", "again", "blocks", "map", "pca"}
     assert all(found == others for found in parts.values())
 
 
 def test_what_gives_the_result_again_is_shown(reports):
     _, page, _ = reports(40)
     assert "<pre>mdec consensus &#39;a &lt;b&gt;/ensemble.npz&#39; --k 3</pre>" in page
-    assert '<pre id="python">labels = &#39;&lt;b&gt;&#39;</pre>' in page
+    assert '<pre id="python">labels = &#39;&lt;b&gt;3&#39;</pre>' in page
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 6])
 def test_labels_alone_are_enough(n_clusters):
     base = np.random.default_rng(0).integers(0, 3, size=(12, 8))
-    ensemble = Ensemble.from_labels(base)
-    described = describe_clustering(
-        ensemble,
-        np.arange(12) % n_clusters,
-        np.ones(ensemble.n_base_clusters),
-        select_n_clusters(ensemble, k_range=[2, 3]),
-        sample_names=[str(i) for i in range(12)],
-    )
+    clustering = cluster_ensemble(Ensemble.from_labels(base), Settings(n_clusters))
+    described = describe_clustering(clustering, clustering.compare_k([2, 3]))
+    assert described["names"] == [str(i + 1) for i in range(12)]
     page = render_report(described)
     assert "fig-map" in page
     assert 'id="features"' not in page
     assert 'id="fig-pca"' not in page
-    numbers = [view["n_clusters"] for view in described["views"]]
+    numbers = [solution["n_clusters"] for solution in described["solutions"]]
     assert numbers == sorted({2, 3, n_clusters})
 
 
 def test_values_before_and_after_are_shown(prepared_report):
-    told = {"kind": "counts", "prepared": "a; b", "reason": "<b>So</b> it is."}
-    told["flag"] = "--prepare none"
+    preparation = {"kind": "counts", "prepared": "a; b", "reason": "<b>So</b> it is."}
+    preparation["flag"] = "--prepare none"
     raw = np.random.default_rng(1).gamma(0.5, 1000.0, size=(42, 20))
-    described, page, _ = prepared_report(told, raw)
-    before = described["preparation"]["before"]
+    described, page, _ = prepared_report(preparation, raw)
+    before = described["histograms"]["before"]
     assert before["shares"].sum() == pytest.approx(1.0)
     assert before["edges"][[0, -1]].tolist() == [raw.min(), raw.max()]
     assert before["median"] == np.median(raw)
@@ -203,30 +198,51 @@ def test_values_before_and_after_are_shown(prepared_report):
 
 
 def test_values_left_alone_are_not_drawn(prepared_report):
-    told = {"kind": "other", "prepared": None, "reason": "Too few.", "flag": None}
-    _, page, _ = prepared_report(told)
+    preparation = {
+        "kind": "other",
+        "prepared": None,
+        "reason": "Too few.",
+        "flag": None,
+    }
+    _, page, _ = prepared_report(preparation)
     assert "Too few." in page
     assert "They were clustered as they are." in page
     assert "fig-before" not in page
 
 
+def test_memory_of_a_report_follows_the_page_and_not_the_samples(monkeypatch):
+    monkeypatch.setattr(compute, "PAGE_SAMPLES", 200)
+    base = np.random.default_rng(0).integers(0, 30, size=(40_000, 40))
+    base[:, :30] = (np.arange(40_000) % 4)[:, None]
+    settings = Settings(4, consensus="bipartite")
+    clustering = cluster_ensemble(Ensemble.from_labels(base), settings)
+    selection = clustering.compare_k([2, 3])
+    assert clustering.association.shape == (40_000, 4)
+    tracemalloc.start()
+    described = describe_clustering(clustering, selection)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(described["names"]) == 200
+    # The factor of all rows alone has 12 bytes for each of its 1.6 million entries.
+    assert peak < 15_000_000
+
+
 @pytest.mark.parametrize("n_samples", [7, 1000, 1001, 2500])
 def test_histograms_of_many_samples_are_of_some(n_samples):
     values = np.repeat(np.arange(n_samples, dtype=np.float32)[:, None], 3, axis=1)
-    drawn = value_histogram(values)
+    drawn = compute.value_histogram(values)
     step = -(-n_samples // 1000)
     assert drawn["shares"].sum() == pytest.approx(1.0)
     assert drawn["edges"][-1] == (n_samples - 1) // step * step
 
 
-@pytest.mark.parametrize("encode", ["png", "bitmap"])
-def test_pictures_hold_their_pixels(encode):
+@pytest.mark.parametrize("n_colours", [20, 256])
+def test_pictures_hold_their_pixels(n_colours):
     image = pytest.importorskip("PIL.Image")
     rng = np.random.default_rng(0)
-    palette = rng.integers(0, 256, (256, 3), dtype=np.uint8)
-    levels = rng.integers(0, 256, (5, 7), dtype=np.uint8)
-    made = png(palette[levels]) if encode == "png" else bitmap(levels, palette)
-    content = io.BytesIO(base64.b64decode(made.split(",")[1]))
+    palette = rng.integers(0, 256, (n_colours, 3), dtype=np.uint8)
+    levels = rng.integers(0, n_colours, (5, 7), dtype=np.uint8)
+    content = io.BytesIO(base64.b64decode(bitmap(levels, palette).split(",")[1]))
     with image.open(content) as picture:
         assert (np.asarray(picture.convert("RGB")) == palette[levels]).all()
 

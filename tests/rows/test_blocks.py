@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from mdec import MDEC, generate_ensemble
-from mdec._support.progress import told
+from mdec._support.progress import report_progress
 from mdec.rows import blocks, work
-from mdec.rows.blocks import block_bounds, block_height, opened, refuse_useless
-from mdec.rows.sources import ArrayRows, open_rows
-from mdec.rows.work import Here, gathered_rows, ordered_sum, rows_of
+from mdec.rows.blocks import as_rows, block_bounds, block_height, refuse_useless
+from mdec.rows.sources import open_rows
+from mdec.rows.work import LocalExecutor, gather_rows, ordered_sum, rows_of
 
 
 @pytest.fixture
@@ -38,9 +38,25 @@ def write_parquet(path: Path, X: np.ndarray, group: int) -> None:
     parquet.write_table(table, path, row_group_size=group)
 
 
+def test_a_parquet_file_may_have_empty_row_groups(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    X = np.random.default_rng(0).normal(size=(7, 3))
+    path = tmp_path / "x.parquet"
+    schema = pyarrow.schema([(f"f{i}", pyarrow.float64()) for i in range(3)])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for part in (X[:0], X[:4], X[:0], X[4:], X[:0]):
+            writer.write_table(pyarrow.table(list(part.T), schema=schema))
+    source = open_rows(path)
+    assert parquet.ParquetFile(path).metadata.num_row_groups == 5
+    for start, stop in ((0, 7), (0, 4), (4, 7), (3, 5)):
+        np.testing.assert_array_equal(source.read(start, stop), X[start:stop])
+
+
 def test_bounds_cover_every_row_once() -> None:
     for n_rows in (1, 127, 128, 129, 1000):
-        bounds = block_bounds(n_rows, 128)
+        bounds = block_bounds(n_rows, 4)
         covered = np.concatenate([np.arange(*each) for each in bounds])
         np.testing.assert_array_equal(covered, np.arange(n_rows))
 
@@ -53,14 +69,14 @@ def test_blocks_are_bounded_in_rows_and_numbers() -> None:
         assert height & (height - 1) == 0
 
 
-class Recorder(Here):
+class Recorder(LocalExecutor):
     """Notes how many partial sums are added together."""
 
     def __init__(self) -> None:
         self.sums: list[int] = []
 
     def call(self, func: Any, *args: Any) -> Any:
-        if func is work._added:
+        if func is work._add:
             self.sums.append(len(args[0]))
         return super().call(func, *args)
 
@@ -68,16 +84,16 @@ class Recorder(Here):
 @pytest.mark.parametrize("n_blocks", [1, 3, 4, 5, 16, 17, 70])
 def test_sum_over_blocks(n_blocks: int) -> None:
     values = np.random.default_rng(n_blocks).normal(size=(n_blocks, 3))
-    worker = Recorder()
-    total = ordered_sum(worker, lambda parts: np.sum(parts, axis=0), list(values))
+    executor = Recorder()
+    total = ordered_sum(executor, lambda parts: np.sum(parts, axis=0), list(values))
     np.testing.assert_allclose(total, values.sum(axis=0), rtol=1e-12)
-    assert max(worker.sums, default=0) <= work.FAN_IN
+    assert max(executor.sums, default=0) <= work.FAN_IN
 
 
 def test_sum_keeps_the_order() -> None:
     """A sum that is not associative tells how it was bracketed."""
     shown = ordered_sum(
-        Here(),
+        LocalExecutor(),
         lambda parts: np.array(["".join(parts)], dtype=object),
         list("abcdefghi"),
     )
@@ -87,7 +103,7 @@ def test_sum_keeps_the_order() -> None:
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", ["array", "npy", "parquet"])
 def test_sources_read_the_same_rows(X: np.ndarray, tmp_path: Path, kind: str) -> None:
-    source: Any = ArrayRows(X)
+    source: Any = X
     if kind == "npy":
         np.save(tmp_path / "x.npy", X)
         source = open_rows(tmp_path / "x.npy")
@@ -96,11 +112,11 @@ def test_sources_read_the_same_rows(X: np.ndarray, tmp_path: Path, kind: str) ->
         source = open_rows(tmp_path / "x.parquet")
     assert source.shape == X.shape
     assert source.dtype == X.dtype
-    read = np.concatenate([rows_of(block) for block in opened(source).blocks])
+    read = np.concatenate([rows_of(block) for block in as_rows(source).blocks])
     np.testing.assert_array_equal(read, X)
     rows = np.array([0, 5, 127, 128, 300, 699])
-    bounds = block_bounds(len(X), 128)
-    picked = gathered_rows(Here(), opened(source).blocks, bounds, rows)
+    opened = as_rows(source)
+    picked = gather_rows(LocalExecutor(), opened.blocks, opened.bounds, rows)
     np.testing.assert_array_equal(picked, X[rows])
 
 
@@ -155,18 +171,18 @@ def test_files_that_cannot_be_read_in_rows(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_blocks")
 def test_rows_are_checked(X: np.ndarray) -> None:
-    refuse_useless(opened(ArrayRows(X)))
+    refuse_useless(as_rows(X))
     with pytest.raises(ValueError, match="all 300 samples are equal"):
-        refuse_useless(opened(ArrayRows(np.ones((300, 2)))))
+        refuse_useless(as_rows(np.ones((300, 2))))
     for bad in (np.nan, np.inf):
         X[500, 3] = bad
         with pytest.raises(ValueError, match="NaN or infinity"):
-            refuse_useless(opened(ArrayRows(X)))
+            refuse_useless(as_rows(X))
 
 
 def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[tuple[int, int]] = []
-    hook = told(lambda *each: seen.append(each), 4, verbose=2)
+    hook = report_progress(lambda *each: seen.append(each), 4, verbose=2)
     for done in range(1, 5):
         hook(done, 4)
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -174,7 +190,7 @@ def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 4
     assert lines[0].startswith("mdec: 1 of 4 base clusterings in ")
     assert lines[-1].endswith("about 0 s left")
-    told(None, 2, verbose=0)(1, 2)
+    report_progress(None, 2, verbose=0)(1, 2)
     assert capsys.readouterr().err == ""
 
 

@@ -19,7 +19,7 @@ from mdec.selection.criteria import (
     eigengaps,
     proportion_ambiguous,
 )
-from mdec.selection.null import compare_with_null, rotated_samples
+from mdec.selection.null import compare_with_null, rotate_samples
 from mdec.selection.rule import select_n_clusters, suggest
 
 
@@ -77,7 +77,7 @@ def test_null_draws_keep_mean_and_covariance_and_mix_groups():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3)) + 5.0
     X[:25] += 40.0
-    drawn = rotated_samples(X, rng)
+    drawn = rotate_samples(X, rng)
     np.testing.assert_allclose(drawn.mean(axis=0), X.mean(axis=0))
     np.testing.assert_allclose(np.cov(drawn.T), np.cov(X.T))
     middle = X.mean(axis=0)
@@ -127,8 +127,8 @@ def test_draws_stop_when_two_are_as_clear(monkeypatch, ranks_above, n_draws):
     observed = iter([data, *levels[:10], data, *levels])
     rng = np.random.default_rng(0)
     ensemble = generate_ensemble(rng.normal(size=(20, 4)), ensemble_size=3)
-    monkeypatch.setattr(null, "_clearness", lambda *_: next(observed))
-    monkeypatch.setattr(null, "_like", lambda *_, **__: None)
+    monkeypatch.setattr(null, "silhouettes", lambda *_: next(observed))
+    monkeypatch.setattr(null, "generate_like", lambda *_, **__: None)
     told = []
     reference = null.null_reference(
         rng.normal(size=(20, 4)),
@@ -152,8 +152,8 @@ def test_clear_groups_show_at_a_glance(monkeypatch):
         sizes.append((len(X), n_members))
         return generate(ensemble, X, rng, n_members, **settings)
 
-    generate = null._like
-    monkeypatch.setattr(null, "_like", like)
+    generate = null.generate_like
+    monkeypatch.setattr(null, "generate_like", like)
     X, _ = make_blobs(220, n_features=60, centers=6, cluster_std=3.0, random_state=0)
     ensemble = generate_ensemble(X, ensemble_size=30, random_state=0)
     reference = null.null_reference(X, ensemble, range(2, 9), "entropy", 0)
@@ -260,3 +260,11 @@ def test_large_ensembles_are_measured_on_a_sample():
     selection = select_n_clusters(Ensemble.from_labels(base), k_range=range(2, 7))
     assert len(selection.samples) == 1000
     assert selection.n_clusters == 3
+
+
+def test_the_largest_number_compared_is_pointed_out() -> None:
+    labels = np.repeat([[0, 0, 1], [1, 0, 0], [2, 1, 0]], 10, axis=0)
+    ensemble = Ensemble.from_labels(labels)
+    words = "it is the largest number compared"
+    assert words in select_n_clusters(ensemble, k_range=[2, 3]).reason
+    assert words not in select_n_clusters(ensemble, k_range=[2, 3, 4]).reason

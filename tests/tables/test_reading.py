@@ -15,7 +15,8 @@ from scipy.io import mmwrite, savemat
 
 from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.reading import Table, read_table
-from mdec.tables.values import transformed
+from mdec.tables.roles import AmbiguousTableError
+from mdec.tables.steps import transform_values
 
 VALUES = np.arange(24.0).reshape(6, 4)
 SAMPLES = [f"s{i}" for i in range(6)]
@@ -154,13 +155,22 @@ BAD_TEXT = {
 }
 
 
+def check_words(error):
+    """Several doubts are a list; what settles them, if anything does, comes last."""
+    first, *others = str(error).split("\n")
+    if others:
+        assert isinstance(error, AmbiguousTableError)
+        assert first.endswith("may be meant in several ways:")
+        assert all(each.startswith(("- ", "Say all at once: ")) for each in others)
+
+
 @pytest.mark.parametrize("name", BAD_TEXT)
 def test_bad_text_gets_one_sentence(tmp_path, name):
     content, message = BAD_TEXT[name]
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(ValueError, match=message) as caught:
         read_table(tmp_path / "a.csv")
-    assert "\n" not in str(caught.value)
+    check_words(caught.value)
 
 
 def npy_header(shape, dtype="<f8"):
@@ -215,13 +225,11 @@ def check_reads_or_refuses(path):
     try:
         table = read_table(path, max_bytes=10_000_000)
     except ValueError as error:
-        sentence = str(error)
+        check_words(error)
     else:
-        sentence = ""
         assert isinstance(table, Table)
         assert np.isfinite(table.values).all()
         assert table.values.shape == (len(table.sample_names), len(table.feature_names))
-    assert "\n" not in sentence
     assert path.resolve() not in open_files()
 
 
@@ -342,12 +350,12 @@ def test_bare_base_clusterings(tmp_path):
 
 
 def test_transforms():
-    np.testing.assert_allclose(transformed(VALUES, "log"), np.log2(VALUES + 1))
-    scaled = transformed(np.column_stack([VALUES, np.ones(6)]), "standardise")
+    np.testing.assert_allclose(transform_values(VALUES, "log"), np.log2(VALUES + 1))
+    scaled = transform_values(np.column_stack([VALUES, np.ones(6)]), "standardise")
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(scaled.std(axis=0), [1, 1, 1, 1, 0])
     with pytest.raises(ValueError, match="negative"):
-        transformed(-VALUES, "log")
+        transform_values(-VALUES, "log")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float32"])
@@ -419,7 +427,7 @@ def test_wrong_names_are_answered_by_what_exists(tmp_path):
 def test_annotations_beside_genes_in_rows_are_named(tmp_path):
     rows = [[row[0], "a gene", *row[1:]] for row in rows_of(VALUES.T, FEATURES)]
     path = write(tmp_path / "a.csv", ["gene", "about", *SAMPLES], rows)
-    with pytest.raises(ValueError, match="--drop 'about'"):
+    with pytest.raises(ValueError, match=r"drop=\['about'\]"):
         read_table(path, transpose=True)
     table = read_table(path, transpose=True, drop=["about", "MYC"])
     np.testing.assert_array_equal(table.values, VALUES[:, [0, 1, 3]])

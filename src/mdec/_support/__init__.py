@@ -1,1 +1,1 @@
-"""What every room stands on; knows nothing of clustering."""
+"""What the whole package builds on: nothing here knows of clustering."""

@@ -1,9 +1,17 @@
-"""The library that an array belongs to, for formulas that serve several."""
+"""The types of arrays, and the library that an array belongs to."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+
+# Clusters of samples.
+Labels = NDArray[np.integer]
 
 
 def namespace(array: Any) -> Any:

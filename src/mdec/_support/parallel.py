@@ -1,13 +1,14 @@
-"""Ordered parallel map with the same BLAS thread cap for every `n_jobs`."""
+"""Parallel map with the same BLAS thread cap for every `n_jobs`."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -45,37 +46,56 @@ class _SharedCap:
     """One cap on BLAS for all threads that want it, lifted by the last of them."""
 
     def __init__(self) -> None:
-        self.lock, self.holders = Lock(), 0
+        self.lock = Lock()
+        self.holders: Counter[int] = Counter()
         self.before: list[int] = []
 
-    def take(self) -> None:
+    def take(self) -> int:
+        """Return the thread that holds the cap from now on."""
+        holder = get_ident()
         with self.lock:
-            if self.holders == 0:
+            first = not self.holders
+            if first:
                 pools = _controllers()[0].lib_controllers
                 self.before = [pool.get_num_threads() for pool in pools]
-                _set_blas_threads([1] * len(pools))
-            self.holders += 1
+            self.holders[holder] += 1
+            if first:
+                _set_blas_threads([1] * len(self.before))
+        return holder
 
-    def give_back(self) -> None:
+    def give_back(self, holder: int) -> None:
         with self.lock:
-            self.holders -= 1
-            if self.holders == 0:
+            if holder not in self.holders:  # of a thread that a fork left behind
+                return
+            self.holders -= Counter([holder])
+            if not self.holders:
                 _set_blas_threads(self.before)
+
+    def forget_other_threads(self) -> None:
+        """Lift the cap in a forked process, to which only this thread has come."""
+        others = set(self.holders) - {get_ident()}
+        self.lock = Lock()
+        for holder in others:
+            del self.holders[holder]
+        if others and not self.holders:
+            _set_blas_threads(self.before)
 
 
 _BLAS_CAP = _SharedCap()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_BLAS_CAP.forget_other_threads)
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Cap BLAS and OpenMP at one thread: sums must not depend on thread counts."""
-    _BLAS_CAP.take()
+    holder = _BLAS_CAP.take()
     try:
         # OpenMP keeps a number for each thread, so this one is nobody else's.
         with _controllers()[1].limit(limits=1):
             yield
     finally:
-        _BLAS_CAP.give_back()
+        _BLAS_CAP.give_back(holder)
 
 
 def this_process() -> str:
@@ -100,44 +120,25 @@ def _run(func: Callable[..., R], item: T, parent: str, *shared: Any) -> R:
     return func(item, *shared)
 
 
-def map_ordered(
+def map_parallel(
     func: Callable[..., R],
     items: Iterable[T],
     *,
     shared: tuple[Any, ...] = (),
     n_jobs: int | None,
+    ordered: bool = True,
 ) -> Iterator[R]:
-    """Yield ``func(item, *shared)`` for each item, in order, as results come in.
+    """Yield ``func(item, *shared)`` for each item, in order or as they are finished.
 
     Threads are preferred, since the heavy loops release the interpreter lock and
     threads share the data; `joblib.parallel_config` chooses any other backend. What is
     shared goes beside the function, where backends look for arrays to send only once.
     """
-    return _mapped(func, items, shared, n_jobs, "generator")
-
-
-def map_as_completed(
-    func: Callable[..., R],
-    items: Iterable[T],
-    *,
-    shared: tuple[Any, ...] = (),
-    n_jobs: int | None,
-) -> Iterator[R]:
-    """Yield what `map_ordered` does, each as soon as it is finished."""
-    return _mapped(func, items, shared, n_jobs, "generator_unordered")
-
-
-def _mapped(
-    func: Callable[..., R],
-    items: Iterable[T],
-    shared: tuple[Any, ...],
-    n_jobs: int | None,
-    kind: str,
-) -> Iterator[R]:
     backend, _ = get_active_backend(prefer="threads")
     tasks: Any = (delayed(_run)(func, item, this_process(), *shared) for item in items)
     with single_threaded_blas():
         if backend.supports_return_generator:
+            kind = "generator" if ordered else "generator_unordered"
             pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=kind)
             yield from pool(tasks)
             return

@@ -4,9 +4,71 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 Progress = Callable[[int, int], None]
+
+
+def _ignore(done: int, total: int) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class ProgressHooks:
+    """Hooks of the two long steps of a fit, each called as ``hook(done, total)``.
+
+    Attributes
+    ----------
+    members : callable
+        Called after each base clustering.
+    null : callable
+        Called after each draw of the null reference.
+    """
+
+    members: Progress = _ignore
+    null: Progress = _ignore
+
+
+_HOOKS: ContextVar[ProgressHooks] = ContextVar("progress", default=ProgressHooks())  # noqa: B039
+
+
+@contextmanager
+def progress_to(
+    *, members: Progress = _ignore, null: Progress = _ignore
+) -> Iterator[None]:
+    """Pass the progress of every fit inside the block on to hooks.
+
+    Parameters
+    ----------
+    members : callable
+        Called as ``members(done, total)`` after each base clustering.
+    null : callable
+        Called as ``null(done, total)`` after each draw of the null reference.
+
+    Yields
+    ------
+    None
+        While the hooks are in place.
+
+    Examples
+    --------
+    >>> with progress_to(null=lambda done, total: print(done, "of", total)):
+    ...     progress_hooks().null(1, 10)
+    1 of 10
+    """
+    token = _HOOKS.set(ProgressHooks(members, null))
+    try:
+        yield
+    finally:
+        _HOOKS.reset(token)
+
+
+def progress_hooks() -> ProgressHooks:
+    """Return the hooks that `progress_to` has put in place."""
+    return _HOOKS.get()
 
 
 def duration(seconds: float) -> str:
@@ -25,8 +87,8 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def told(progress: Progress | None, total: int, verbose: int) -> Progress:
-    """Return a hook that passes progress on and, if asked to, writes it to stderr.
+def report_progress(progress: Progress | None, total: int, verbose: int) -> Progress:
+    """Return a hook that passes progress on and, on request, writes it to stderr.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 """How one member clusters."""
 
-from mdec.base.own import from_estimator
+from mdec.base.custom import from_estimator
 
 __all__ = ["from_estimator"]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mdec._support.arrays import Array
 from mdec.base.kernels import (
     ANGULAR,
     SIMILARITY,
@@ -18,8 +19,8 @@ from mdec.base.kernels import (
     greatest_unseen_similarity,
     mean_neighbor_distance,
     scaling_term,
+    sparse_coordinates,
 )
-from mdec.base.sparse_rows import sparse_coordinates
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import (
     BlockedDistances,
@@ -27,9 +28,12 @@ from mdec.numerics.neighbors import (
     nearest_pairs,
     squared_distances,
 )
-from mdec.numerics.sparse_rows import SparseDistances, at_safe_sparse_scale
-
-Array = NDArray[np.floating]
+from mdec.numerics.sparse_rows import (
+    SparseDistances,
+    at_safe_sparse_scale,
+    row_numbers,
+    with_data,
+)
 
 # Up to this many samples all pairs are looked at in float64; above, candidates are
 # searched in float32 blocks.
@@ -85,9 +89,10 @@ def similarity_graph(
         if len(rows) <= DENSE_SAMPLES:
             distances = squared_distances(rows.astype(np.float64, copy=False))
             return graph_from_distances(distances, kernel, n_neighbors, mu)
-    if kernel == "scaled_gaussian":
-        return _searched_gaussian_graph(rows, n_neighbors, mu)
-    return _searched_nearest_graph(rows, kernel, n_neighbors, mu)
+    search = _gaussian_edges if kernel == "scaled_gaussian" else _nearest_edges
+    edges = search(rows, kernel, n_neighbors, mu)
+    both: sparse.csr_array = edges.maximum(edges.T.tocsr())
+    return both
 
 
 def graph_from_distances(
@@ -112,25 +117,28 @@ def graph_from_distances(
     csr_array of shape (n_samples, n_samples)
         Symmetric, non-negative, no self-loops.
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import dense
 
     n_samples = len(distances)
     scaled = as_kernel_takes_them(distances, kernel)
     if kernel in ANGULAR:
-        near, _, _ = loops.upper_triangle(scaled, np.empty(n_samples))
+        near, _, _ = dense.upper_triangle(scaled, np.empty(n_samples))
         similarity = angular_similarity(near)
     else:
-        rho = mean_neighbor_distance(loops.mean_of_nearest(scaled, n_neighbors))
-        near, rho_i, rho_j = loops.upper_triangle(scaled, rho)
+        rho = mean_neighbor_distance(dense.mean_of_nearest(scaled, n_neighbors))
+        near, rho_i, rho_j = dense.upper_triangle(scaled, rho)
         similarity = SIMILARITY[kernel](near, scaling_term(near, rho_i, rho_j), mu)
     order = similarity if kernel == "scaled_gaussian" else -near
-    indptr, indices, data = loops.largest_both_ways(
+    indptr, indices, data = dense.largest_both_ways(
         order, similarity, n_samples, n_neighbors
     )
-    return sparse.csr_array((data, indices, indptr), shape=distances.shape)
+    graph = sparse.csr_array((data, indices, indptr), shape=distances.shape)
+    # Rows with nothing in common are no neighbours, as in a search of sparse rows.
+    graph.eliminate_zeros()
+    return graph
 
 
-def _searched_nearest_graph(
+def _nearest_edges(
     X: Any, kernel: str, n_neighbors: int, mu: float
 ) -> sparse.csr_array:
     """Find the k nearest of each row without looking at all pairs.
@@ -144,15 +152,17 @@ def _searched_nearest_graph(
     limit = np.where(farthest < pairs.radius, -1.0, farthest)
     if np.any(limit >= 0.0):
         graph = _with_nearest(graph, distances, limit, n_neighbors)
-    graph = _with_data(graph, as_kernel_takes_them(graph.data, kernel))
-    nearest = _kept(graph, -graph.data, n_neighbors)
+    graph = with_data(graph, as_kernel_takes_them(graph.data, kernel))
+    nearest = _keep_largest(graph, -graph.data, n_neighbors)
     if kernel in ANGULAR:
-        return _both_ways(_with_data(nearest, angular_similarity(nearest.data)))
+        return with_data(nearest, angular_similarity(nearest.data))
     rho = mean_neighbor_distance(_nearest_entries(graph, n_neighbors)[0])
-    return _both_ways(_similarities(nearest, kernel, rho, mu))
+    return _similarities(nearest, kernel, rho, mu)
 
 
-def _searched_gaussian_graph(X: Any, n_neighbors: int, mu: float) -> sparse.csr_array:
+def _gaussian_edges(
+    X: Any, kernel: str, n_neighbors: int, mu: float
+) -> sparse.csr_array:
     """Find the k largest scaled Gaussian similarities without looking at all pairs.
 
     The largest similarities are not always the nearest samples, because the scale
@@ -165,18 +175,19 @@ def _searched_gaussian_graph(X: Any, n_neighbors: int, mu: float) -> sparse.csr_
     rho = mean_neighbor_distance(means)
 
     def similarities(graph: sparse.csr_array) -> sparse.csr_array:
-        return _similarities(graph, "scaled_gaussian", rho, mu)
+        return _similarities(graph, kernel, rho, mu)
 
-    graph = _largest(similarities(pairs.graph), n_neighbors)
+    graph = similarities(pairs.graph)
+    graph = _keep_largest(graph, graph.data, n_neighbors)
     worst = np.minimum.reduceat(graph.data, graph.indptr[:-1])
     limit = _search_limit(pairs.radius, rho, worst, mu)
     if np.any(limit >= 0.0):
         found = _search_within(
             distances, limit, n_neighbors, lambda near: similarities(near).data
         )
-        more = similarities(distances.pair_graph(*found))
-        graph = _largest(graph.maximum(more), n_neighbors)
-    return _both_ways(graph)
+        graph = graph.maximum(similarities(distances.pair_graph(*found)))
+        graph = _keep_largest(graph, graph.data, n_neighbors)
+    return graph
 
 
 def _candidates(
@@ -212,9 +223,9 @@ def _candidates(
 
 
 def _nearest_entries(graph: sparse.csr_array, k: int) -> tuple[Array, Array]:
-    from mdec.numerics import loops
+    from mdec.numerics.loops import selection
 
-    return loops.nearest_entries(graph.indptr, graph.data, k)
+    return selection.nearest_entries(graph.indptr, graph.data, k)
 
 
 def _with_nearest(
@@ -222,7 +233,7 @@ def _with_nearest(
 ) -> sparse.csr_array:
     """Add the nearest pairs of the rows that have a limit, from all pairs within it."""
     more = _search_within(distances, limit, count, lambda near: -near.data)
-    rows = np.concatenate([_rows(graph), more[0]])
+    rows = np.concatenate([row_numbers(graph), more[0]])
     return distances.pair_graph(rows, np.concatenate([graph.indices, more[1]]))
 
 
@@ -282,8 +293,8 @@ def _search_within(
         near, columns = np.divmod(np.flatnonzero(within), n_samples)
         others = columns != block[near]
         graph = distances.pair_graph(block[near[others]], columns[others])
-        best = _kept(graph, order(graph), n_neighbors)
-        found.append((_rows(best), best.indices))
+        best = _keep_largest(graph, order(graph), n_neighbors)
+        found.append((row_numbers(best), best.indices))
     first, second = zip(*found, strict=True)
     return np.concatenate(first), np.concatenate(second)
 
@@ -291,34 +302,19 @@ def _search_within(
 def _similarities(
     graph: sparse.csr_array, kernel: str, rho: Array, mu: float
 ) -> sparse.csr_array:
-    scale = scaling_term(graph.data, rho[_rows(graph)], rho[graph.indices])
-    return _with_data(graph, SIMILARITY[kernel](graph.data, scale, mu))
+    scale = scaling_term(graph.data, rho[row_numbers(graph)], rho[graph.indices])
+    return with_data(graph, SIMILARITY[kernel](graph.data, scale, mu))
 
 
-def _rows(graph: sparse.csr_array) -> NDArray[np.intp]:
-    return np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-
-
-def _with_data(graph: sparse.csr_array, data: Array) -> sparse.csr_array:
-    return sparse.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
-
-
-def _kept(graph: sparse.csr_array, order: Array, n_neighbors: int) -> sparse.csr_array:
+def _keep_largest(
+    graph: sparse.csr_array, order: Array, n_neighbors: int
+) -> sparse.csr_array:
     """Keep the entries of each row that come last in `order`; the first of equals."""
-    from mdec.numerics import loops
+    from mdec.numerics.loops import selection
 
-    kept = loops.keep_largest(graph.indptr, order, n_neighbors)
-    counts = np.concatenate([[0], np.cumsum(kept)])
+    largest = selection.keep_largest(graph.indptr, order, n_neighbors)
+    counts = np.concatenate([[0], np.cumsum(largest)])
     return sparse.csr_array(
-        (graph.data[kept], graph.indices[kept], counts[graph.indptr]),
+        (graph.data[largest], graph.indices[largest], counts[graph.indptr]),
         shape=graph.shape,
     )
-
-
-def _largest(graph: sparse.csr_array, n_neighbors: int) -> sparse.csr_array:
-    return _kept(graph, graph.data, n_neighbors)
-
-
-def _both_ways(graph: sparse.csr_array) -> sparse.csr_array:
-    both: sparse.csr_array = graph.maximum(graph.T.tocsr())
-    return both

@@ -10,18 +10,22 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 from scipy.stats import rankdata
 
-from mdec._support.arrays import namespace
-from mdec.ensemble.limits import LEAST_FEATURES
+from mdec._support.arrays import Array, namespace
+from mdec.base.copies import CopiesError
+from mdec.ensemble.plan import KERNELS as KERNELS
+from mdec.ensemble.plan import LEAST_FEATURES
 from mdec.numerics.magnitude import rows_at_unit_scale
-
-Array = NDArray[np.floating]
+from mdec.numerics.sparse_rows import unit_sparse_rows
 
 # Copies of a sample are at distance zero; without a floor their scale would be zero
 # and their similarity infinite.
 RELATIVE_FLOOR = 1e-6
+
+# Units in the last place up to which a product of unit rows may be all rounding.
+_ROUNDINGS = 64.0
 
 
 def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
@@ -54,9 +58,9 @@ def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
     """
     positive = means[means > 0.0]
     if len(positive) == 0:
-        raise ValueError(
-            "every sample has copies at all its nearest neighbours; drop duplicate "
-            "rows or raise sampling_ratio so that samples differ."
+        raise CopiesError(
+            "every sample has copies at all its nearest neighbours, and no distance "
+            "tells a scale; leave copies out."
         )
     if len(positive) == len(means):
         return means
@@ -86,10 +90,8 @@ def scaling_term(distance: Any, rho_i: Any, rho_j: Any) -> Any:
     ----------
     distance : ndarray of shape (n_pairs,)
         Distances.
-    rho_i : ndarray of shape (n_pairs,)
-        Neighbour distance of the one end.
-    rho_j : ndarray of shape (n_pairs,)
-        Neighbour distance of the other.
+    rho_i, rho_j : ndarray of shape (n_pairs,)
+        Neighbour distances of the two ends.
 
     Returns
     -------
@@ -139,16 +141,16 @@ def scaled_gaussian_similarity(distance: Any, scale: Any, mu: float) -> Any:
     Parameters
     ----------
     distance : ndarray of shape (n_pairs,)
-        Distances.
+        Squared distances.
     scale : ndarray of shape (n_pairs,)
-        Scale of each pair, from `scaling_term`.
+        Of `scaling_term`.
     mu : float
         Width of the kernel.
 
     Returns
     -------
     ndarray of shape (n_pairs,)
-        Positive, without an upper bound.
+        Positive similarities, without an upper bound.
 
     Notes
     -----
@@ -164,8 +166,10 @@ SIMILARITY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "scaled_gaussian": scaled_gaussian_similarity,
     "scaled_exponential": scaled_exponential_similarity,
 }
-ANGULAR = ("cosine", "correlation", "spearman")
-KERNELS = (*SIMILARITY, *ANGULAR)
+ANGULAR = tuple(LEAST_FEATURES)
+
+# The kernels that sparse rows stay sparse for.
+SPARSE_KERNELS = (*SIMILARITY, "cosine")
 
 
 def greatest_unseen_similarity(
@@ -199,20 +203,24 @@ def greatest_unseen_similarity(
     return scaled_gaussian_similarity(distance, width, 1.0)
 
 
-def with_baseline(X: Array, kernel: str) -> Array:
-    """Return rows of at least three features for kernels that centre them.
+def angular_coordinates(X: Array, kernel: str, *, fixed_width: bool = False) -> Array:
+    """Map rows to unit length so that products are the named similarity.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Rows in a subspace.
     kernel : {"cosine", "correlation", "spearman"}
-        The cosine takes any number of features.
+        Spearman ranks each row first, correlation and Spearman centre it.
+    fixed_width : bool, default=False
+        Whether the extra coordinate is there in any case, so that blocks of rows fit
+        each other.
 
     Returns
     -------
-    ndarray of shape (n_samples, max(n_features, 3))
-        X itself if it has three features or more.
+    ndarray of shape (n_samples, n_coordinates)
+        Rows of length one. Rows without a direction share an extra coordinate: they
+        are alike to each other and to nothing else.
 
     Notes
     -----
@@ -222,31 +230,13 @@ def with_baseline(X: Array, kernel: str) -> Array:
 
     Examples
     --------
-    >>> with_baseline(np.array([[2.0, 1.0]]), "correlation")
-    array([[2., 1., 0.]])
+    >>> angular_coordinates(np.array([[4.0, 3.0], [0.0, 0.0]]), "cosine")
+    array([[0.8, 0.6, 0. ],
+           [0. , 0. , 1. ]])
     """
-    missing = 0 if kernel == "cosine" else LEAST_FEATURES[kernel] - X.shape[1]
-    return X if missing <= 0 else np.pad(X, ((0, 0), (0, missing)))
-
-
-def angular_coordinates(X: Array, kernel: str) -> Array:
-    """Map rows to unit length so that products are the named similarity.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows in a subspace.
-    kernel : {"cosine", "correlation", "spearman"}
-        Spearman ranks each row first, correlation and Spearman centre it; see
-        `with_baseline` for fewer than three features.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        Rows of length one. Rows without a direction share an extra coordinate: they
-        are alike to each other and to nothing else.
-    """
-    X = with_baseline(X, kernel)
+    missing = LEAST_FEATURES[kernel] - X.shape[1]
+    if kernel != "cosine" and missing > 0:
+        X = np.pad(X, ((0, 0), (0, missing)))
     rows: Any = rankdata(X, axis=1) if kernel == "spearman" else rows_at_unit_scale(X)
     if kernel == "cosine":
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -257,7 +247,7 @@ def angular_coordinates(X: Array, kernel: str) -> Array:
         rows = np.where(lost, 0.0, rows - rows.mean(axis=1, keepdims=True))
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Array = rows / np.where(lost, 1.0, norms)
-    return np.hstack([unit, lost]) if lost.any() else unit
+    return np.hstack([unit, lost]) if fixed_width or lost.any() else unit
 
 
 def angular_similarity(squared: Any) -> Any:
@@ -265,11 +255,45 @@ def angular_similarity(squared: Any) -> Any:
 
     Notes
     -----
-    A negative product counts as no bond.
+    A negative product counts as no bond, and so does one that rounding leaves of rows
+    without anything in common.
 
     Examples
     --------
     >>> angular_similarity(np.array([0.0, 2.0, 4.0]))
     array([1., 0., 0.])
     """
-    return (1.0 - 0.5 * squared).clip(0.0)
+    similarity = (1.0 - 0.5 * squared).clip(0.0)
+    rounding = _ROUNDINGS * namespace(squared).finfo(squared.dtype).eps
+    return similarity * (similarity > rounding)
+
+
+def require_sparse_kernel(kernel: str) -> None:
+    """Raise one sentence for a kernel that would fill the zeros of sparse rows."""
+    if kernel not in SPARSE_KERNELS:
+        raise ValueError(
+            f"kernel={kernel!r} would fill the zeros of sparse rows; use one of "
+            f"{', '.join(SPARSE_KERNELS)}, or give X.toarray() if it fits in memory."
+        )
+
+
+def sparse_coordinates(X: sparse.csr_array, kernel: str) -> sparse.csr_array:
+    """Return sparse rows of a subspace as a kernel looks at them, in float64.
+
+    The cosine takes rows of unit length; those without a direction share an extra
+    coordinate, as in `angular_coordinates`.
+
+    Examples
+    --------
+    >>> X = sparse.csr_array([[3.0, 4.0], [0.0, 0.0]])
+    >>> sparse_coordinates(X, "cosine").toarray()
+    array([[0.6, 0.8, 0. ],
+           [0. , 0. , 1. ]])
+    """
+    require_sparse_kernel(kernel)
+    rows = X.astype(np.float64, copy=False)
+    if kernel != "cosine":
+        return rows
+    unit, lost = unit_sparse_rows(rows)
+    extra = sparse.csr_array(lost[:, None].astype(np.float64))
+    return sparse.hstack([unit, extra], format="csr")

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mdec._support.arrays import Array
 from mdec._support.random import member_stream
+from mdec.base.copies import CopiesError, group_copies
 from mdec.base.kernels import (
     ANGULAR,
     RELATIVE_FLOOR,
@@ -26,32 +28,29 @@ from mdec.base.kernels import (
     as_kernel_takes_them,
     mean_neighbor_distance,
     scaling_term,
-    with_baseline,
+    sparse_coordinates,
 )
-from mdec.base.sparse_rows import sparse_coordinates
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans_centers
 from mdec.numerics.landmark_search import (
     LandmarkIndex,
-    indexed,
+    index_landmarks,
     nearest_landmarks,
-    refined_landmarks,
+    refine_landmarks,
 )
 from mdec.numerics.magnitude import to_power
-from mdec.numerics.neighbors import about_the_middle
-from mdec.numerics.sparse_rows import filled_center, less, unit_sparse_rows, with_data
+from mdec.numerics.neighbors import center_rows
+from mdec.numerics.sparse_rows import less, sparse_center, unit_sparse_rows, with_data
 from mdec.numerics.transfer import (
     BipartiteRows,
-    assigned_rows,
-    embedded_rows,
-    reduced_graph,
-    reduced_vectors,
+    assign_rows,
+    embed_rows,
+    small_side_graph,
+    small_side_vectors,
 )
 from mdec.rows.blocks import Rows, block_height
-from mdec.rows.work import Worker, gathered_rows, ordered_sum, rows_of
-
-Array = NDArray[np.floating]
+from mdec.rows.work import Executor, gather_rows, ordered_sum, rows_of
 
 # Rows drawn once for all members, which draw their own from them.
 POOL_ROWS = 50_000
@@ -95,8 +94,8 @@ def pool_rows(plan: Plan) -> NDArray[np.int64]:
 
 
 def landmark_pool(rows: Rows, plan: Plan) -> Any:
-    """Return the worker's handle of the rows that landmarks are drawn from."""
-    return gathered_rows(rows.worker, rows.blocks, rows.bounds, pool_rows(plan))
+    """Return the executor's handle of the rows that landmarks are drawn from."""
+    return gather_rows(rows.executor, rows.blocks, rows.bounds, pool_rows(plan))
 
 
 @dataclass(frozen=True)
@@ -138,10 +137,7 @@ class Landmarks:
 def coordinates(rows: Any, features: NDArray[np.int64], kernel: str) -> Any:
     """Return rows in a member's subspace, as its kernel looks at them; sparse if so.
 
-    Notes
-    -----
-    The angular kernels take rows of unit length. The extra coordinate for rows without
-    a direction is always there, so that blocks fit each other.
+    The angular kernels take rows of unit length.
     """
     if sparse.issparse(rows):
         return sparse_coordinates(rows[:, features], kernel)
@@ -149,14 +145,10 @@ def coordinates(rows: Any, features: NDArray[np.int64], kernel: str) -> Any:
     inside = np.take(rows, features, axis=1)
     if kernel not in ANGULAR:
         return inside
-    inside = with_baseline(inside, kernel)
-    unit = angular_coordinates(inside, kernel)
-    if unit.shape[1] == inside.shape[1]:
-        unit = np.hstack([unit, np.zeros((len(unit), 1), dtype=unit.dtype)])
-    return unit
+    return angular_coordinates(inside, kernel, fixed_width=True)
 
 
-def fitted_landmarks(
+def fit_landmarks(
     pool: Any, member: Member, plan: Plan
 ) -> tuple[Landmarks, NDArray[np.int64], BipartiteRows]:
     """Choose the landmarks of a member, and tie its drawn rows to them.
@@ -189,18 +181,42 @@ def fitted_landmarks(
     drawn = np.sort(rng.choice(pool.shape[0], size, replace=False))
     rows = coordinates(pool[drawn], features, kernel)
     center, scale = _place(rows, kernel)
-    centred = _centred(rows, center, scale, np.float32)
-    chosen, index, between = _chosen(centred, n_landmarks, k, kernel, rng)
-    if centred.dtype == np.float32 and _is_doubtful(index, between):
-        centred = _centred(rows, center, scale, np.float64)
-        chosen, index, between = _chosen(centred, n_landmarks, k, kernel, rng)
+    try:
+        found = _choose_landmarks(rows, center, scale, n_landmarks, k, kernel, rng)
+    except CopiesError:
+        group = group_copies(rows)
+        assert group is not None
+        distinct = np.unique(group, return_index=True)[1]
+        rows, drawn, n_landmarks = rows[distinct], drawn[distinct], distinct.size
+        if n_landmarks == 1:
+            raise
+        k = min(k, n_landmarks - 1)
+        found = _choose_landmarks(rows, center, scale, n_landmarks, k, kernel, rng)
+    centred, chosen, index, rho = found
+    landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho, scale)
+    return landmarks, drawn[chosen], tie_rows(centred[chosen], landmarks)
+
+
+def _choose_landmarks(
+    rows: Any,
+    center: Array,
+    scale: float,
+    n_landmarks: int,
+    k: int,
+    kernel: str,
+    rng: np.random.Generator,
+) -> tuple[Any, NDArray[np.intp], LandmarkIndex, Array]:
+    """Return centred rows, those that landmarks start from, the landmarks, and rho."""
+    for dtype in (np.float32, np.float64):
+        centred = _center(rows, center, scale, dtype)
+        chosen, index, between = _choose(centred, n_landmarks, k, kernel, rng)
+        if centred.dtype == np.float64 or not _is_doubtful(index, between):
+            break
     rho = np.zeros(n_landmarks)
     if kernel not in ANGULAR:
         means = as_kernel_takes_them(between, kernel).mean(axis=1)
         rho = mean_neighbor_distance(means.astype(np.float64))
-    rho = rho.astype(centred.dtype)
-    landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho, scale)
-    return landmarks, drawn[chosen], tied(centred[chosen], landmarks)
+    return centred, chosen, index, rho.astype(centred.dtype)
 
 
 def _place(rows: Any, kernel: str) -> tuple[Array, float]:
@@ -214,10 +230,10 @@ def _place(rows: Any, kernel: str) -> tuple[Array, float]:
         # The middle one, so that few rows far away do not count.
         middle = float(np.median(np.abs(rows.data))) if rows.nnz else 0.0
         scale = _power(middle, 2.0**20)
-        return filled_center(_scaled(rows, scale)), scale
+        return sparse_center(_scale(rows, scale)), scale
     scale = _power(max(float(rows.max()), -float(rows.min())), 2.0**400)
     rows = rows if scale == 1.0 else rows.astype(np.float64) * scale
-    center, centred, _, near = about_the_middle(rows)
+    center, centred, _, near = center_rows(rows)
     more = _power(float(np.abs(centred[near]).max()), 2.0**20)
     return center * more, scale * more
 
@@ -227,16 +243,16 @@ def _power(largest: float, ordinary: float) -> float:
     return 1.0 if inside else to_power(largest, 0)
 
 
-def _chosen(
+def _choose(
     rows: Any, n_landmarks: int, k: int, kernel: str, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], LandmarkIndex, Array]:
     """Choose landmarks; return them with the distances to their k nearest others."""
-    chosen, points = refined_landmarks(rows, n_landmarks, rng)
+    chosen, points = refine_landmarks(rows, n_landmarks, rng)
     if kernel in ANGULAR and sparse.issparse(points):
         points = unit_sparse_rows(points)[0]
     elif kernel in ANGULAR:
         points = unit_rows(points).astype(rows.dtype)
-    index = indexed(points, rng)
+    index = index_landmarks(points, rng)
     return chosen, index, nearest_landmarks(points, index, k + 1)[1][:, 1:]
 
 
@@ -248,20 +264,20 @@ def _is_doubtful(index: LandmarkIndex, between: Array) -> bool:
     return float(np.mean(hidden)) > MAX_HIDDEN_SHARE
 
 
-def _scaled(rows: sparse.csr_array, scale: float) -> sparse.csr_array:
+def _scale(rows: sparse.csr_array, scale: float) -> sparse.csr_array:
     """Return sparse rows at a scale; what is out of all bounds is brought to them."""
     with np.errstate(over="ignore"):
         scaled = rows.data * scale
     return with_data(rows, np.clip(scaled, -FARTHEST_SPARSE, FARTHEST_SPARSE))
 
 
-def _centred(rows: Any, center: Array, scale: float, dtype: type[np.floating]) -> Any:
+def _center(rows: Any, center: Array, scale: float, dtype: type[np.floating]) -> Any:
     """Return rows about the centre; those out of all bounds are brought to them.
 
     Sparse rows are in float64, whatever the precision asked for.
     """
     if sparse.issparse(rows):
-        return less(_scaled(rows, scale), center)
+        return less(_scale(rows, scale), center)
     with np.errstate(over="ignore"):
         if scale != 1.0:
             rows = rows.astype(np.float64) * scale
@@ -269,7 +285,7 @@ def _centred(rows: Any, center: Array, scale: float, dtype: type[np.floating]) -
     return np.clip(centred, -FARTHEST, FARTHEST, out=centred)
 
 
-def tied(rows: Any, landmarks: Landmarks) -> BipartiteRows:
+def tie_rows(rows: Any, landmarks: Landmarks, *, alone: bool = False) -> BipartiteRows:
     r"""Tie rows to their nearest landmarks with the member's kernel.
 
     Parameters
@@ -278,6 +294,8 @@ def tied(rows: Any, landmarks: Landmarks) -> BipartiteRows:
         In the member's coordinates, centred, in the precision of the landmarks.
     landmarks : Landmarks
         The member's.
+    alone : bool, default=False
+        As for `mdec.numerics.landmark_search.nearest_landmarks`.
 
     Returns
     -------
@@ -292,7 +310,9 @@ def tied(rows: Any, landmarks: Landmarks) -> BipartiteRows:
     do not depend on the scale of the data. A row that coincides with k landmarks has
     the :math:`\rho` of a landmark that does.
     """
-    index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
+    index, squared = nearest_landmarks(
+        rows, landmarks.index, landmarks.n_neighbors, alone=alone
+    )
     if landmarks.kernel in ANGULAR:
         return BipartiteRows(index, angular_similarity(squared))
     unit = squared.dtype.type(np.median(landmarks.rho))
@@ -305,76 +325,61 @@ def tied(rows: Any, landmarks: Landmarks) -> BipartiteRows:
     return BipartiteRows(index, weights.astype(np.float32, copy=False))
 
 
-def tied_block(block: Any, landmarks: Landmarks) -> BipartiteRows:
-    """Tie the samples of one row block to the landmarks."""
+def tie_block(
+    block: Any, landmarks: Landmarks, *, alone: bool = False
+) -> BipartiteRows:
+    """Tie the samples of one row block to the landmarks, each as if alone if asked."""
     rows = coordinates(rows_of(block), landmarks.features, landmarks.kernel)
     dtype = landmarks.index.points.dtype.type
-    centred = _centred(rows, landmarks.center, landmarks.scale, dtype)
-    return tied(centred, landmarks)
+    centred = _center(rows, landmarks.center, landmarks.scale, dtype)
+    return tie_rows(centred, landmarks, alone=alone)
 
 
-@dataclass(frozen=True)
-class Cut:
-    """How a member's rows are embedded and told apart.
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (n_landmarks, n_clusters)
-        What rows are multiplied by.
-    centers : ndarray of shape (n_clusters, n_clusters)
-        Centres of the embedded rows.
-    """
-
-    vectors: Array
-    centers: Array
+# What rows are multiplied by, (n_landmarks, n_clusters), and the centres of the rows
+# that are embedded so, (n_clusters, n_clusters).
+Cut = tuple[Array, Array]
 
 
-def fitted_cut(
-    affinity: sparse.csr_array, sample: BipartiteRows, member: Member, plan: Plan
+def fit_cut(
+    affinity: sparse.csr_array,
+    sample: BipartiteRows,
+    landmarks: Landmarks,
+    member: Member,
+    plan: Plan,
 ) -> Cut:
-    """Solve the small side of the transfer cut and place the centres.
+    """Solve the small side of the transfer cut and place the centres, in float32.
 
-    Parameters
-    ----------
-    affinity : csr_array of shape (n_landmarks, n_landmarks)
-        Sum over all rows.
-    sample : BipartiteRows
-        The member's drawn rows, whose k-means gives the centres.
-    member : Member
-        What to make it with.
-    plan : Plan
-        What it shares with the others.
-
-    Returns
-    -------
-    Cut
-        In float32.
+    The affinity of landmarks is a sum over all rows; the centres come from k-means of
+    the member's drawn rows, the sample.
     """
     solver = plan.stream(member, "solver")
-    vectors = reduced_vectors(affinity, member.n_clusters, solver).astype(np.float32)
-    points = embedded_rows(sample, vectors)
+    n_clusters, n_points = member.n_clusters, landmarks.rho.size
+    if n_points < affinity.shape[0]:  # distinct ones alone, where all had copies
+        affinity = affinity[:n_points, :n_points]
+        n_clusters = min(n_clusters, n_points)
+    vectors = small_side_vectors(affinity, n_clusters, solver).astype(np.float32)
     rng = plan.stream(member, "kmeans")
-    return Cut(vectors, kmeans_centers(points, member.n_clusters, rng))
+    return vectors, kmeans_centers(embed_rows(sample, vectors), n_clusters, rng)
 
 
 def cut_block(rows: BipartiteRows, cut: Cut) -> NDArray[np.int32]:
     """Return the clusters of the samples of one row block."""
-    return assigned_rows(rows, cut.vectors, cut.centers)
+    return assign_rows(rows, *cut)
 
 
 def landmark_clustering(
-    worker: Worker, blocks: list[Any], pool: Any, member: Member, plan: Plan
+    executor: Executor, blocks: list[Any], pool: Any, member: Member, plan: Plan
 ) -> list[Any]:
     """Return the labels of one member, block by block.
 
     Parameters
     ----------
-    worker : Worker
-        Who does the work on blocks.
+    executor : Executor
+        Does the work on blocks.
     blocks : list
-        The row blocks.
-    pool : object
-        Rows to draw from, or the worker's handle of them.
+        Rows in blocks, or the executor's handles of these.
+    pool : ndarray or csr_array
+        Rows that landmarks are drawn from, or a handle.
     member : Member
         What to make it with.
     plan : Plan
@@ -383,36 +388,22 @@ def landmark_clustering(
     Returns
     -------
     list
-        The worker's handles of the labels of each block; nothing is waited for.
+        Labels of each block, or handles; nothing is waited for.
     """
-    fitted = worker.call(fitted_landmarks, pool, member, plan)
-    landmarks = worker.call(itemgetter(0), fitted)
-    sample = worker.call(itemgetter(2), fitted)
-    rows = worker.map(tied_block, blocks, landmarks)
-    affinity = ordered_sum(worker, reduced_graph, rows, plan.n_landmarks)
-    cut = worker.call(fitted_cut, affinity, sample, member, plan)
-    return worker.map(cut_block, rows, cut)
+    fitted = executor.call(fit_landmarks, pool, member, plan)
+    landmarks = executor.call(itemgetter(0), fitted)
+    sample = executor.call(itemgetter(2), fitted)
+    rows = executor.map(tie_block, blocks, landmarks)
+    affinity = ordered_sum(executor, small_side_graph, rows, plan.n_landmarks)
+    cut = executor.call(fit_cut, affinity, sample, landmarks, member, plan)
+    return executor.map(cut_block, rows, cut)
 
 
 def landmark_memory(plan: Plan, n_stored: int | None = None) -> int:
     """Estimate the bytes that one landmark clustering takes beside the data.
 
-    Parameters
-    ----------
-    plan : Plan
-        What the members share.
-    n_stored : int, optional
-        Numbers that sparse data store; None for dense ones.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Notes
-    -----
-    Noise in many dimensions takes about that much; in clusters fewer landmarks share
-    samples, so that they take less.
+    As `mdec.base.members.member_memory`. Noise in many dimensions takes about that
+    much; in clusters fewer landmarks share samples, so that they take less.
     """
     assert plan.n_landmarks is not None
     n_samples, n_landmarks = plan.n_samples, plan.n_landmarks
@@ -423,7 +414,7 @@ def landmark_memory(plan: Plan, n_stored: int | None = None) -> int:
     bare = n_samples * (16 * ties + 24) + int(45 * n_landmarks * n_shared) + 2**20
     if n_stored is not None:
         # The subspace, scaled and centred; a landmark fills what its rows fill.
-        return bare + int(48 * n_stored * plan.sampling_ratio)
+        return bare + int(48 * n_stored * plan.max_features)
     # Coordinates of drawn rows and of one block.
     height = min(n_samples, block_height(plan.n_features))
     drawn = 12 * CANDIDATES * n_landmarks + 16 * height

@@ -1,90 +1,125 @@
-"""One member from its graph, and what a member costs."""
+"""One member from its graph, Eqs. 8 to 13, and what a member costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec.base.given import Given
+from mdec._support.arrays import Array
+from mdec.base.copies import CopiesError, group_copies
+from mdec.base.custom import Base, cluster_by_function, measure_pairs
 from mdec.base.graphs import DENSE_SAMPLES, graph_from_distances, similarity_graph
 from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory
-from mdec.base.own import OwnParts
-from mdec.base.spectral import spectral_partition
+from mdec.base.pairs import Metric, Pairs
 from mdec.ensemble.plan import Member, Plan
+from mdec.numerics.affinity import sparse_leading_vectors, unit_rows
+from mdec.numerics.kmeans import kmeans
 from mdec.numerics.magnitude import has_safe_scale
 from mdec.numerics.neighbors import distances_about_mean
 from mdec.preparation.recipes import Versions
-
-Array = NDArray[np.floating]
-
-# What members are made of.
-Data = Array | Versions | OwnParts | Given
 
 # What a member raises that cannot be made; another draw may do better.
 MEMBER_ERRORS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
 
 
-def member_similarity(X: Any, member: Member, plan: Plan) -> sparse.csr_array:
+def member_similarity(
+    X: Any, member: Member, plan: Plan, metric: Metric | None = None
+) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10.
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (n_samples, n_features), Versions, OwnParts, Given
-        All features; in versions where members draw their own preparation, with a
-        user's own functions, or all pairs instead.
+    X : ndarray or csr_array of shape (n_samples, n_features), Versions or Pairs
+        All features; in versions where members draw their own preparation; or all
+        pairs instead.
     member : Member
         What to make it with.
     plan : Plan
         What it shares with the others.
+    metric : callable, optional
+        A user's own measure of the pairs of rows.
 
     Returns
     -------
     csr_array of shape (n_clustered, n_clustered)
         Of the samples that the member draws: symmetric, non-negative, no self-loops.
     """
-    kernel = plan.kernel_of(member)
-    how = kernel, member.n_neighbors, member.mu
-    if isinstance(X, Given):
-        return X.among(plan.samples(member)).graph(*how)
-    if isinstance(X, OwnParts):
-        return X.measured(_subspace(X.versions, member, plan)).graph(*how)
-    versions = X if isinstance(X, Versions) else Versions(X)
-    rows, among = versions.seen(member.preparation)
-    features, samples = plan.features(member, among), plan.samples(member)
-    if versions.about_mean is not None and kernel not in ANGULAR:
-        centred = _taken(versions.about_mean, features, samples)
-
-        def original(lost: NDArray[np.int64]) -> Array:
-            return _taken(rows, features, lost if samples is None else samples[lost])
-
-        return graph_from_distances(distances_about_mean(centred, original), *how)
-    return similarity_graph(_taken(rows, features, samples), *how)
+    drawn = plan.kernel_of(member), member.n_neighbors, member.mu
+    if isinstance(X, Pairs):
+        return X.among(plan.samples(member)).graph(*drawn)
+    if metric is not None:
+        return measure_pairs(metric, _subspace(X, member, plan)).graph(*drawn)
+    return DrawnRows.of(X, member, plan).graph(*drawn)
 
 
-def _subspace(versions: Versions, member: Member, plan: Plan) -> Array:
+@dataclass(frozen=True)
+class DrawnRows:
+    """What a member looks at: some samples, or None for all, in some features.
+
+    The rows are all of them; `about_mean` is their difference from their mean, where
+    that is known.
+    """
+
+    rows: Any
+    features: NDArray[np.int64]
+    samples: NDArray[np.int64] | None
+    about_mean: Array | None = None
+
+    @classmethod
+    def of(cls, X: Any, member: Member, plan: Plan) -> DrawnRows:
+        """Draw samples and features again from the member's seed."""
+        versions = X if isinstance(X, Versions) else Versions(X)
+        rows, among = versions.select(member.preparation)
+        features, samples = plan.features(member, among), plan.samples(member)
+        return cls(rows, features, samples, versions.about_mean)
+
+    def take(self, places: NDArray[np.int64] | None = None) -> Any:
+        """Return rows at some places among the samples, in columns; None for all."""
+        samples = self.samples
+        if places is not None:
+            samples = places if samples is None else samples[places]
+        return self._take(self.rows, samples)
+
+    def _take(self, X: Any, samples: NDArray[np.int64] | None) -> Any:
+        if sparse.issparse(X):
+            return (X if samples is None else X[samples])[:, self.features]
+        if samples is None:
+            return X.T[self.features].T
+        return X.T[np.ix_(self.features, samples)].T
+
+    def graph(self, kernel: str, n_neighbors: int, mu: float) -> sparse.csr_array:
+        """Return their similarity graph."""
+        drawn = kernel, n_neighbors, mu
+        if self.about_mean is None or kernel in ANGULAR:
+            return similarity_graph(self.take(), *drawn)
+        centred = self._take(self.about_mean, self.samples)
+        return graph_from_distances(distances_about_mean(centred, self.take), *drawn)
+
+    def few_distinct(self, most: int) -> NDArray[np.int32] | None:
+        """Number equal rows alike if no more than so many are distinct, else None."""
+        head = slice(most + 1) if self.samples is None else self.samples[: most + 1]
+        if not sparse.issparse(self.rows):
+            # Most often one feature tells enough rows apart.
+            values = self.rows[head, self.features[0]].tolist()
+            if len(set(values)) > most:
+                return None
+        if group_copies(self.rows[head][:, self.features], most) is None:
+            return None
+        return group_copies(self.take(), most)
+
+
+def _subspace(X: Any, member: Member, plan: Plan) -> Array:
     """Return a copy of the rows that a member sees, for a user's own function."""
-    rows, among = versions.seen(member.preparation)
-    drawn = _taken(rows, plan.features(member, among), plan.samples(member))
-    return np.array(drawn, order="C")
+    return np.array(DrawnRows.of(X, member, plan).take(), order="C")
 
 
-def _taken(
-    X: Any, features: NDArray[np.int64], samples: NDArray[np.int64] | None
-) -> Any:
-    """Return what a member looks at, in columns; None for all samples."""
-    if sparse.issparse(X):
-        return (X if samples is None else X[samples])[:, features]
-    if samples is None:
-        return X.T[features].T
-    return X.T[np.ix_(features, samples)].T
-
-
-def centred_once(X: Array, kernels: Iterable[str]) -> Array | Versions:
+def center_once(X: Array, kernels: Iterable[str]) -> Array | Versions:
     """Return few samples with what their members would all do again.
 
     Parameters
@@ -104,42 +139,121 @@ def centred_once(X: Array, kernels: Iterable[str]) -> Array | Versions:
     return Versions(X, about_mean=X - X.mean(axis=0))
 
 
-def base_clustering(X: Any, member: Member, plan: Plan) -> NDArray[np.int32]:
-    """Return the labels of one member, Eqs. 11 to 13.
+def spectral_embedding(
+    W: sparse.csr_array, n_vectors: int, rng: np.random.Generator
+) -> Array:
+    """Return the leading eigenvectors of a similarity graph, with rows of unit length.
+
+    W is symmetric and non-negative; the generator starts the solver. The result has
+    shape (n_samples, n_vectors).
+    """
+    from mdec.numerics.loops import csr
+
+    component = csr.components(W.indptr.astype(np.int64, copy=False), W.indices)
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    return unit_rows(sparse_leading_vectors(W, degrees, component, n_vectors, rng))
+
+
+def spectral_partition(
+    W: sparse.csr_array,
+    n_clusters: int,
+    *,
+    solver: np.random.Generator,
+    assign: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Cut a similarity graph into clusters, Eqs. 11 and 13.
 
     Parameters
     ----------
-    X : ndarray or csr_array of shape (n_samples, n_features), Versions, OwnParts, Given
-        All features; in versions where members draw their own preparation, with a
-        user's own functions, or all pairs instead.
-    member : Member
-        What to make it with.
-    plan : Plan
-        What it shares with the others.
+    W : csr_array of shape (n_samples, n_samples)
+        Symmetric and non-negative.
+    n_clusters : int
+        Number of clusters.
+    solver : Generator
+        Stream of the eigen-solver.
+    assign : Generator
+        Stream of k-means.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        Labels below the number of clusters asked for, if it was; some may be missing.
-        -1 for samples that the member leaves out.
+        Labels.
     """
-    if isinstance(X, OwnParts) and X.base is not None:
-        rng = plan.stream(member, "own_base")
-        rows = _subspace(X.versions, member, plan)
-        found = X.labels(rows, member.n_clusters, rng)
+    return kmeans(spectral_embedding(W, n_clusters, solver), n_clusters, assign)
+
+
+def base_clustering(
+    X: Any,
+    member: Member,
+    plan: Plan,
+    base: Base | None = None,
+    metric: Metric | None = None,
+) -> NDArray[np.int32]:
+    """Return the labels of one member, Eqs. 11 to 13.
+
+    Parameters
+    ----------
+    X : ndarray, csr_array or Versions
+        The data, as in `member_similarity`.
+    member : Member
+        What to make it with.
+    plan : Plan
+        What it shares with the others.
+    base : callable, default=None
+        Clusters in place of the graph.
+    metric : callable, default=None
+        As in `member_similarity`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels below the member's number of clusters, unless by `base`; some may be
+        missing. -1 for samples that the member leaves out.
+    """
+    if base is not None:
+        rows, rng = _subspace(X, member, plan), plan.stream(member, "own_base")
+        found = cluster_by_function(base, rows, member.n_clusters, rng)
+    elif isinstance(X, Pairs) or metric is not None:
+        found = _cut_graph(member_similarity(X, member, plan, metric), member, plan)
     else:
-        found = spectral_partition(
-            member_similarity(X, member, plan),
-            member.n_clusters,
-            solver=plan.stream(member, "solver"),
-            assign=plan.stream(member, "kmeans"),
-        )
+        found = _cluster_rows(X, member, plan)
     samples = plan.samples(member)
     if samples is None:
         return found
     labels = np.full(plan.n_samples, -1, dtype=np.int32)
     labels[samples] = found
     return labels
+
+
+def _cut_graph(W: sparse.csr_array, member: Member, plan: Plan) -> NDArray[np.int32]:
+    return spectral_partition(
+        W,
+        member.n_clusters,
+        solver=plan.stream(member, "solver"),
+        assign=plan.stream(member, "kmeans"),
+    )
+
+
+def _cluster_rows(X: Any, member: Member, plan: Plan) -> NDArray[np.int32]:
+    """Cluster the rows of a member, or the distinct ones where all have copies.
+
+    Rows that are no more than the clusters wanted, but for copies, are the clusters.
+    """
+    rows = DrawnRows.of(X, member, plan)
+    few = rows.few_distinct(member.n_clusters)
+    if few is not None:
+        return few
+    kernel, k = plan.kernel_of(member), member.n_neighbors
+    try:
+        return _cut_graph(rows.graph(kernel, k, member.mu), member, plan)
+    except CopiesError:
+        drawn = rows.take()
+        group = group_copies(drawn)
+        assert group is not None
+        distinct = drawn[np.unique(group, return_index=True)[1]]
+        k = min(k, distinct.shape[0] - 1)
+        graph = similarity_graph(distinct, kernel, k, member.mu)
+        return _cut_graph(graph, member, plan)[group]
 
 
 def member_memory(plan: Plan, n_stored: int | None = None) -> int:
@@ -168,7 +282,7 @@ def member_memory(plan: Plan, n_stored: int | None = None) -> int:
         # The subspace, centred, and once more feature by feature; the tile of products
         # and the candidate pairs as of dense rows.
         pairs = 134 * (2 * plan.n_neighbors_range[1] + 16)
-        subspace = int(48 * n_stored * plan.sampling_ratio)
+        subspace = int(48 * n_stored * plan.max_features)
         return subspace + n_samples * pairs + 2**25
     if n_samples <= DENSE_SAMPLES:
         # The subspace twice beside its products, or once beside the matrices of

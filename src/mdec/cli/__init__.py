@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import importlib
+import io
+import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from typing import Any, TextIO, cast
 
 from mdec import __version__
 from mdec._support.optional import import_optional
 
+_GROUPS = {"datasets": "datasets_app", "bench": "bench_app"}
+EXIT_UNSHOWN = 3
+_READER_LEFT = (errno.EPIPE, *((errno.EINVAL,) if os.name == "nt" else ()))
 _ERRORS = (ValueError, OSError, MemoryError, ImportError, RuntimeError)
 
 
@@ -15,19 +24,23 @@ def build_app() -> Any:
     """Return the application with all its commands."""
     typer = import_optional("typer", needed_for="the command line", install="mdec[cli]")
     import_optional("rich", needed_for="the command line", install="mdec[cli]")
-    from mdec.cli import bench, compare, consensus, datasets, demo, fit, predict
+    from mdec.cli import compare, consensus, demo, fit, predict
 
     app = typer.Typer(
         name="mdec",
         help="Multidiversified ensemble clustering. --debug shows where errors arise, "
         "--version which version this is, both anywhere on the line.",
-        epilog="Exit codes: 0 done, 2 wrong input or usage, 130 interrupted.",
+        epilog="Exit codes: 0 done, 1 a mistake of mdec, 2 wrong input or usage, "
+        "3 done but not all shown, 130 interrupted.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.add_typer(datasets.app, name="datasets")
-    app.add_typer(bench.app, name="bench")
+    command = _make_command_class(importlib.import_module("typer.core"))
+    # The comparison imports from here, and not the other way round.
+    commands = importlib.import_module("mdec.bench.commands")
+    for name, group in _GROUPS.items():
+        app.add_typer(getattr(commands, group), name=name)
     for name, module in {
         "fit": fit,
         "predict": predict,
@@ -35,8 +48,59 @@ def build_app() -> Any:
         "compare": compare,
         "demo": demo,
     }.items():
-        app.command(name, epilog=module.EPILOG)(module.command)
+        app.command(name, cls=command, epilog=module.EPILOG)(module.command)
     return app
+
+
+def _make_command_class(core: Any) -> Any:
+    """Return a class of commands whose help shows no type for --help itself."""
+
+    class Command(core.TyperCommand):  # type: ignore[misc]
+        def get_help_option(self, ctx: Any) -> Any:
+            option = super().get_help_option(ctx)
+            if option is not None:
+                option.metavar = ""
+            return option
+
+    return Command
+
+
+class _Stream:
+    """An output whose reader may leave, or which may be full: the work goes on.
+
+    `error` is what went wrong first.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream or io.StringIO()  # None for one that was closed before
+        self.error: OSError | None = None
+        # Signs that a terminal cannot show are no reason to stop either.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, words: str) -> int:
+        """Write words, or nothing from the first error on."""
+        self._attempt(self._stream.write, words)
+        return len(words)
+
+    def flush(self) -> None:
+        """Show what was written."""
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, act: Callable[..., Any], *words: str) -> None:
+        if self.error is not None:
+            return
+        try:
+            act(*words)
+        except OSError as error:
+            self.error = error
+            # What is left in the buffer would fail again when Python ends.
+            with suppress(OSError):
+                place = self._stream.fileno()
+                os.dup2(os.open(os.devnull, os.O_WRONLY), place)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -48,6 +112,26 @@ def main(arguments: list[str] | None = None) -> None:
         What follows the name of the program; None takes it from the system.
     """
     given = sys.argv[1:] if arguments is None else arguments
+    code: Any = None
+    shown, said = _Stream(sys.stdout), _Stream(sys.stderr)
+    with redirect_stdout(cast(TextIO, shown)), redirect_stderr(cast(TextIO, said)):
+        try:
+            _run(given)
+        except SystemExit as ended:
+            code = ended.code
+        shown.flush()
+        # A reader who has seen enough, as head has, leaves the pipe.
+        error = shown.error
+        if not code and error is not None and error.errno not in _READER_LEFT:
+            why = error.strerror
+            said.write(f"mdec: done, but not all of it could be shown ({why}).\n")
+            code = EXIT_UNSHOWN
+    if code is not None:
+        raise SystemExit(code)
+
+
+def _run(given: list[str]) -> None:
+    """Run a command; errors that are foreseen end it with one sentence."""
     if "--version" in given:
         sys.stdout.write(f"mdec {__version__}\n")
         return
@@ -59,5 +143,12 @@ def main(arguments: list[str] | None = None) -> None:
     except _ERRORS as error:
         if "--debug" in given:
             raise
-        sys.stderr.write(f"mdec: {error}\n")
+        words = str(error)
+        if not isinstance(error, ImportError):  # else typer may be what is missing
+            from mdec.cli.options import name_flags, suggest_command
+
+            words = name_flags(getattr(error, "findings", words))
+            if cure := getattr(error, "cure", None):
+                words += f"\nTry: {suggest_command(given, cure)}"
+        sys.stderr.write(f"mdec: {words}\n")
         raise SystemExit(2) from None

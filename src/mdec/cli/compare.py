@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import numpy as np
 import typer
@@ -11,13 +13,14 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-from mdec._support.files import atomic_file, write_atomically
+from mdec._support.files import atomic_file, check_not_replaced
 from mdec._support.optional import import_optional
-from mdec.cli._options import DEFAULT_GB, AsJson, IdColumn, MaxGb, Quiet
-from mdec.cli._output import examples, show_comparison, table_csv
-from mdec.evaluation import ari, nmi_max
+from mdec.cli.options import PATH, FileOptions, PrintOptions, option, with_groups
+from mdec.cli.output import comparison_parts, examples, list_names, show
+from mdec.report.solutions import scores
+from mdec.results.tables import format_csv
 from mdec.tables.clusterings import read_base_clusterings
-from mdec.tables.text import shown_as_text
+from mdec.tables.text import escape_formula
 
 EPILOG = examples(
     "mdec compare result-a result-b",
@@ -29,36 +32,50 @@ EPILOG = examples(
 CLUSTER = "cluster"
 PICTURES = (".png", ".svg", ".pdf")
 
-ColumnHelp = "Column of the clustering in {}; the only one, or 'cluster', if absent."
+_COLUMN = "Column of the clustering in {}; the only one, or 'cluster', if absent."
 
 
+@dataclass(frozen=True)
+class SideOptions(FileOptions):
+    """Which columns are compared."""
+
+    column_a: str | None = option(None, _COLUMN.format("A"))
+    column_b: str | None = option(None, _COLUMN.format("B"))
+
+
+@dataclass(frozen=True)
+class FileOutputOptions(PrintOptions):
+    """Files to write."""
+
+    out: Path | None = option(
+        None, "Picture: a .png, .svg or .pdf file.", "--out", "-o", **PATH
+    )
+    table: Path | None = option(None, "Contingency table as a .csv file.", **PATH)
+
+
+@with_groups
 def command(
     a: Annotated[Path, typer.Argument(help="Table of labels, or folder of a result.")],
     b: Annotated[Path, typer.Argument(help="The same, to compare it with.")],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Picture: a .png, .svg or .pdf file."),
-    ] = None,
-    table: Annotated[
-        Path | None, typer.Option(help="Contingency table as a .csv file.")
-    ] = None,
-    column_a: Annotated[str | None, typer.Option(help=ColumnHelp.format("A"))] = None,
-    column_b: Annotated[str | None, typer.Option(help=ColumnHelp.format("B"))] = None,
-    id_column: IdColumn = None,
-    max_gb: MaxGb = DEFAULT_GB,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    reading: SideOptions,
+    output: FileOutputOptions,
 ) -> None:
     """Compare two clusterings: ARI, NMI, and which clusters are which.
 
     Samples are matched by their names. Clusters of B stand in the order that matches
     those of A best.
     """
+    out, table = output.out, output.table
     if out is not None and out.suffix.lower() not in PICTURES:
         raise ValueError(f"--out {out} is no picture; give {', '.join(PICTURES)}.")
-    max_bytes = int(max_gb * 2**30)
-    first = _read(a, column_a, id_column, max_bytes)
-    second = _read(b, column_b, id_column, max_bytes)
+    written = [each for each in (out, table) if each is not None]
+    check_not_replaced([_labels_file(a), _labels_file(b)], written)
+    if len({each.resolve() for each in written}) < len(written):
+        raise ValueError("--out and --table name one file; give two.")
+    first, second = (
+        _read(a, reading.column_a, reading),
+        _read(b, reading.column_b, reading),
+    )
     shared = [name for name in first if name in second]
     if len(shared) < 2:
         raise ValueError(
@@ -67,31 +84,31 @@ def command(
         )
     left = np.array([first[name] for name in shared])
     right = np.array([second[name] for name in shared])
-    rows, columns, counts = matched_contingency(left, right)
+    rows, columns, counts = match_clusters(left, right)
     summary = {
         "a": str(a),
         "b": str(b),
         "n_samples": len(shared),
         "only_in_a": [name for name in first if name not in second],
         "only_in_b": [name for name in second if name not in first],
-        "ari": ari(left, right),
-        "nmi_max": nmi_max(left, right),
+        **scores(left, right),
         "clusters_a": rows,
         "clusters_b": columns,
         "counts": counts.tolist(),
-        "files": [str(each) for each in (out, table) if each is not None],
+        "files": [str(each) for each in written],
     }
-    if table is not None:
-        cells = {"cluster": [shown_as_text(row) for row in rows]}
-        for place, name in enumerate(columns):
-            cells[f"{shown_as_text(name)}"] = counts[:, place].tolist()
-        write_atomically(table, table_csv(cells))
-    if out is not None:
-        _draw(out, summary)
-    show_comparison(summary, quiet=quiet, as_json=as_json)
+    with ExitStack() as both:  # or neither
+        if table is not None:
+            cells = {"cluster": [escape_formula(row) for row in rows]}
+            for name, column in zip(columns, counts.T.tolist(), strict=True):
+                cells[escape_formula(name)] = column
+            both.enter_context(atomic_file(table)).write(format_csv(cells))
+        if out is not None:
+            _draw(both.enter_context(atomic_file(out)), out.suffix, summary)
+    show(summary, comparison_parts, output)
 
 
-def matched_contingency(
+def match_clusters(
     a: NDArray[np.str_], b: NDArray[np.str_]
 ) -> tuple[list[str], list[str], NDArray[np.int64]]:
     """Count samples by their clusters, with matched clusters on the diagonal.
@@ -111,22 +128,19 @@ def matched_contingency(
 
     Examples
     --------
-    >>> rows, columns, counts = matched_contingency(
+    >>> rows, columns, counts = match_clusters(
     ...     np.array(["0", "0", "1"]), np.array(["y", "y", "x"])
     ... )
     >>> rows, columns, counts.tolist()
     (['0', '1'], ['y', 'x'], [[2, 0], [0, 1]])
     """
-    names = [sorted(set(each.tolist()), key=_by_number) for each in (a, b)]
-    codes = [
-        np.array([{n: i for i, n in enumerate(order)}[label] for label in each])
-        for order, each in zip(names, (a, b), strict=True)
-    ]
-    counts = np.asarray(contingency_matrix(*codes), dtype=np.int64)
+    rows, columns = (sorted(set(each.tolist()), key=_by_number) for each in (a, b))
+    first, second = (dict(zip(n, range(len(n)), strict=True)) for n in (rows, columns))
+    counts = contingency_matrix([first[n] for n in a], [second[n] for n in b])
     matched, places = linear_sum_assignment(counts, maximize=True)
-    order = [int(places[np.argsort(matched)][i]) for i in range(len(places))]
-    order += [j for j in range(counts.shape[1]) if j not in order]
-    return names[0], [names[1][j] for j in order], counts[:, order]
+    order = places[np.argsort(matched)].tolist()
+    order += [j for j in range(len(columns)) if j not in order]
+    return rows, [columns[j] for j in order], counts[:, order]
 
 
 def _by_number(name: str) -> tuple[bool, float, str]:
@@ -134,24 +148,26 @@ def _by_number(name: str) -> tuple[bool, float, str]:
     return (not whole, float(name) if whole else 0.0, name)
 
 
-def _read(
-    path: Path, column: str | None, id_column: str | None, max_bytes: int
-) -> dict[str, str]:
+def _labels_file(path: Path) -> Path:
+    return path / "labels.csv" if path.is_dir() else path
+
+
+def _read(path: Path, column: str | None, reading: FileOptions) -> dict[str, str]:
     """Return the cluster of each sample that has one, by its name."""
-    file = path / "labels.csv" if path.is_dir() else path
+    file = _labels_file(path)
     if not file.is_file():
         raise ValueError(
             f"{str(file)!r} is not a file; give a table of labels or a result folder."
         )
-    settings: dict[str, Any] = {"id_column": id_column, "max_bytes": max_bytes}
     if column is None and _has_clusters(file):
         column = CLUSTER
-    labels, samples, members = read_base_clusterings(file, column=column, **settings)
+    labels, samples, members = read_base_clusterings(
+        file, column=column, **reading.parameters(read_base_clusterings)
+    )
     if len(members) > 1:
-        shown = ", ".join(repr(name[:40]) for name in members[:5])
         raise ValueError(
-            f"{file.name!r} holds {len(members)} clusterings ({shown}); say which with "
-            "--column-a or --column-b."
+            f"{file.name!r} holds {len(members)} clusterings ({list_names(members)}); "
+            "say which with --column-a or --column-b."
         )
     pairs = zip(samples, labels[:, 0].tolist(), strict=True)
     return {name: label for name, label in pairs if label is not None}
@@ -164,7 +180,7 @@ def _has_clusters(file: Path) -> bool:
         return CLUSTER in lines.readline(10_000).strip().split(",")
 
 
-def _draw(path: Path, summary: dict[str, Any]) -> None:
+def _draw(file: IO[bytes], ending: str, summary: dict[str, Any]) -> None:
     figures = import_optional(
         "matplotlib.figure", needed_for="the picture", install="mdec[report]"
     )
@@ -181,11 +197,9 @@ def _draw(path: Path, summary: dict[str, Any]) -> None:
     for which, names in (("x", summary["clusters_b"]), ("y", summary["clusters_a"])):
         # Dollar signs would start a formula.
         shown = [name[:20].replace("$", r"\$") for name in names]
-        turned = {"rotation": 90} if which == "x" and max(map(len, shown)) > 4 else {}
-        axes.set(**{f"{which}ticks": range(len(names))})
-        axes.set(**{f"{which}ticklabels": shown})
-        axes.tick_params(axis=which, length=0, **turned)
+        upright = which == "x" and max(map(len, shown)) > 4
+        axes.set(**{f"{which}ticks": range(len(names)), f"{which}ticklabels": shown})
+        axes.tick_params(axis=which, length=0, rotation=90 if upright else 0)
     axes.set(xlabel="B", ylabel="A")
     axes.set_title(f"ARI {summary['ari']:.3f}, NMI {summary['nmi_max']:.3f}")
-    with atomic_file(path) as file:
-        figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=150)
+    figure.savefig(file, format=ending.lower().lstrip("."), dpi=150)

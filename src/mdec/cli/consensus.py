@@ -2,44 +2,61 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
+from scipy import sparse
 
-from mdec._support.folders import claimed
-from mdec.cli._matrix import cut_matrix
-from mdec.cli._model import MODEL, Kept, read_kept
-from mdec.cli._options import (
-    DEFAULT_GB,
-    AsJson,
-    Consensus,
-    Drop,
-    Header,
-    IdColumn,
-    Index,
-    MaxGb,
-    Number,
-    Out,
-    Quiet,
-    Seed,
-    Weighting,
+from mdec._support.files import (
+    check_not_replaced,
+    replace_together,
+    write_atomically,
 )
-from mdec.cli._output import examples, progress_bars, show_cut, show_summary
-from mdec.cli._work import Request, finish, parse_k
-from mdec.consensus import CONSENSUS
+from mdec.cli.options import (
+    ClusterOptions,
+    LayoutOptions,
+    OutputOptions,
+    option,
+    parse_k,
+    with_groups,
+)
+from mdec.cli.output import examples, result_parts, show
+from mdec.cli.progress import progress_bars
+from mdec.clustering import Settings, cluster_ensemble
+from mdec.confidence import confidence, second_choice
+from mdec.consensus.matrix import (
+    METHODS,
+    check_matrix,
+    from_matrix,
+    matrix_associations,
+)
 from mdec.ensemble import Ensemble
-from mdec.generation import rows_as_seen
-from mdec.rows import opened
-from mdec.tables.binary import check_archive
-from mdec.tables.clusterings import read_base_clusterings
-from mdec.tables.door import Door, shown_name
-from mdec.weights import WEIGHTINGS
+from mdec.prediction import TrainingRows
+from mdec.report import RunNotes
+from mdec.report.solutions import cluster_rows
+from mdec.results import (
+    ENSEMBLE,
+    MAIN_FILES,
+    MODEL,
+    claim_result,
+    own_files,
+    read_result_model,
+    result_files,
+    write_result,
+)
+from mdec.results.tables import format_csv, label_columns
+from mdec.tables import Table
+from mdec.tables.arrays import check_archive
+from mdec.tables.budget import ReadBudget, display_name
+from mdec.tables.clusterings import read_base_clusterings, read_consensus_matrix
+from mdec.tables.steps import TableSteps
 
 EPILOG = examples(
     "mdec consensus clusterings.csv --k auto --out combined",
@@ -48,6 +65,16 @@ EPILOG = examples(
 )
 
 
+@dataclass(frozen=True)
+class LabelOptions(LayoutOptions):
+    """How base clusterings, or a matrix, are laid out."""
+
+    matrix: bool = option(
+        False, "The file is a consensus matrix; needs --k.", "--matrix"
+    )
+
+
+@with_groups
 def command(
     file: Annotated[
         Path,
@@ -56,146 +83,167 @@ def command(
             "ensemble.npz; - for standard input."
         ),
     ],
-    k: Number = "auto",
-    out: Out = Path("mdec-result"),
-    consensus: Consensus = "hierarchical",
-    weighting: Weighting = "entropy",
-    id_column: IdColumn = None,
-    drop: Drop = None,
-    header: Header = None,
-    index: Index = None,
-    matrix: Annotated[
-        bool,
-        typer.Option("--matrix", help="The file is a consensus matrix; needs --k."),
-    ] = False,
-    seed: Seed = 0,
-    max_gb: MaxGb = DEFAULT_GB,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    layout: LabelOptions,
+    clusters: ClusterOptions,
+    output: OutputOptions,
 ) -> None:
     """Combine your own base clusterings; empty cells, NA and -1 are left out."""
-    if consensus not in CONSENSUS or weighting not in WEIGHTINGS:
-        raise ValueError(
-            f"--consensus is one of {', '.join(CONSENSUS)}, --weighting one of "
-            f"{', '.join(WEIGHTINGS)}."
-        )
-    max_bytes = int(max_gb * 2**30)
-    if matrix:
-        with claimed(out):
-            summary = cut_matrix(file, k, consensus, out, seed, max_bytes)
-        show_cut(summary, quiet=quiet, as_json=as_json)
-        return
-    came = Came()
-    if file.suffix.lower() == ".npz" and file.is_file():
-        check_archive(file, Door(file.name, max_bytes))
-        ensemble = Ensemble.load(file)
-        came = _run_of(file, ensemble, max_bytes)
-        numbers = [str(i + 1) for i in range(ensemble.n_samples)]
-        names = list(ensemble.names.get("samples", numbers))
-        members = [f"clustering {m + 1}" for m in range(len(ensemble))]
-    else:
-        labels, names, members = read_base_clusterings(
-            file,
-            header=header,
-            index=index,
-            id_column=id_column,
-            drop=drop or (),
-            max_bytes=max_bytes,
-        )
-        ensemble = Ensemble.from_labels(labels)
+    own = own_files(output.out)
+    # The ensemble of a folder may be clustered again in it: it is written as it was.
+    others = {*MAIN_FILES, MODEL, *own} - ({ENSEMBLE} & own)
+    check_not_replaced([file], [output.out / name for name in others])
+    summary = (cut_matrix if layout.matrix else combine)(file, clusters, layout, output)
+    show(summary, result_parts, output)
+
+
+def combine(
+    file: Path, clusters: ClusterOptions, layout: LayoutOptions, output: OutputOptions
+) -> dict[str, Any]:
+    """Cluster the ensemble of a file and write the result."""
+    ensemble, members, notes = _read_ensemble(file, layout)
+    model, steps = _read_model_beside(file, ensemble, layout.max_bytes)
+    if model is not None:
+        notes.append(f"Values and features come from {MODEL!r} beside it")
+    n_samples, n_members = ensemble.labels.shape
+    samples = list(ensemble.names.get("samples", map(str, range(1, n_samples + 1))))
     reading = {
-        "file": shown_name(file),
-        "n_samples": ensemble.n_samples,
-        "n_members": len(ensemble),
-        "samples": names[:5],
+        "file": display_name(file),
+        "n_samples": n_samples,
+        "n_members": n_members,
+        "samples": samples[:5],
         "members": members[:5],
         "missing": int((ensemble.labels < 0).sum()),
-        "notes": came.notes,
+        "notes": notes,
     }
-    if not (quiet or as_json):
+    if not output.silent:
         typer.echo(
-            f"Read {len(names)} samples ({names[0][:40]!r}, ...) with {len(members)} "
+            f"Read {n_samples} samples ({samples[0][:40]!r}, ...) with {n_members} "
             f"base clusterings ({members[0][:40]!r}, ...); {reading['missing']} labels "
             "are missing."
         )
-        for note in came.notes:
+        for note in notes:
             typer.echo(f"{note}.")
-    parse_k(k, ensemble.n_samples)
-    settings = {
-        "file": shown_name(file),
-        "shape": f"{ensemble.n_samples} samples x {len(ensemble)} base clusterings",
-        "k": k,
-        "consensus": consensus,
-        "weighting": weighting,
-        "seed": seed,
+    settings = Settings(
+        parse_k(clusters.k, n_samples),
+        clusters.consensus,
+        clusters.weighting,
+        None if model is None else model.clustering_.settings.min_confidence,
+        clusters.seed,
+    )
+    described = {
+        "file": display_name(file),
+        "shape": f"{n_samples} samples x {n_members} base clusterings",
+        **asdict(clusters),
         "command": shlex.join(["mdec", *sys.argv[1:]]),
     }
-    request = Request(
-        k,
-        consensus,
-        weighting,
-        names,
-        f"Consensus of {shown_name(file)}",
-        settings,
-        values=came.values,
-        feature_names=came.features,
-        known=came.classes,
-        reading=reading,
-        seed=seed,
-        kept=came.kept,
-        min_confidence=None if came.kept is None else came.kept.min_confidence,
-    )
-    with claimed(out), progress_bars(quiet=quiet or as_json) as hooks:
-        summary = finish(ensemble, request, out, hooks["null"])
-    show_summary(summary, quiet=quiet, as_json=as_json)
+    rows = () if model is None else model.clustering_.rows
+    names = result_files((), n_samples, model=model is not None)
+    claim = claim_result(output.out, names, overwrite=output.overwrite)
+    with claim, progress_bars(quiet=output.silent):
+        clustering = cluster_ensemble(ensemble, settings, rows)
+        return write_result(
+            clustering,
+            output.out,
+            table=_make_tables(ensemble, samples, rows, reading),
+            model=None if model is None else model.with_clustering(clustering),
+            steps=steps,
+            notes=RunNotes(f"Consensus of {display_name(file)}", described),
+            claim=False,
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class Came:
-    """What is known of the run that an ensemble comes from.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_samples, n_features) or None
-        The data as members saw them.
-    features : tuple of str or None
-        Names of their columns.
-    classes : ndarray of str of shape (n_samples,) or None
-        Known classes.
-    kept : Kept or None
-        What a new model is written from.
-    notes : list of str
-        Where all this comes from, in sentences without their points.
-    """
-
-    values: NDArray[np.floating] | None = None
-    features: tuple[str, ...] | None = None
-    classes: NDArray[np.str_] | None = None
-    kept: Kept | None = None
-    notes: list[str] = field(default_factory=list)
-
-
-def _run_of(file: Path, ensemble: Ensemble, max_bytes: int) -> Came:
-    """Take names from the ensemble's file, and values from the model beside it."""
-    names, notes = ensemble.names, []
-    classes = np.array(names["classes"]) if "classes" in names else None
-    if "samples" in names:
-        what = "Names of samples" if classes is None else "Names and known classes"
+def _read_ensemble(
+    file: Path, layout: LayoutOptions
+) -> tuple[Ensemble, list[str], list[str]]:
+    """Return base clusterings, their names, and notes on where names come from."""
+    if file.suffix.lower() != ".npz" or not file.is_file():
+        given = layout.parameters(read_base_clusterings)
+        labels, samples, members = read_base_clusterings(file, **given)
+        names = {"samples": tuple(samples)}
+        return replace(Ensemble.from_labels(labels), names=names), members, []
+    check_archive(file, ReadBudget(file.name, layout.max_bytes))
+    ensemble, notes = Ensemble.load(file), []
+    if "samples" in ensemble.names:
+        known = "classes" in ensemble.names
+        what = "Names and known classes" if known else "Names of samples"
         notes.append(f"{what} come from {file.name!r}")
+    return ensemble, [f"clustering {m + 1}" for m in range(len(ensemble))], notes
+
+
+def _read_model_beside(
+    file: Path, ensemble: Ensemble, max_bytes: int
+) -> tuple[Any, TableSteps | None]:
+    """Return the model that was made of an ensemble, if it lies beside its file."""
     beside = file.with_name(MODEL)
-    if not ensemble.members or not beside.is_file():
-        return Came(classes=classes, notes=notes)
-    model, steps = read_kept(beside, max_bytes)
-    rows, same = (
-        model.training_rows_,
-        np.array_equal(model.ensemble_.labels, ensemble.labels),
-    )
-    if not same or len(rows) != ensemble.n_samples:
-        return Came(classes=classes, notes=notes)
-    notes.append(f"Values and features come from {MODEL!r} beside it")
-    parameters = model.get_params()
-    seen = rows_as_seen(opened(rows), ensemble.plan)
-    features = names.get("features") or tuple(
-        f"feature {j + 1}" for j in range(seen.shape[1])
-    )
-    return Came(seen, features, classes, Kept(rows, steps, parameters), notes)
+    if ensemble.members and beside.is_file():
+        model, steps = read_result_model(beside, max_bytes)
+        if np.array_equal(model.clustering_.ensemble.labels, ensemble.labels):
+            return model, steps
+    return None, None
+
+
+def _make_tables(
+    ensemble: Ensemble,
+    samples: list[str],
+    rows: Sequence[TrainingRows],
+    reading: dict[str, Any],
+) -> Table | dict[str, Table]:
+    """Return the names and known classes, with the values that a model has."""
+    classes = ensemble.names.get("classes")
+    known = None if classes is None else np.array(classes)
+    bare = Table(np.empty((len(samples), 0)), samples, [], known, reading)
+    seen = [each.as_seen() for each in rows]
+    if not seen or any(sparse.issparse(X) or len(X) < len(samples) for X in seen):
+        return bare
+    views = [view.name for view in ensemble.views]
+    parts = [ensemble.view(i) for i in range(len(views))] or [ensemble]
+    tables = []
+    for X, part in zip(seen, parts, strict=True):
+        numbers = [f"feature {j + 1}" for j in range(X.shape[1])]
+        names = list(part.names.get("features", numbers))
+        tables.append(replace(bare, values=X, feature_names=names))
+    return dict(zip(views, tables, strict=True)) if views else tables[0]
+
+
+def cut_matrix(
+    file: Path, clusters: ClusterOptions, layout: LayoutOptions, output: OutputOptions
+) -> dict[str, Any]:
+    """Cluster a consensus matrix, write labels.csv and summary.json."""
+    k, consensus, seed = clusters.k, clusters.consensus, clusters.seed
+    out = output.out
+    if consensus not in METHODS:
+        raise ValueError(
+            f"--consensus {consensus} needs the clusterings themselves; a consensus "
+            f"matrix is clustered by {' or '.join(METHODS)}."
+        )
+    given, names = read_consensus_matrix(file, max_bytes=layout.max_bytes)
+    similarity = check_matrix(given)
+    number = parse_k(k, len(similarity))
+    if not isinstance(number, int):
+        raise ValueError(
+            f"--k {k}: a consensus matrix does not tell the number of clusters; give "
+            "it, such as --k 4."
+        )
+    labels = from_matrix(similarity, number, consensus=consensus, random_state=seed)
+    association = matrix_associations(similarity, labels)
+    sure, second = confidence(association, labels), second_choice(association, labels)
+    numbers = np.arange(association.shape[1])
+    summary: dict[str, Any] = {
+        "file": display_name(file),
+        "n_samples": len(labels),
+        "n_clusters": len(numbers),
+        "consensus": consensus,
+        "seed": seed,
+        "clusters": cluster_rows(association, labels, sure, numbers),
+        "mean_confidence": float(sure.mean()),
+        "files": {name: str(out / name) for name in ("labels.csv", "summary.json")},
+    }
+    columns = label_columns(names, labels, sure, second)
+    with (
+        claim_result(out, list(summary["files"]), overwrite=output.overwrite),
+        replace_together(out, gone=own_files(out)) as folder,
+    ):
+        write_atomically(folder / "labels.csv", format_csv(columns))
+        content = json.dumps(summary, indent=1).encode()
+        write_atomically(folder / "summary.json", content)
+    return summary

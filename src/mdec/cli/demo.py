@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import typer
 from sklearn.datasets import load_digits
 
-from mdec._support.folders import claimed
-from mdec.cli._model import MODEL, Kept, Steps
-from mdec.cli._options import Jobs, Out, Quiet
-from mdec.cli._output import examples, show_summary
-from mdec.cli._run import run
-from mdec.cli._work import Request
+from mdec.cli.fit import fit_and_write
+from mdec.cli.options import PATH, OutputOptions, WorkOptions, option, with_groups
+from mdec.cli.output import examples, result_parts, show
 from mdec.estimator import MDEC
-from mdec.evaluation import nmi_max
+from mdec.report import RunNotes
+from mdec.report.solutions import scores
+from mdec.results import result_files
+from mdec.tables import Table
 
 EPILOG = examples("mdec demo", "mdec demo --out digits --jobs 2")
 
@@ -24,34 +24,45 @@ N_FITTED = 600
 N_NEW = 200
 
 
-def command(
-    out: Out = Path("mdec-demo"), jobs: Jobs = None, quiet: Quiet = False
-) -> None:
+@dataclass(frozen=True)
+class DemoOutputOptions(OutputOptions):
+    """Where the result goes."""
+
+    out: Path = option(
+        Path("mdec-demo"), "Folder of the results.", "--out", "-o", **PATH
+    )
+
+
+@with_groups
+def command(work: WorkOptions, output: DemoOutputOptions) -> None:
     """Cluster handwritten digits, place new ones, and write the report."""
     digits = load_digits()
-    X, new = digits.data[:N_FITTED], digits.data[N_FITTED : N_FITTED + N_NEW]
-    settings: dict[str, Any] = {"ensemble_size": 100}
-    request = Request(
-        "auto",
-        "hierarchical",
-        "entropy",
+    X, known = digits.data[:N_FITTED], digits.target[:N_FITTED]
+    new = slice(N_FITTED, N_FITTED + N_NEW)
+    table = Table(
+        X,
         [f"digit {i}" for i in range(N_FITTED)],
-        "Clusters of handwritten digits",
-        {"data": "scikit-learn's digits", "shape": f"{X.shape[0]} x {X.shape[1]}"}
-        | {"k": "auto", "consensus": "hierarchical", "seed": 0, "command": "mdec demo"},
-        values=X,
-        feature_names=[f"pixel {i // 8}, {i % 8}" for i in range(X.shape[1])],
-        known=np.array([str(digit) for digit in digits.target[:N_FITTED]]),
-        n_jobs=jobs,
-        kept=Kept(X, Steps(X.shape[1], None), settings),
+        [f"pixel {i // 8}, {i % 8}" for i in range(X.shape[1])],
+        np.array([str(digit) for digit in known]),
     )
-    with claimed(out):
-        summary = run(X, request, settings, out, resume=True, quiet=quiet)
-    show_summary(summary, quiet=quiet, as_json=False)
-    predicted = MDEC.load(out / MODEL).predict(new)
-    score = nmi_max(digits.target[N_FITTED : N_FITTED + N_NEW], predicted)
-    if not quiet:
+    settings = {
+        "data": "scikit-learn's digits",
+        "shape": f"{X.shape[0]} x {X.shape[1]}",
+        "k": "auto",
+        "consensus": "hierarchical",
+        "seed": 0,
+        "command": "mdec demo",
+    }
+    notes = RunNotes("Clusters of handwritten digits", settings)
+    model = MDEC("auto", n_jobs=work.jobs, random_state=0)
+    names = result_files((), N_FITTED, model=True)
+    result = {"table": table, "notes": notes}
+    summary = fit_and_write(model, X, output, names, resume=True, **result)
+    show(summary, result_parts, output)
+    if not output.silent:
+        score = scores(digits.target[new], model.predict(digits.data[new]))["nmi_max"]
         typer.echo(
             f"{N_NEW} new digits, placed without clustering again: NMI {score:.3f}"
         )
-    typer.echo(f"Report: {(out / 'report.html').resolve()}")
+    if not output.as_json:
+        typer.echo(f"Report: {(output.out / 'report.html').resolve()}")

@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mdec._support.folders import claimed
-from mdec.base.kernels import KERNELS
-from mdec.cli._asked import ASKED, matrix_memory, parse_asked
-from mdec.cli._model import Kept, Steps
-from mdec.cli._options import (
-    DEFAULT_GB,
-    AsJson,
-    Consensus,
-    Drop,
-    Header,
-    IdColumn,
-    Impute,
-    Index,
-    Jobs,
-    MaxGb,
-    Number,
-    Out,
-    Quiet,
-    Seed,
-    Transpose,
-    Variable,
-    Weighting,
+from mdec._support.files import check_not_replaced
+from mdec._support.optional import import_optional
+from mdec.cli.inputs import Inputs, read_inputs
+from mdec.cli.options import (
+    ClusterOptions,
+    FitOutputOptions,
+    InputOptions,
+    MethodOptions,
+    OutputOptions,
+    PrintOptions,
+    name_flags,
+    parse_k,
+    with_groups,
 )
-from mdec.cli._output import examples, show_reading, show_summary, shown_size
-from mdec.cli._prepare import PREPARE, prepare_values, told_lines
-from mdec.cli._recipe import fit_recipe
-from mdec.cli._run import run
-from mdec.cli._views import read_views, ready_views, side_by_side, told_views
-from mdec.cli._work import Request, anndata_package, parse_k, parse_pair
-from mdec.consensus import CONSENSUS
-from mdec.generation import resolved_base
-from mdec.rows import opened
-from mdec.tables.door import shown_name
-from mdec.tables.reading import read_table
-from mdec.tables.roles import Doubtful
-from mdec.tables.values import TRANSFORMS, transformed
-from mdec.weights import WEIGHTINGS
+from mdec.cli.output import examples, format_size, reading_parts, result_parts, show
+from mdec.cli.progress import progress_bars, resumable
+from mdec.estimator import MDEC
+from mdec.estimator.multiview import MultiViewMDEC
+from mdec.report import RunNotes
+from mdec.results import (
+    MODEL,
+    claim_result,
+    own_files,
+    result_files,
+    write_result,
+)
+from mdec.results.tables import check_extra_tables, matrix_memory
+from mdec.tables import read_table
+from mdec.tables.budget import display_name
+from mdec.tables.hdf5 import check_h5ad
+from mdec.tables.roles import AmbiguousTableError
+from mdec.tables.steps import UNITS, PreparedTable
 
 EPILOG = examples(
     "mdec fit patients.csv --dry-run",
@@ -56,11 +55,14 @@ EPILOG = examples(
     "mdec fit expression.csv --view methylation.csv --view proteins.csv",
 )
 
-NO_MODEL_OF_VIEWS = (
-    "mdec predict places samples of one table; use MultiViewMDEC.save in Python"
+# What the summary says of the base clusterings.
+BASE_PARAMETERS = (
+    *("ensemble_size", "max_features", "kernel", "mu_range", "n_neighbors_range"),
+    *("base_n_clusters_range", "base", "max_samples", "device"),
 )
 
 
+@with_groups
 def command(
     file: Annotated[
         Path,
@@ -69,266 +71,173 @@ def command(
             ".npy, .mat, .mtx or .h5ad; - for standard input."
         ),
     ],
-    k: Number = "auto",
-    out: Out = Path("mdec-result"),
-    transpose: Transpose = False,
-    label_column: Annotated[
-        str | None, typer.Option(help="Column of known classes, to score against.")
-    ] = None,
-    id_column: IdColumn = None,
-    drop: Drop = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to cluster, a name or pattern; may be repeated."),
-    ] = None,
-    header: Header = None,
-    index: Index = None,
-    variable: Variable = None,
-    impute: Impute = None,
-    transform: Annotated[str, typer.Option(help=f"{', '.join(TRANSFORMS)}.")] = "none",
-    prepare: Annotated[
-        str,
-        typer.Option(
-            help="Look what the values are and prepare expression data first: "
-            f"{', '.join(PREPARE)}."
-        ),
-    ] = "auto",
-    consensus: Consensus = "hierarchical",
-    ensemble_size: Annotated[int, typer.Option(help="Base clusterings.")] = 100,
-    sampling_ratio: Annotated[
-        float, typer.Option(help="Share of the features in each.")
-    ] = 0.5,
-    kernel: Annotated[
-        str,
-        typer.Option(
-            help=f"{', '.join(KERNELS)}; of several, joined by commas, each base "
-            "clustering draws its own."
-        ),
-    ] = "scaled_gaussian",
-    mu_range: Annotated[str, typer.Option(help="Widths of the kernel.")] = "0.2:0.8",
-    n_neighbors_range: Annotated[str, typer.Option(help="Neighbours.")] = "5:20",
-    base_n_clusters_range: Annotated[
-        str | None, typer.Option(help="Clusters per base clustering, such as 2:14.")
-    ] = None,
-    weighting: Weighting = "entropy",
-    base: Annotated[
-        str, typer.Option(help="Base clusterings by graph, by landmark, or auto.")
-    ] = "graph",
-    sample_ratio: Annotated[
-        float, typer.Option(help="Share of the samples in each base clustering.")
-    ] = 1.0,
-    device: Annotated[
-        str, typer.Option(help="Where to make base clusterings: cpu, cuda or auto.")
-    ] = "cpu",
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was stopped.")
-    ] = False,
-    model: Annotated[
-        bool, typer.Option(help="Whether to write model.npz, for mdec predict.")
-    ] = True,
-    view: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Further table of the same samples, matched by name; may be repeated."
-        ),
-    ] = None,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(min=0.0, max=1.0, help="Samples held less firmly get cluster -1."),
-    ] = None,
-    write: Annotated[
-        str | None,
-        typer.Option(help=f"Further tables, such as {','.join(ASKED)}."),
-    ] = None,
-    write_h5ad: Annotated[
-        Path | None,
-        typer.Option(help="Copy of an .h5ad file, with the clusters in obs and obsm."),
-    ] = None,
-    max_gb: MaxGb = DEFAULT_GB,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what was read, and stop.")
-    ] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    source: InputOptions,
+    clusters: ClusterOptions,
+    method: MethodOptions,
+    output: FitOutputOptions,
 ) -> None:
     """Cluster a table of samples by features and write labels and a report."""
-    start = time.perf_counter()
-    name = shown_name(file)
-    if write_h5ad is not None:
-        _check_h5ad(file, write_h5ad)
-    reading: dict[str, Any] = {
-        "transpose": transpose,
-        "label_column": label_column,
-        "id_column": id_column,
-        "drop": tuple(drop or ()),
-        "features": tuple(features or ()),
-        "header": header,
-        "index": index,
-        "variable": variable,
-        "impute": impute,
-        "max_bytes": int(max_gb * 2**30),
-    }
+    start, model = time.perf_counter(), method.estimator(clusters)
+    if output.write_h5ad is not None:
+        _check_h5ad(file, output.write_h5ad, source)
     try:
-        table = read_table(file, **reading)
-    except Doubtful as doubt:
-        if dry_run and doubt.reading is not None:
-            show_reading(doubt.reading, as_json=as_json)
+        inputs = read_inputs(file, source, model)
+    except AmbiguousTableError as error:
+        if output.dry_run and error.reading is not None:
+            doubts = [name_flags(each) for each in error.reading["suspicious"]]
+            reading = error.reading | {"suspicious": doubts}
+            known = {"reading": reading, "plan": None}
+            show(known, reading_parts, PrintOptions(as_json=output.as_json))
         raise
-    settings = {
-        "ensemble_size": ensemble_size,
-        "sampling_ratio": sampling_ratio,
-        "kernel": kernel.split(",") if "," in kernel else kernel,
-        **_ranges(mu_range, n_neighbors_range, base_n_clusters_range),
-        "base": base,
-        "sample_ratio": sample_ratio,
-        "device": device,
-    }
-    _check_choices(consensus, weighting, transform, prepare)
-    if jobs == 0:
-        raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all cores.")
-    parse_k(k, len(table.values))
-    values = transformed(table.values, transform)
-    drawable = resolved_base(base, device, opened(values)) == ("graph", "cpu")
-    ready = prepare_values(table, values, prepare, transform, drawable=drawable)
-    tables, more = read_views(table, file, view or (), reading)
-    views = None
-    shape = f"{values.shape[0]} samples x {values.shape[1]} features"
-    seen, feature_names = ready.seen, ready.feature_names
-    if len(tables) > 1:
-        views = ready_views(
-            tables, ready, settings, transform, prepare, drawable=drawable
-        )
-        table.reading["notes"] = [*table.reading["notes"], *more]
-        seen, feature_names = side_by_side(views)
-        counted = [f"{n} ({v.ready.values.shape[1]})" for n, v in views.items()]
-        shape = f"{values.shape[0]} samples x features of {', '.join(counted)}"
-    if ready.drawn is not None:
-        settings["preparation"] = ready.drawn
-    asked = parse_asked(write, len(values))
-    described = {
-        "file": name,
-        "shape": shape,
-        "transform": transform,
-        "prepare": prepare,
-        "k": k,
-        "consensus": consensus,
-        **settings,
-        "weighting": weighting,
-        **({} if min_confidence is None else {"min_confidence": min_confidence}),
-        "seed": seed,
-        "command": shlex.join(["mdec", *sys.argv[1:]]),
-    }
-    if dry_run:
-        plan = {
-            key: described[key]
-            for key in ("transform", "prepare", "k", "ensemble_size", "consensus")
-        }
-        plan |= {**ready.told, "seed": seed, "out": str(out)}
-        if views is not None:
-            plan["views"] = list(views)
-        show_reading(table.reading, plan, as_json=as_json)
+    n_samples = len(inputs.first.values)
+    number = parse_k(clusters.k, n_samples)
+    model.set_params(n_clusters=number, preparation=inputs.preparation)
+    settings = _describe(file, source, inputs, model, clusters.k)
+    check_extra_tables(output.extra_tables, n_samples)
+    names = result_files(output.extra_tables, n_samples, model=output.model)
+    written = [output.out / name for name in {*names, *own_files(output.out)}]
+    copies = [] if output.write_h5ad is None else [output.write_h5ad]
+    check_not_replaced([file, *(source.view or ())], [*written, *copies])
+    if output.dry_run:
+        plan = _plan(settings, inputs) | {"out": str(output.out)}
+        known = {"reading": inputs.first.table.reading, "plan": plan}
+        show(known, reading_parts, PrintOptions(as_json=output.as_json))
         return
-    steps = Steps.of(table, transform, ready.fitted, ready.told["prepared"])
-    request = Request(
-        k,
-        consensus,
-        weighting,
-        table.sample_names,
-        f"Clusters of {name}",
-        described,
-        values=seen,
-        feature_names=feature_names,
-        preparation=ready.told if views is None else None,
-        raw=values if ready.told["prepared"] and views is None else None,
-        known=table.labels,
-        columns=table.columns,
-        python=None
-        if views is not None
-        else fit_recipe(
-            str(file),
-            reading,
-            transform,
-            ready.told["kind"] if ready.told["prepared"] and not ready.drawn else None,
-            {"consensus": consensus, "weighting": weighting, **settings}
-            | {"min_confidence": min_confidence, "random_state": seed},
-        ),
-        reading=table.reading,
-        seed=seed,
-        n_jobs=jobs,
-        h5ad=None if write_h5ad is None else (file, write_h5ad),
-        kept=Kept(ready.values, steps, settings) if model and views is None else None,
-        min_confidence=min_confidence,
-        asked=asked,
-        without_model=NO_MODEL_OF_VIEWS if model and views is not None else None,
+    if not output.silent:
+        _announce(source, inputs, output)
+    notes = RunNotes(
+        title=f"Clusters of {settings['file']}",
+        settings=settings,
         timings={"reading": time.perf_counter() - start},
     )
-    if not (quiet or as_json):
-        _say_what_was_read(table.reading, transform, transpose)
-        if "consensus" in asked:
-            n_bytes = shown_size(matrix_memory(len(values)))
-            typer.echo(f"The consensus matrix takes {n_bytes} of memory.")
-        if prepare != "none":
-            for line in told_lines(ready.told) if views is None else told_views(views):
-                typer.echo(line)
-    with claimed(out):
-        summary = run(
-            ready.values,
-            request,
-            settings,
-            out,
-            views=views,
-            resume=resume,
-            quiet=quiet or as_json,
+    if not inputs.views:
+        notes = replace(
+            notes,
+            preparation=inputs.words,
+            raw=inputs.first.raw,
+            python=partial(fit_lines, file, source, inputs.first, model),
         )
-    show_summary(summary, quiet=quiet, as_json=as_json)
+    summary = fit_and_write(
+        MultiViewMDEC(model) if inputs.views else model,
+        inputs.each("values"),
+        output,
+        names,
+        resume=output.resume,
+        table=inputs.each("table"),
+        steps=inputs.steps,
+        extra_tables=output.extra_tables,
+        h5ad=None if output.write_h5ad is None else (file, output.write_h5ad),
+        max_bytes=source.max_bytes,
+        notes=notes,
+    )
+    show(summary, result_parts, output)
 
 
-def _ranges(mu: str, n_neighbors: str, base_n_clusters: str | None) -> dict[str, Any]:
-    base = None
-    if base_n_clusters is not None:
-        base = parse_pair(base_n_clusters, "--base-n-clusters-range", int)
-    return {
-        "mu_range": parse_pair(mu, "--mu-range", float),
-        "n_neighbors_range": parse_pair(n_neighbors, "--n-neighbors-range", int),
-        "base_n_clusters_range": base,
-    }
+def fit_and_write(
+    model: MDEC | MultiViewMDEC,
+    X: Any,
+    output: OutputOptions,
+    names: Sequence[str],
+    *,
+    resume: bool,
+    **result: Any,
+) -> dict[str, Any]:
+    """Fit an estimator, resumably, and write its result.
+
+    Parameters
+    ----------
+    model : MDEC or MultiViewMDEC
+        The estimator.
+    X : ndarray, or mapping of str to ndarray
+        The values to fit it to.
+    output : OutputOptions
+        Where to write.
+    names : sequence of str
+        The files to write, see `mdec.results.result_files`.
+    resume : bool
+        Whether to go on with a run that was stopped.
+    **result
+        Further parameters of `write_result`.
+
+    Returns
+    -------
+    dict
+        The summary.
+    """
+    parameter = "checkpoint" if isinstance(model, MDEC) else "estimator__checkpoint"
+    with (
+        claim_result(output.out, names, overwrite=output.overwrite),
+        progress_bars(quiet=output.silent),
+        resumable(output.out, resume=resume) as checkpoint,
+    ):
+        model.set_params(**{parameter: checkpoint}).fit(X)
+        model.set_params(**{parameter: None})
+        return write_result(
+            model.clustering_,
+            output.out,
+            model=model if MODEL in names else None,
+            claim=False,
+            **result,
+        )
 
 
-def _check_h5ad(file: Path, target: Path) -> None:
+def _check_h5ad(file: Path, target: Path, source: InputOptions) -> None:
     """Raise before a long run what would fail at its end."""
     if file.suffix.lower() != ".h5ad" or target.suffix.lower() != ".h5ad":
         raise ValueError(
             "--write-h5ad writes a copy of an .h5ad file; give one to read and a name "
             "that ends in .h5ad."
         )
+    if source.transpose:
+        raise ValueError(
+            "--write-h5ad writes clusters of observations, and --transpose clusters "
+            "the variables; give one of them."
+        )
     if not target.parent.is_dir():
         raise ValueError(f"--write-h5ad: {str(target.parent)!r} is no folder.")
-    anndata_package()
+    if file.is_file():
+        check_h5ad(file, source.max_bytes)
+    import_optional("anndata", needed_for="--write-h5ad", install="mdec[anndata]")
 
 
-def _check_choices(
-    consensus: str, weighting: str, transform: str, prepare: str
-) -> None:
-    for name, value, choices in (
-        ("--consensus", consensus, tuple(CONSENSUS)),
-        ("--weighting", weighting, tuple(WEIGHTINGS)),
-        ("--transform", transform, TRANSFORMS),
-        ("--prepare", prepare, PREPARE),
-    ):
-        if value not in choices:
-            raise ValueError(f"{name} {value} is not one of {', '.join(choices)}.")
+def _describe(
+    file: Path, source: InputOptions, inputs: Inputs, model: MDEC, k: str
+) -> dict[str, Any]:
+    """Return what the summary and the report say of the parameters."""
+    optional = {
+        "preparation": inputs.first.preparation,
+        "min_confidence": model.min_confidence,
+    }
+    return {
+        "file": display_name(file),
+        "shape": inputs.shape,
+        "transform": source.transform,
+        "prepare": source.prepare,
+        "k": k,
+        "consensus": model.consensus,
+        **{name: getattr(model, name) for name in (*BASE_PARAMETERS, "weighting")},
+        **{name: value for name, value in optional.items() if value is not None},
+        "seed": model.random_state,
+        "command": shlex.join(["mdec", *sys.argv[1:]]),
+    }
 
 
-def _say_what_was_read(
-    reading: dict[str, Any], transform: str, transpose: bool
-) -> None:
+def _plan(settings: dict[str, Any], inputs: Inputs) -> dict[str, Any]:
+    """Return what a dry run says would be done."""
+    names = "transform", "prepare", "k", "ensemble_size", "consensus"
+    plan = {name: settings[name] for name in names} | inputs.words
+    views = {"views": inputs.views} if inputs.views else {}
+    return plan | {"seed": settings["seed"]} | views
+
+
+def _announce(source: InputOptions, inputs: Inputs, output: FitOutputOptions) -> None:
+    """Print what was read and what is done to it."""
+    reading = inputs.first.table.reading
     n_samples, n_features = reading["n_samples"], reading["n_features"]
     typer.echo(
         f"Read {n_samples} samples ({reading['samples'][0][:40]!r}, ...; named by "
         f"{reading['sample_names']}) with {n_features} features "
-        f"({reading['features'][0][:40]!r}, ...); transform: {transform}."
+        f"({reading['features'][0][:40]!r}, ...); transform: {source.transform}."
     )
     if reading["missing"]:
         typer.echo(f"{reading['missing']} missing values were filled in.")
@@ -336,5 +245,44 @@ def _say_what_was_read(
         typer.echo(f"{reading['n_without_class']} samples have no known class.")
     for note in reading["notes"]:
         typer.echo(f"Note: {note}.")
-    if not transpose and n_samples > 10 * n_features and n_samples > 500:
+    if n_samples > max(500, 10 * n_features) and not source.transpose:
         typer.echo("If the samples are in columns, use --transpose.")
+    if "consensus" in output.extra_tables:
+        n_bytes = format_size(matrix_memory(n_samples))
+        typer.echo(f"The consensus matrix takes {n_bytes} of memory.")
+    for line in inputs.lines if source.prepare != "none" else ():
+        typer.echo(line)
+
+
+def fit_lines(
+    file: Path,
+    source: InputOptions,
+    table: PreparedTable,
+    model: MDEC,
+    n_clusters: int,
+) -> str:
+    """Return the lines of Python that give the clusters of one table again."""
+    read = [repr(str(file)), *_arguments(read_table, source.parameters(read_table))]
+    imports = ["from mdec import MDEC", "from mdec.tables import read_table"]
+    steps = [f"table = read_table({', '.join(read)})", "X = table.values"]
+    how = ""
+    if source.transform != "none":
+        how = f"transform={source.transform!r}"
+    elif table.raw is not None and table.preparation is None:
+        how = "'auto'" if table.words["kind"] == UNITS else "'expression'"
+    if how:
+        imports.append("from mdec.tables.steps import prepare_table")
+        steps[1] = f"X = prepare_table(table, {how}).values"
+    # The number of jobs changes no label.
+    given = model.get_params() | {"n_clusters": 8, "n_jobs": None}
+    made = ", ".join([str(n_clusters), *_arguments(MDEC, given)])
+    return "\n".join([*imports, "", *steps, f"labels = MDEC({made}).fit_predict(X)"])
+
+
+def _arguments(of: Callable[..., Any], values: Mapping[str, Any]) -> list[str]:
+    """Return the values that differ from the defaults, as arguments in their order."""
+    return [
+        f"{name}={values[name]!r}"
+        for name, each in inspect.signature(of).parameters.items()
+        if name in values and values[name] != each.default
+    ]

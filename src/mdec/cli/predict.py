@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from mdec._support.files import write_atomically
-from mdec.cli._model import Steps, read_kept
-from mdec.cli._options import (
-    DEFAULT_GB,
-    AsJson,
-    Drop,
-    Header,
-    IdColumn,
-    Impute,
-    Index,
-    Jobs,
-    MaxGb,
-    Quiet,
-    Transpose,
-    Variable,
+from mdec._support.files import check_not_replaced, write_atomically
+from mdec.cli.options import (
+    PATH,
+    PrintOptions,
+    ReadOptions,
+    WorkOptions,
+    option,
+    with_groups,
 )
-from mdec.cli._output import examples, show_prediction, table_csv
+from mdec.cli.output import examples, list_names, prediction_parts, show
 from mdec.confidence import AMBIGUOUS
-from mdec.estimator.new_rows import Placed
-from mdec.tables import Table, read_table
-from mdec.tables.door import shown_name
-from mdec.tables.text import shown_as_text
+from mdec.estimator import MDEC
+from mdec.prediction import PlacedRows
+from mdec.results import read_result_model
+from mdec.results.tables import format_csv
+from mdec.tables import Table
+from mdec.tables.budget import display_name
+from mdec.tables.steps import TableSteps
+from mdec.tables.text import escape_formula
 
 EPILOG = examples(
     "mdec predict mdec-result/model.npz new.csv",
@@ -37,6 +35,16 @@ EPILOG = examples(
 )
 
 
+@dataclass(frozen=True)
+class TableOutputOptions(PrintOptions):
+    """Where the table of new samples goes."""
+
+    out: Path = option(
+        Path("predicted.csv"), "Table of the clusters.", "--out", "-o", **PATH
+    )
+
+
+@with_groups
 def command(
     model: Annotated[
         Path, typer.Argument(help="model.npz of a result, or what MDEC.save wrote.")
@@ -44,68 +52,54 @@ def command(
     file: Annotated[
         Path, typer.Argument(help="New table, in any format that mdec fit reads.")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Table of the clusters.")
-    ] = Path("predicted.csv"),
-    transpose: Transpose = False,
-    id_column: IdColumn = None,
-    drop: Drop = None,
-    header: Header = None,
-    index: Index = None,
-    variable: Variable = None,
-    impute: Impute = None,
-    jobs: Jobs = None,
-    max_gb: MaxGb = DEFAULT_GB,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    reading: ReadOptions,
+    work: WorkOptions,
+    output: TableOutputOptions,
 ) -> None:
     """Place the samples of a new table in the clusters of a model.
 
     Features are matched by name. What was done to the training table is done to the
     new one. Rows unlike anything in training are flagged.
     """
-    max_bytes = int(max_gb * 2**30)
-    fitted, steps = read_kept(model, max_bytes)
-    table = read_table(
-        file,
-        transpose=transpose,
-        id_column=id_column,
-        drop=drop or (),
-        header=header,
-        index=index,
-        variable=variable,
-        impute=impute,
-        max_bytes=max_bytes,
-        known_features=steps.names,
-        least_samples=1,
+    out = output.out
+    if not out.parent.is_dir():
+        raise ValueError(f"--out: {str(out.parent)!r} is no folder; make it first.")
+    check_not_replaced([model, file], [out])
+    fitted, steps = read_result_model(model, reading.max_bytes)
+    if not isinstance(fitted, MDEC):
+        raise ValueError(
+            f"{str(model)!r} is a model of several tables, and mdec predict takes one; "
+            "use MultiViewMDEC.load in Python."
+        )
+    table = reading.read(
+        file, known_features=steps.columns, encoding=steps.encoding, least_samples=1
     )
-    notes = _matched(table, steps, shown_name(file))
-    found = fitted.set_params(n_jobs=jobs).place(_as_fitted(fitted, steps, table))
-    found = found._replace(unlike=found.unlike | steps.off_level(table.values))
-    summary = _summary(found, table, notes)
-    summary |= {"model": str(model), "file": shown_name(file), "out": str(out)}
+    notes = match_features(table, steps, display_name(file))
+    rows: Any = steps.apply(table.values)
+    if hasattr(fitted, "feature_names_in_"):
+        import pandas
+
+        rows = pandas.DataFrame(rows, columns=fitted.feature_names_in_)
+    placed = fitted.set_params(n_jobs=work.jobs).place(rows)
+    placed = placed._replace(unlike=placed.unlike | steps.find_odd_means(table.values))
     columns = {
-        "sample": [shown_as_text(name) for name in table.sample_names],
-        "cluster": found.clusters.tolist(),
-        "confidence": [f"{value:.4f}" for value in found.confidence],
-        "unlike_training": ["true" if each else "false" for each in found.unlike],
+        "sample": [escape_formula(name) for name in table.sample_names],
+        "cluster": placed.clusters.tolist(),
+        "confidence": [f"{value:.4f}" for value in placed.confidence],
+        "unlike_training": ["true" if each else "false" for each in placed.unlike],
     }
-    write_atomically(out, table_csv(columns))
-    show_prediction(summary, quiet=quiet, as_json=as_json)
+    write_atomically(out, format_csv(columns))
+    summary = {
+        **summarize(placed),
+        "notes": notes,
+        "model": str(model),
+        "file": display_name(file),
+        "out": str(out),
+    }
+    show(summary, prediction_parts, output)
 
 
-def _as_fitted(model: Any, steps: Steps, table: Table) -> Any:
-    """Return the prepared values, with names if the model was fitted with names."""
-    values = steps.apply(table.values)
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        return values
-    import pandas
-
-    return pandas.DataFrame(values, columns=names)
-
-
-def _matched(table: Table, steps: Steps, name: str) -> list[str]:
+def match_features(table: Table, steps: TableSteps, name: str) -> list[str]:
     """Return notes on how features were found, or raise if they do not fit."""
     n_found = table.values.shape[1]
     if n_found != steps.n_features:
@@ -117,29 +111,29 @@ def _matched(table: Table, steps: Steps, name: str) -> list[str]:
     if steps.names is None or not table.reading["names_of_columns"]:
         which = "the model" if steps.names is None else repr(name)
         return [f"{which} has no names of features; they were matched by position"]
-    extra = table.reading["n_left_out"]
-    if not extra:
+    n_extra = table.reading["n_left_out"]
+    if not n_extra:
         return []
-    shown = ", ".join(repr(each[:40]) for each in table.reading["left_out"][:3])
-    more = ", ..." if extra > 3 else ""
-    are = "column is no feature" if extra == 1 else "columns are no features"
-    return [f"{extra} {are} of the model: {shown}{more}"]
+    are = "column is no feature" if n_extra == 1 else "columns are no features"
+    extra = list_names(table.reading["left_out"])
+    return [f"{n_extra} {are} of the model: {extra}"]
 
 
-def _summary(found: Placed, table: Table, notes: list[str]) -> dict[str, Any]:
+def summarize(placed: PlacedRows) -> dict[str, Any]:
+    """Return sizes and confidences of the clusters of new rows."""
+    clusters, sure, unlike = placed
     return {
-        "n_samples": len(table.sample_names),
+        "n_samples": len(clusters),
         "clusters": [
             {
                 "cluster": int(cluster),
-                "size": int(np.sum(found.clusters == cluster)),
-                "confidence": float(found.confidence[found.clusters == cluster].mean()),
-                "unlike_training": int(found.unlike[found.clusters == cluster].sum()),
+                "size": int(np.sum(clusters == cluster)),
+                "confidence": float(sure[clusters == cluster].mean()),
+                "unlike_training": int(unlike[clusters == cluster].sum()),
             }
-            for cluster in np.unique(found.clusters)
+            for cluster in np.unique(clusters)
         ],
-        "mean_confidence": float(found.confidence.mean()),
-        "n_ambiguous": int((found.confidence < AMBIGUOUS).sum()),
-        "n_unlike_training": int(found.unlike.sum()),
-        "notes": notes,
+        "mean_confidence": float(sure.mean()),
+        "n_ambiguous": int((sure < AMBIGUOUS).sum()),
+        "n_unlike_training": int(unlike.sum()),
     }

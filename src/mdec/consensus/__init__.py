@@ -1,54 +1,58 @@
-"""Consensus functions: one signature, ``(ensemble, n_clusters, ...) -> labels``."""
+"""Consensus functions: from an ensemble and a number of clusters to labels."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.arrays import Array
 from mdec._support.random import RandomState
-from mdec.consensus._bipartite import bipartite, blocked_bipartite, is_blocked
-from mdec.consensus._hierarchical import hierarchical
-from mdec.consensus._spectral import blocked_spectral, spectral
+from mdec.consensus.dendrogram import hierarchical
+from mdec.consensus.graph_cuts import bipartite, cut_blocks, is_blocked, spectral
 from mdec.consensus.matrix import from_matrix
-from mdec.ensemble import LabelBlocks
-
-CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
-    "hierarchical": hierarchical,
-    "spectral": spectral,
-    "bipartite": bipartite,
-}
-
-# Those that work where the labels are, if there are many.
-BLOCKED: dict[str, Callable[..., list[Any]]] = {
-    "spectral": blocked_spectral,
-    "bipartite": blocked_bipartite,
-}
+from mdec.ensemble import Ensemble, LabelBlocks
 
 __all__ = [
-    "BLOCKED",
     "CONSENSUS",
-    "agreed",
     "bipartite",
-    "blocked_bipartite",
-    "blocked_spectral",
+    "find_consensus",
     "from_matrix",
     "hierarchical",
     "spectral",
 ]
 
 
-def agreed(
+class Consensus(Protocol):
+    """The signature of every consensus function."""
+
+    def __call__(
+        self,
+        ensemble: Ensemble,
+        n_clusters: int,
+        weights: Array | None = None,
+        random_state: RandomState = None,
+        device: str = "cpu",
+    ) -> NDArray[np.int32]: ...
+
+
+CONSENSUS: dict[str, Consensus] = {
+    "hierarchical": hierarchical,
+    "spectral": spectral,
+    "bipartite": bipartite,
+}
+
+
+def find_consensus(
     ensemble: LabelBlocks,
     n_clusters: int,
     consensus: str,
-    weights: NDArray[np.floating],
+    weights: Array,
     random_state: RandomState = None,
     device: str = "cpu",
 ) -> list[Any]:
     """Return the consensus clusters of the samples, block by block.
 
-    The blocks are the handles of the ensemble's worker. `consensus` is one of
+    The blocks are the handles of the ensemble's executor. `consensus` is one of
     `CONSENSUS`; `device` is where they compute.
 
     Notes
@@ -61,14 +65,13 @@ def agreed(
         raise ValueError(
             f"consensus={consensus!r} is not one of {', '.join(CONSENSUS)}."
         )
-    many = is_blocked(ensemble.n_samples, ensemble.n_base_clusters)
-    if consensus in BLOCKED and many and 1 < n_clusters < ensemble.n_samples:
-        return BLOCKED[consensus](ensemble, n_clusters, weights, random_state)
+    cuts_graph = consensus in ("spectral", "bipartite")
+    if cuts_graph and is_blocked(ensemble) and 1 < n_clusters < ensemble.n_samples:
+        of_samples = consensus == "spectral"
+        return cut_blocks(
+            ensemble, n_clusters, weights, random_state, of_samples=of_samples
+        )
     labels = CONSENSUS[consensus](
-        ensemble.gather(),
-        n_clusters,
-        weights,
-        random_state=random_state,
-        device=device,
+        ensemble.gather(), n_clusters, weights, random_state, device
     )
     return ensemble.split(labels)

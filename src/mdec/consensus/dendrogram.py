@@ -1,4 +1,4 @@
-"""The dendrogram of average linkage on the co-association, Eqs. 24 to 26."""
+"""Consensus by average linkage on the co-association (MDEC-HC), Eqs. 24 to 26."""
 
 from __future__ import annotations
 
@@ -7,28 +7,104 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from mdec._support.memory import available_memory
-from mdec.coassociation import coassociation_factor, presence_rows
-from mdec.consensus.partitions import alike_together, require_for_consensus
+from mdec._support.arrays import Array
+from mdec._support.random import RandomState, consensus_stream
+from mdec.coassociation import coassociation_factor, divide_by_presence, presence_rows
+from mdec.confidence import sum_profiles
+from mdec.consensus.graph_cuts import (
+    bipartite_rows,
+    draw_rows,
+    halves_of_labels,
+    small_side_memory,
+)
+from mdec.consensus.partitions import (
+    number_by_appearance,
+    order_by_labels,
+    require_for_consensus,
+    resolve_weights,
+    trivial_partition,
+)
 from mdec.ensemble import Ensemble
+from mdec.numerics.landmark_search import refine_landmarks
 from mdec.numerics.magnitude import to_power
+from mdec.numerics.transfer import (
+    assign_rows,
+    embed_rows,
+    small_side_affinity,
+    small_side_vectors,
+)
+from mdec.rows.work import ordered_sum
 
-Array = NDArray[np.floating]
+Merges = tuple[NDArray[np.int64], Array]
 
-# Above this many distinct samples the triangle of similarities is kept in float32.
+# Above this many distinct samples linkage starts from regions.
+LINKED_SAMPLES = 60_000
+
+# Above this many distinct samples the similarities of all pairs are in float32.
 DOUBLE_PRECISION_SAMPLES = 4000
 
-# Up to this many a square of all pairs is as fast as a triangle, and a shorter loop,
-# for which people wait less on their first run.
-SQUARE_SAMPLES = 1000
-
-# 7 GB are the triangle of 59,000 samples.
-MAX_TRIANGLE_BYTES = 7e9
+# Regions, drawn rows for each, and dimensions in which they are told apart.
+REGIONS = 4000
+ROWS_PER_REGION = 10
+DIMENSIONS = 50
 
 
-def merges(
-    ensemble: Ensemble, weights: Array, device: str = "cpu"
-) -> tuple[NDArray[np.int64], Array]:
+def hierarchical(
+    ensemble: Ensemble,
+    n_clusters: int,
+    weights: Array | None = None,
+    random_state: RandomState = None,
+    device: str = "cpu",
+) -> NDArray[np.int32]:
+    """Cluster by average linkage on the weighted co-association.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    n_clusters : int
+        Number of clusters; exactly that many come out.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for the ECI.
+    random_state : int, RandomState, Generator or None
+        Seed of the micro-regions; nothing is random below 60,000 distinct samples.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to link samples; a GPU is used if the similarities of all pairs fit it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples.
+
+    Notes
+    -----
+    With more than 60,000 distinct samples linkage starts from at most 4000
+    micro-regions of samples that the ensemble hardly tells apart, see `micro_regions`.
+    The mean similarity of two regions is exact.
+
+    Where members leave samples out, what two samples share is divided by the members
+    that cluster both, as in Monti's consensus matrix; a pair that no member clusters
+    has 0.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
+    >>> hierarchical(ensemble, 2)
+    array([0, 0, 1, 1, 1], dtype=int32)
+    """
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
+        return trivial
+    weights = resolve_weights(ensemble, weights)
+    if len(ensemble.microclusters[0]) > LINKED_SAMPLES:
+        rng = consensus_stream(random_state)
+        labels = link_regions(ensemble, n_clusters, weights, rng)
+    else:
+        found = merges(ensemble, weights, device)
+        labels = cut(*found, ensemble.n_samples, n_clusters)
+    return number_by_appearance(labels, n_clusters)
+
+
+def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     """Return the merges of average linkage, Eqs. 24 to 26.
 
     Parameters
@@ -65,33 +141,30 @@ def merges(
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
     originals = first[group[copies]]
     if len(first) > DOUBLE_PRECISION_SAMPLES:
-        order = alike_together(ensemble.labels[first])
+        order = order_by_labels(ensemble.labels[first])
     else:
         order = np.argsort(first)
     first, sizes = first[order], sizes[order]
     present = None
     if not ensemble.is_complete:
         present = presence_rows(ensemble.labels[first])
-    pairs, similarities = _linkage(factor[first], sizes, device, present)
+    pairs, similarities = link_rows(factor[first], sizes, device, present)
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
-        np.concatenate([own[copies], similarities]),
+        # Higher than all others, or a cut would part samples that nothing tells apart.
+        np.concatenate(
+            [np.maximum(own[copies], similarities.max(initial=0.0)), similarities]
+        ),
     )
 
 
 def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
-    """Estimate the bytes of the factor, and of the triangle if there is one."""
-    # Rows of presence are dense, and there twice.
-    each = 76 if ensemble.is_complete else 76 + 24
-    triangle = _triangle_bytes(n_distinct)
-    kept = triangle if triangle <= triangle_budget() else 0
-    return each * ensemble.labels.size + kept + 2**20
-
-
-def _triangle_bytes(n_rows: int) -> int:
-    if n_rows <= SQUARE_SAMPLES:
-        return 8 * n_rows * n_rows
-    return _precision(n_rows).itemsize * n_rows * (n_rows + 1) // 2
+    """Estimate the bytes of the factor and of the similarities of all pairs."""
+    each, pairs = 76, _precision(n_distinct).itemsize * n_distinct**2
+    if not ensemble.is_complete:
+        # Rows of presence are dense, and there twice; their products come in blocks.
+        each, pairs = each + 24, pairs + 9 * 256 * n_distinct
+    return each * ensemble.labels.size + pairs + 2**20
 
 
 def _precision(n_rows: int) -> np.dtype[np.floating]:
@@ -99,19 +172,15 @@ def _precision(n_rows: int) -> np.dtype[np.floating]:
     return np.dtype(np.float32 if single else np.float64)
 
 
-def _linkage(
+def link_rows(
     factor: sparse.csr_array,
     sizes: NDArray[np.intp],
-    device: str,
+    device: str = "cpu",
     present: Array | None = None,
-) -> tuple[NDArray[np.int64], Array]:
+) -> Merges:
     """Merge the rows of a factor by the mean of their products.
 
     With rows of presence, products are divided by those of them.
-
-    A triangle of all means is fastest; where it would take too much memory, means are
-    computed from the factor when they are needed. In a large one all regions that are
-    each other's most similar merge in one pass.
     """
     n_rows = factor.shape[0]
     dtype = _precision(n_rows)
@@ -125,35 +194,19 @@ def _linkage(
             found = tensors.average_linkage(
                 factor, sizes, dtype.type, place, float(shift)
             )
-            return in_order(*found)
-    from mdec.numerics import loops
+            return sort_merges(*found)
+    from mdec.numerics.loops.linkage import average_linkage, square_of_products
 
-    arrays = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    if n_rows <= SQUARE_SAMPLES and present is None:
-        found = loops.linkage_of_products(
-            *arrays, factor.data, factor.shape[1], sizes, float(shift)
-        )
-        return in_order(*found)
-    n_entries = loops.triangle_entries(n_rows)
-    if n_entries * dtype.itemsize > triangle_budget():
-        found = loops.factored_linkage(
-            *arrays, factor.data, factor.shape[1], sizes, float(shift)
-        )
-        return in_order(*found)
-    triangle = np.empty(n_entries, dtype=dtype)
-    loops.triangle_of_products(
-        *arrays, factor.data.astype(dtype), factor.shape[1], triangle
-    )
-    if present is not None:
-        loops.divide_by_products(present.astype(dtype), triangle)
-    if dtype == np.float64:
-        return in_order(*loops.average_linkage(triangle, sizes, shift))
-    pairs, similarities, names, sizes = loops.merge_mutual(triangle, sizes)
-    if names.size > 1:
-        last, rest = loops.average_linkage(triangle, sizes, shift)
-        pairs = np.concatenate([pairs, names[last]])
-        similarities = np.concatenate([similarities, rest])
-    return in_order(pairs, similarities)
+    square = square_of_products(factor, dtype, present)
+    return sort_merges(*average_linkage(square, sizes, shift))
+
+
+def link_matrix(similarity: Array, sizes: NDArray[np.int64]) -> Merges:
+    """Merge the rows of a symmetric matrix, which is overwritten, by their means."""
+    from mdec.numerics.loops.linkage import average_linkage
+
+    shift = tie_shift(float(similarity.diagonal().max()), np.float64)
+    return sort_merges(*average_linkage(similarity, sizes, shift))
 
 
 def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
@@ -183,23 +236,15 @@ def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
     return np.float64(1.5 * 2.0**22 / to_power(largest, 0))
 
 
-def _rounded(similarities: Array) -> Array:
+def _round(similarities: Array) -> Array:
     shift = tie_shift(float(similarities.max(initial=0.0)), np.float64)
     return (similarities + shift) - shift
 
 
-def in_order(
-    pairs: NDArray[np.int64], similarities: Array
-) -> tuple[NDArray[np.int64], Array]:
+def sort_merges(pairs: NDArray[np.int64], similarities: Array) -> Merges:
     """Sort merges by falling similarity, equal ones by the rows that name them."""
-    order = np.lexsort((pairs[:, 1], pairs[:, 0], -_rounded(similarities)))
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], -_round(similarities)))
     return pairs[order], similarities[order]
-
-
-def triangle_budget() -> float:
-    """Return the bytes that the triangle of similarities may take."""
-    available = available_memory()
-    return min(MAX_TRIANGLE_BYTES, np.inf if available is None else 0.5 * available)
 
 
 def cut(
@@ -225,7 +270,7 @@ def cut(
     ndarray of shape (n_samples,)
         Cluster of each sample.
     """
-    order = np.argsort(-_rounded(similarities), kind="stable")
+    order = np.argsort(-_round(similarities), kind="stable")
     order = order[: n_samples - n_clusters]
     rows, columns = pairs[order].T
     graph = sparse.coo_array(
@@ -233,3 +278,62 @@ def cut(
     )
     labels: NDArray[np.int32] = connected_components(graph, directed=False)[1]
     return labels
+
+
+def link_regions(
+    ensemble: Ensemble, n_clusters: int, weights: Array, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Link micro-regions and give their clusters to the samples."""
+    regions = micro_regions(ensemble, weights, rng)
+    similarity, sizes = region_similarities(ensemble, weights, regions)
+    if sizes.size < n_clusters:
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than the {sizes.size} regions that the "
+            "linkage of so many samples starts from; use consensus='bipartite'."
+        )
+    return cut(*link_matrix(similarity, sizes), sizes.size, n_clusters)[regions]
+
+
+def micro_regions(
+    ensemble: Ensemble, weights: Array, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Group samples that the ensemble hardly tells apart, in regions from 0.
+
+    The samples are embedded by the transfer cut of the bipartite consensus, in 50
+    dimensions, and each joins the nearest of 4000 points that a short k-means has
+    placed among drawn rows. No region is empty.
+    """
+    require_for_consensus(ensemble, small_side_memory(ensemble))
+    parts, offsets = ensemble.parts, ensemble.offsets
+    halves = ordered_sum(ensemble.executor, halves_of_labels, parts, offsets, weights)
+    affinity = small_side_affinity(halves, weights)
+    n_vectors = min(DIMENSIONS, ensemble.n_base_clusters)
+    vectors = small_side_vectors(affinity, n_vectors, rng).astype(np.float32)
+    sample = draw_rows(ensemble, REGIONS * ROWS_PER_REGION, rng)
+    points = embed_rows(bipartite_rows(sample, offsets, weights), vectors)
+    centers = refine_landmarks(points, min(REGIONS, len(points)), rng)[1]
+    regions = [
+        assign_rows(bipartite_rows(part, offsets, weights), vectors, centers)
+        for part in parts
+    ]
+    return np.unique(np.concatenate(regions), return_inverse=True)[1].astype(np.int32)
+
+
+def region_similarities(
+    ensemble: Ensemble, weights: Array, regions: NDArray[np.int32]
+) -> tuple[Array, NDArray[np.int64]]:
+    r"""Return the mean co-association of every two regions, and their sizes.
+
+    With :math:`A = F F^T` the mean of :math:`A_{ij}` over i in R and j in S is
+    :math:`\bar F_R \cdot \bar F_S`, the product of the regions' mean rows: exact, and
+    no pair of samples is looked at. Where members leave samples out, pairs count by how
+    often both were there, as in `mdec.confidence.item_consensus`.
+    """
+    sizes = np.bincount(regions).astype(np.int64)
+    clusters = ensemble.split(regions)
+    profiles = sum_profiles(ensemble, clusters, weights, sizes.size)
+    means = profiles.sums / sizes[:, None]
+    if profiles.present is None:
+        return means @ means.T, sizes
+    present = profiles.present / sizes[:, None]
+    return divide_by_presence(means @ means.T, present @ present.T), sizes

@@ -6,15 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState, consensus_stream
-from mdec.consensus.dendrogram import cut, in_order, tie_shift
-from mdec.consensus.partitions import numbered_by_appearance
+from mdec.consensus.dendrogram import cut, link_matrix
+from mdec.consensus.partitions import number_by_appearance
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans
-
-Array = NDArray[np.floating]
 
 METHODS = ("hierarchical", "spectral")
 
@@ -26,7 +25,7 @@ def from_matrix(
     matrix: ArrayLike,
     n_clusters: int,
     *,
-    method: str = "hierarchical",
+    consensus: str = "hierarchical",
     random_state: RandomState = None,
 ) -> NDArray[np.int32]:
     """Cluster the samples of a consensus matrix, such as ConsensusClusterPlus makes.
@@ -38,7 +37,7 @@ def from_matrix(
         to 1, with ones on its diagonal.
     n_clusters : int
         Number of clusters.
-    method : {"hierarchical", "spectral"}, default="hierarchical"
+    consensus : {"hierarchical", "spectral"}, default="hierarchical"
         Average linkage of all pairs, or k-means of the leading eigenvectors.
     random_state : int, RandomState, Generator or None
         Seed of k-means; linkage has nothing random.
@@ -54,24 +53,25 @@ def from_matrix(
     >>> from_matrix(matrix, 2)
     array([0, 0, 1], dtype=int32)
     """
-    similarity = checked_matrix(matrix)
+    similarity = check_matrix(matrix)
     n_samples = len(similarity)
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not one of {', '.join(METHODS)}.")
+    if consensus not in METHODS:
+        raise ValueError(f"consensus={consensus!r} is not one of {', '.join(METHODS)}.")
     if not 1 <= n_clusters <= n_samples:
         raise ValueError(
             f"n_clusters={n_clusters!r} must be a whole number from 1 to the "
             f"{n_samples} samples."
         )
     with single_threaded_blas():
-        if method == "hierarchical" or n_clusters in (1, n_samples):
-            labels = _linked(similarity, n_clusters)
+        if consensus == "hierarchical" or n_clusters in (1, n_samples):
+            merges = link_matrix(similarity, np.ones(n_samples, dtype=np.int64))
+            labels = cut(*merges, n_samples, n_clusters)
         else:
             labels = _cut_by_vectors(similarity, n_clusters, random_state)
-    return numbered_by_appearance(labels, n_clusters)
+    return number_by_appearance(labels, n_clusters)
 
 
-def checked_matrix(matrix: ArrayLike) -> Array:
+def check_matrix(matrix: ArrayLike) -> Array:
     """Return a consensus matrix, exactly symmetric, or raise one sentence.
 
     Parameters
@@ -142,18 +142,6 @@ def matrix_associations(similarity: Array, labels: NDArray[np.integer]) -> Array
     own = (sums[samples, labels] - 1.0) / np.maximum(rest, 1)
     association[samples, labels] = np.where(rest > 0, own, 1.0)
     return np.clip(association, 0.0, 1.0)
-
-
-def _linked(similarity: Array, n_clusters: int) -> NDArray[np.int32]:
-    from mdec.numerics import loops
-
-    n_samples = len(similarity)
-    triangle = np.empty(loops.triangle_entries(n_samples))
-    loops.triangle_of_matrix(similarity, triangle)
-    sizes = np.ones(n_samples, dtype=np.int64)
-    shift = tie_shift(1.0, np.float64)
-    pairs, similarities = in_order(*loops.average_linkage(triangle, sizes, shift))
-    return cut(pairs, similarities, n_samples, n_clusters)
 
 
 def _cut_by_vectors(

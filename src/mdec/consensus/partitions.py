@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.numerics.eigen import is_dense
 from mdec.numerics.kmeans import kmeans
-from mdec.rows.work import Worker
+from mdec.rows.work import Executor
 from mdec.weights import ensemble_driven_cluster_index
-
-Array = NDArray[np.floating]
 
 # Up to this order eigenvectors are found before a card has begun.
 HOST_ORDER = 500
@@ -63,7 +62,7 @@ def require_for_consensus(
     require_memory(int(n_bytes), f"{purpose}{ensemble.n_samples} samples", cure)
 
 
-def alike_together(labels: NDArray[np.int32]) -> NDArray[np.intp]:
+def order_by_labels(labels: NDArray[np.int32]) -> NDArray[np.intp]:
     """Return an order of samples in which those of the same base clusters are near.
 
     Large arrays of samples are faster to work through if what belongs together lies
@@ -71,7 +70,7 @@ def alike_together(labels: NDArray[np.int32]) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> alike_together(np.array([[1, 0], [0, 0], [1, 0], [0, 0]], dtype=np.int32))
+    >>> order_by_labels(np.array([[1, 0], [0, 0], [1, 0], [0, 0]], dtype=np.int32))
     array([1, 3, 0, 2])
     """
     return np.lexsort(labels[:, :4].T)
@@ -89,7 +88,7 @@ def warn_of_fewer(n_found: int, n_clusters: int, stacklevel: int = 3) -> None:
         )
 
 
-def numbered_by_appearance(
+def number_by_appearance(
     labels: NDArray[np.integer], n_clusters: int
 ) -> NDArray[np.int32]:
     """Number clusters in the order of their first samples; warn if some are missing."""
@@ -100,9 +99,9 @@ def numbered_by_appearance(
     return rank[inverse]
 
 
-def count_clusters(worker: Worker, clusters: list[Any]) -> int:
+def count_clusters(executor: Executor, clusters: list[Any]) -> int:
     """Return the number of clusters in blocks that number them from 0."""
-    greatest = [worker.value(each) for each in worker.map(np.max, clusters)]
+    greatest = [executor.value(each) for each in executor.map(np.max, clusters)]
     return int(max(greatest)) + 1
 
 
@@ -132,4 +131,4 @@ def assign(
     n_clusters = embedding.shape[1]
     # Samples that share every label have one embedding; rounding must not part them.
     labels = kmeans(embedding[first[group]], n_clusters, rng)
-    return numbered_by_appearance(labels, n_clusters)
+    return number_by_appearance(labels, n_clusters)

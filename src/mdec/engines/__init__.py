@@ -1,62 +1,83 @@
-"""Who makes the members: this process, a card or a cluster; and the folder they keep.
+"""Who makes the members: threads of this process, a GPU or a Dask cluster.
 
 An engine gives the labels of members, in any order. Drawing, checking, trying again
-and keeping are the same for all of them and are done elsewhere.
+and keeping are the same for all of them and are done in `mdec.generation`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from mdec.base.given import Metric
-from mdec.base.own import Base
-from mdec.engines.card import CardEngine
-from mdec.engines.cluster import ClusterEngine, DistributedEnsemble
-from mdec.engines.here import ThreadEngine
-from mdec.ensemble import Ensemble, Failure
+import numpy as np
+from scipy import sparse
+
+from mdec.base.copies import group_copies, share_labels
+from mdec.base.custom import Base
+from mdec.base.pairs import Metric
+from mdec.engines import dask, gpu, threads
 from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import Rows
-from mdec.rows.work import Worker
 
-__all__ = ["DistributedEnsemble", "Engine", "engine_for"]
-
-
-class Engine(Protocol):
-    """Clusters members, however it likes."""
-
-    @property
-    def worker(self) -> Worker:
-        """Who works on the labels' blocks."""
-
-    def labelled(
-        self, members: Sequence[Member]
-    ) -> Iterator[tuple[Member, list[Any] | Exception]]:
-        """Yield members as they come, with their labels or why there are none.
-
-        The labels are the worker's handles of one or more row blocks.
-        """
-
-    def ensemble(
-        self, made: list[tuple[Member, list[Any]]], failures: tuple[Failure, ...]
-    ) -> Ensemble | DistributedEnsemble:
-        """Put finished members side by side."""
+__all__ = ["cluster_members"]
 
 
-def engine_for(
+def cluster_members(
+    members: Sequence[Member],
     rows: Rows,
     plan: Plan,
-    n_jobs: int | None,
+    *,
+    n_jobs: int | None = None,
     base: Base | None = None,
     metric: Metric | None = None,
-) -> Engine:
-    """Return who makes the members of these rows.
+) -> Iterator[tuple[Member, list[Any] | Exception]]:
+    """Return members as they come, with their labels or why there are none.
 
-    For a Dask array its cluster, for a device the card, else this process, where
-    `n_jobs` members are made at the same time, and by a user's own functions.
+    Parameters
+    ----------
+    members : sequence of Member
+        What to make.
+    rows : Rows
+        The data: a Dask array decides for its cluster.
+    plan : Plan
+        What the members share; its device decides for the GPU.
+    n_jobs : int, optional
+        Members made at the same time by threads.
+    base, metric : callable, optional
+        A user's own functions, for threads only.
+
+    Returns
+    -------
+    iterator of tuple
+        A member, and its labels as the rows' executor's handles of one or more row
+        blocks, or an exception.
     """
     if rows.source is None:
-        return ClusterEngine(rows, plan)
+        return dask.cluster_members(members, rows, plan)
     if plan.device != "cpu":
-        return CardEngine(rows, plan)
-    return ThreadEngine(rows, plan, n_jobs, base, metric)
+        found = gpu.cluster_members(members, rows, plan)
+    else:
+        found = threads.cluster_members(members, rows, plan, n_jobs, base, metric)
+    # Landmarks look at each row by itself; a user's own functions do as they like.
+    by_graph = plan.base == "graph" and plan.metric is None
+    return _share_among_copies(found, rows.in_memory) if by_graph else found
+
+
+def _share_among_copies(
+    found: Iterator[tuple[Member, list[Any] | Exception]], X: Any
+) -> Iterator[tuple[Member, list[Any] | Exception]]:
+    """Yield members in which equal rows have equal labels.
+
+    Their places in the graph differ, since of equal neighbours the first are kept.
+    """
+    group = None
+    # Most often one feature tells all rows apart.
+    if sparse.issparse(X) or np.unique(X[:, 0]).size < len(X):
+        group = group_copies(X)
+    if group is None or int(group.max()) + 1 == len(group):
+        yield from found
+        return
+    for member, labels in found:
+        if not isinstance(labels, Exception):
+            labels = [share_labels(np.concatenate(labels), group)]
+        yield member, labels

@@ -3,85 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
-from typing import Any, Protocol
+from functools import cached_property, partial
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from mdec._support.archives import DAMAGED, DamagedFileError, read_sealed, write_sealed
 from mdec._support.memory import MAX_BYTES
-from mdec._support.sealed import DAMAGED, DamagedFileError, read_sealed, write_sealed
-from mdec.ensemble.numbering import check_numbered, numbered_columns, renumbered_columns
-from mdec.ensemble.plan import Member, Plan
+from mdec.ensemble.numbering import check_numbers, number_columns, renumber_columns
+from mdec.ensemble.plan import Member, Plan, current_names, is_count
 from mdec.ensemble.provenance import (
     Failure,
     View,
-    check_names,
-    check_origins,
-    joined_names,
-    joined_views,
+    join_names,
+    join_views,
     member_weights,
     read_only,
     view_shares,
 )
-from mdec.rows.blocks import block_bounds, block_height
-from mdec.rows.work import Here, Worker
+from mdec.rows.blocks import block_bounds
+from mdec.rows.work import LocalExecutor
 
 # Files of format 1 have no digests; they are read, but no longer written.
 _FORMAT = 2
 
 # Rows that are looked at together where all at once would take much memory.
 _ROWS = 2**16
-
-
-class LabelBlocks(Protocol):
-    """What every ensemble offers, whether its labels are here or on a cluster."""
-
-    @property
-    def worker(self) -> Worker:
-        """Who works on the parts."""
-
-    @property
-    def parts(self) -> list[Any]:
-        """The worker's handles of the labels of each row block."""
-
-    @property
-    def bounds(self) -> list[tuple[int, int]]:
-        """First row of each part and the one after its last."""
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """First base cluster of each member, and the number of all at the end."""
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-
-    @property
-    def n_base_clusters(self) -> int:
-        """Number of clusters in all members together."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every member clusters every sample."""
-
-    @property
-    def member_weights(self) -> NDArray[np.float64] | None:
-        """How much each member counts; None for all alike."""
-
-    def __len__(self) -> int: ...
-
-    def split(self, rows: NDArray[Any]) -> list[Any]:
-        """Cut an array with one row for each sample into the parts' blocks."""
-
-    def joined(self, parts: list[Any]) -> Any:
-        """Put blocks with one row for each sample together again."""
-
-    def gather(self) -> Ensemble:
-        """Bring the labels here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +84,10 @@ class Ensemble:
             object.__setattr__(self, attribute, read_only(getattr(self, attribute)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view cannot be pickled.
+        # A read-only mapping cannot be pickled.
         plain = dict(self.parameters), dict(self.names)
-        joined = self.views, self.origins
-        return type(self), (self.labels, self.members, self.failures, *plain, *joined)
+        arrays = self.labels, self.members, self.failures
+        return type(self), (*arrays, *plain, self.views, self.origins)
 
     @classmethod
     def from_labels(cls, labels: ArrayLike) -> Ensemble:
@@ -160,7 +112,7 @@ class Ensemble:
                [ 1, -1],
                [ 1,  1]], dtype=int32)
         """
-        return cls(numbered_columns(labels))
+        return cls(number_columns(labels))
 
     @classmethod
     def concatenate(
@@ -201,35 +153,33 @@ class Ensemble:
         """
         if not isinstance(ensembles, Mapping):
             ensembles = {f"view {i + 1}": each for i, each in enumerate(ensembles)}
-        named = dict(ensembles)
-        sizes = {each.n_samples for each in named.values()}
-        if not named or len(sizes) > 1:
-            told = ", ".join(f"{n!r}: {each.n_samples}" for n, each in named.items())
+        names, parts = list(ensembles), list(ensembles.values())
+        if len({each.n_samples for each in parts}) != 1:
+            sizes = [f"{n!r}: {each.n_samples}" for n, each in ensembles.items()]
             raise ValueError(
                 "ensembles must be of the same samples, at least one; their numbers "
-                f"of samples are {told or 'none'}."
+                f"of samples are {', '.join(sizes) or 'none'}."
             )
-        parts = list(named.values())
-        names = joined_names([each.names for each in parts])
-        shares: list[float] | None = None
-        if weights is not None:
-            shares = view_shares(weights, list(named))
-        elif any(each.member_weights is not None for each in parts):
-            shares = view_shares([len(each) for each in parts], list(named))
-        views, origins = joined_views(
-            [each.views or (_own_view(n, each),) for n, each in named.items()],
+        if weights is None and any(each.member_weights is not None for each in parts):
+            weights = [len(each) for each in parts]
+        views, origins = join_views(
+            [each.views or (each._as_view(n),) for n, each in ensembles.items()],
             [each.origins or (0,) * len(each) for each in parts],
-            shares,
+            None if weights is None else view_shares(weights, names),
         )
         known = all(each.members for each in parts)
         return cls(
             np.concatenate([each.labels for each in parts], axis=1),
             tuple(m for each in parts for m in each.members) if known else (),
             tuple(failure for each in parts for failure in each.failures),
-            names=names,
+            names=join_names([each.names for each in parts]),
             views=views,
             origins=origins,
         )
+
+    def _as_view(self, name: str) -> View:
+        features = self.names.get("features", ())
+        return View(name, None, self.parameters, self.failures, features)
 
     def view(self, number: int) -> Ensemble:
         """Return the members of one view, as they were before they were joined.
@@ -249,14 +199,9 @@ class Ensemble:
         names = dict(self.names)
         if view.features:
             names["features"] = view.features
-        return replace(
-            self[chosen],
-            failures=view.failures,
-            parameters=view.parameters,
-            names=names,
-            views=(),
-            origins=(),
-        )
+        some = self[chosen]
+        own = view.failures, view.parameters, names
+        return type(self)(some.labels, some.members, *own)
 
     def among(self, samples: NDArray[np.integer]) -> Ensemble:
         """Return the ensemble of some samples, with clusters numbered anew.
@@ -272,9 +217,9 @@ class Ensemble:
             Of the members that cluster any of them; how these were made is left out.
         """
         labels = self.labels[samples]
-        kept = np.flatnonzero((labels >= 0).any(axis=0))
-        origins = tuple(self.origins[m] for m in kept) if self.origins else ()
-        labels = renumbered_columns(labels[:, kept])
+        clustering = np.flatnonzero((labels >= 0).any(axis=0))
+        origins = tuple(self.origins[m] for m in clustering) if self.origins else ()
+        labels = renumber_columns(labels[:, clustering])
         return type(self)(labels, views=self.views, origins=origins)
 
     @cached_property
@@ -294,15 +239,14 @@ class Ensemble:
         return Plan.from_json(self.parameters)
 
     @property
-    def worker(self) -> Here:
+    def executor(self) -> LocalExecutor:
         """Who works on the parts: this process."""
-        return Here()
+        return LocalExecutor()
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
         """First row of each part and the one after its last, as in the data."""
-        height = block_height(self.parameters.get("n_features", 1))
-        return block_bounds(self.n_samples, height)
+        return block_bounds(self.n_samples, self.parameters.get("n_features", 1))
 
     @property
     def parts(self) -> list[NDArray[np.int32]]:
@@ -310,43 +254,15 @@ class Ensemble:
         return self.split(self.labels)
 
     def split(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut an array with one row for each sample into the parts' blocks.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_samples,)
-            One entry for each sample.
-
-        Returns
-        -------
-        list
-            One part for each block of rows.
-        """
+        """Cut an array with one row for each sample into the parts' blocks."""
         return [rows[start:stop] for start, stop in self.bounds]
 
-    def joined(self, parts: list[NDArray[Any]]) -> NDArray[Any]:
-        """Put blocks with one row for each sample together again.
-
-        Parameters
-        ----------
-        parts : list
-            One array for each block of rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Their rows, one after the other.
-        """
+    def join(self, parts: list[NDArray[Any]]) -> NDArray[Any]:
+        """Put blocks with one row for each sample together again."""
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def gather(self) -> Ensemble:
-        """Return the ensemble itself: its labels are here.
-
-        Returns
-        -------
-        Ensemble
-            With all labels in this process.
-        """
+        """Return the ensemble itself: its labels are in this process."""
         return self
 
     @cached_property
@@ -385,16 +301,25 @@ class Ensemble:
 
         First sample of each group, group of each sample, and size of each group.
         """
-        # Rows are told apart by a 64-bit product with fixed random numbers.
+        # Rows are told apart by a 64-bit product with fixed random numbers, and then
+        # compared: in a file that someone else wrote other rows may have the same.
         factors = np.random.default_rng(0).integers(2**62, size=len(self))
         keys = np.empty(self.n_samples, dtype=np.int64)
-        for start in range(0, self.n_samples, _ROWS):
-            part = slice(start, start + _ROWS)
+        for part in self._row_slices():
             keys[part] = self.labels[part].astype(np.int64) @ factors
-        _, first, group, sizes = np.unique(
-            keys, return_index=True, return_inverse=True, return_counts=True
+        found = partial(
+            np.unique, return_index=True, return_inverse=True, return_counts=True
         )
-        return first, group, sizes
+        _, first, group, sizes = found(keys)
+        for part in self._row_slices():
+            if not np.array_equal(self.labels[part], self.labels[first[group[part]]]):
+                _, first, group, sizes = found(self.labels, axis=0)
+                break
+        return first, group.ravel(), sizes
+
+    def _row_slices(self) -> Iterator[slice]:
+        for start in range(0, self.n_samples, _ROWS):
+            yield slice(start, start + _ROWS)
 
     def indicator(self) -> sparse.csr_array:
         """Return the samples' membership in the base clusters.
@@ -443,24 +368,17 @@ class Ensemble:
         write_sealed(path, provenance, {"labels": self.labels})
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the labels, ready to be written.
-
-        Returns
-        -------
-        dict
-            What JSON can hold.
-        """
-        joined: dict[str, Any] = {}
-        if self.views:
-            joined["views"] = [view.to_json() for view in self.views]
-            joined["origins"] = list(self.origins)
-        return {
+        """Return all but the labels, as JSON can hold it."""
+        content: dict[str, Any] = {
             "members": [member.to_json() for member in self.members],
             "failures": [asdict(failure) for failure in self.failures],
             "parameters": dict(self.parameters),
             "names": dict(self.names),
-            **joined,
         }
+        if self.views:
+            content["views"] = [view.to_json() for view in self.views]
+            content["origins"] = list(self.origins)
+        return content
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], labels: NDArray[Any]) -> Ensemble:
@@ -482,18 +400,44 @@ class Ensemble:
             labels.astype(np.int32, casting="same_kind"),
             tuple(Member.from_json(member) for member in content["members"]),
             tuple(Failure(**failure) for failure in content["failures"]),
-            content["parameters"],
+            current_names(content["parameters"]),
             content.get("names", {}),
             tuple(View.from_json(view) for view in content.get("views", ())),
             tuple(content.get("origins", ())),
         )
-        check_numbered(ensemble.labels)
-        if len(ensemble.members) not in (0, len(ensemble)):
-            raise ValueError("members and labels do not fit each other")
-        check_origins(ensemble.origins, len(ensemble), len(ensemble.views))
-        n_features = ensemble.parameters.get("n_features")
-        check_names(ensemble.names, ensemble.n_samples, n_features)
+        check_numbers(ensemble.labels)
+        ensemble._check_lengths()
+        ensemble._check_members()
         return ensemble
+
+    def _check_members(self) -> None:
+        """Raise unless plans can be, are of so many samples, and have such members."""
+        for name, least in {"n_features": 1, "entropy": 0}.items():
+            if not is_count(self.parameters.get(name, least), least):
+                raise ValueError(f"{name} is no such number")
+        if not self.members:
+            return
+        own = [view.parameters for view in self.views] or [self.parameters]
+        plans = [Plan.from_json(each) for each in own]
+        if any(plan.n_samples != self.n_samples for plan in plans):
+            raise ValueError("the plan is that of other data")
+        for member, origin in zip(self.members, self.origins or repeat(0)):  # noqa: B905
+            plans[origin].refuse_foreign(member)
+
+    def _check_lengths(self) -> None:
+        """Raise unless members, origins and names are as many as the labels have."""
+        n_views = len(self.views)
+        if (
+            len(self.members) not in (0, len(self))
+            or len(self.origins) != (len(self) if n_views else 0)
+            or any(origin not in range(n_views) for origin in self.origins)
+        ):
+            raise ValueError("members and labels do not fit each other")
+        numbers = dict.fromkeys(("samples", "classes"), self.n_samples)
+        for name, texts in self.names.items():
+            n_texts = numbers.get(name, self.parameters.get("n_features", len(texts)))
+            if len(texts) != n_texts or not all(isinstance(t, str) for t in texts):
+                raise ValueError("names and labels do not fit each other")
 
     @classmethod
     def load(
@@ -526,11 +470,6 @@ class Ensemble:
                 f"{os.fspath(path)!r} is not an ensemble saved by mdec; write it with "
                 "Ensemble.save."
             ) from error
-
-
-def _own_view(name: str, ensemble: Ensemble) -> View:
-    features = ensemble.names.get("features", ())
-    return View(name, None, ensemble.parameters, ensemble.failures, features)
 
 
 def membership(

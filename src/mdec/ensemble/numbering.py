@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 _ABSENT_WORDS = ("-1", "-1.0", "nan", "None", "<NA>", "")
 
 
-def numbered_columns(labels: ArrayLike) -> NDArray[np.int32]:
+def number_columns(labels: ArrayLike) -> NDArray[np.int32]:
     """Number the clusters of each column from 0, or raise one sentence.
 
     As `mdec.Ensemble.from_labels` takes them and gives them.
@@ -36,7 +36,7 @@ def numbered_columns(labels: ArrayLike) -> NDArray[np.int32]:
             "labels; cluster it with mdec.consensus.from_matrix, or give the "
             "clusterings it was made of, one in each column."
         )
-    columns = [_numbered(table[:, m], m) for m in range(table.shape[1])]
+    columns = [_number(table[:, m], m) for m in range(table.shape[1])]
     return np.stack(columns, axis=1)
 
 
@@ -63,7 +63,7 @@ def is_consensus_matrix(table: NDArray[Any]) -> bool:
     return bool(within and turned and not (numbers == 1.0).all())
 
 
-def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
+def _number(column: NDArray[Any], index: int) -> NDArray[np.int32]:
     """Number the clusters of one column from 0, absent samples as -1."""
     if column.dtype.kind in "SU":
         absent = np.isin(np.char.strip(column.astype(str)), _ABSENT_WORDS)
@@ -71,24 +71,24 @@ def _numbered(column: NDArray[Any], index: int) -> NDArray[np.int32]:
         absent = np.array([_is_absent(value) for value in column], dtype=bool)
     else:
         absent = (column != column) | (column == -1)
-    _check_whole(column[~absent], index)
-    if absent.all():
+    present = column[~absent]
+    if present.size == 0:
         raise ValueError(
             f"base clustering {index} clusters no sample; remove that column."
         )
-    present = column[~absent]
+    _check_whole(present, index)
     if present.dtype == object:
         # Numbers and strings have no common order.
         present = np.array([f"{type(value).__name__} {value}" for value in present])
     return _from_zero(present, absent)
 
 
-def renumbered_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
+def renumber_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """Number the clusters that are left in some rows of labels from 0 again.
 
     Examples
     --------
-    >>> renumbered_columns(np.array([[2, 0], [4, -1], [2, 1]], dtype=np.int32))
+    >>> renumber_columns(np.array([[2, 0], [4, -1], [2, 1]], dtype=np.int32))
     array([[ 0,  0],
            [ 1, -1],
            [ 0,  1]], dtype=int32)
@@ -97,7 +97,47 @@ def renumbered_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.stack(columns, axis=1)
 
 
-def check_numbered(labels: NDArray[np.int32]) -> None:
+def clusters_in_order(labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return the clusters of some rows in the order of their first rows.
+
+    Examples
+    --------
+    >>> clusters_in_order(np.array([4, -1, 0, 4, 2]))
+    array([4, 0, 2])
+    """
+    # One place more, which rows without a cluster write to.
+    first = np.full(int(labels.max(initial=-1)) + 2, labels.size)
+    # Backwards, so that the first row of a cluster is the last that is written.
+    first[labels[::-1]] = np.arange(labels.size - 1, -1, -1)
+    first = first[:-1]
+    found = np.flatnonzero(first < labels.size)
+    return found[np.argsort(first[found])]
+
+
+def rank_by_first_samples(blocks: list[NDArray[np.intp]]) -> NDArray[np.int32]:
+    """Return the number of each cluster in the order of first samples.
+
+    From the clusters of each block of rows, as `clusters_in_order` gives them; -1 for
+    clusters without samples.
+
+    Examples
+    --------
+    >>> rank_by_first_samples([np.array([2]), np.array([3, 0, 2])])
+    array([ 2, -1,  0,  1], dtype=int32)
+    """
+    appearing = np.concatenate(blocks)
+    found, first = np.unique(appearing, return_index=True)
+    rank = np.full(int(appearing.max(initial=-1)) + 1, -1, dtype=np.int32)
+    rank[found[np.argsort(first)]] = np.arange(found.size)
+    return rank
+
+
+def renumber(labels: NDArray[np.integer], rank: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Give clusters other numbers; -1 stays what it is."""
+    return np.append(rank, np.int32(-1))[labels]
+
+
+def check_numbers(labels: NDArray[np.int32]) -> None:
     """Raise unless every column numbers its clusters as samples can fill them."""
     if labels.ndim != 2 or 0 in labels.shape:
         raise ValueError("labels are no table")
@@ -114,34 +154,28 @@ def _from_zero(present: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[np.i
 
 def _check_whole(present: NDArray[Any], index: int) -> None:
     """Raise if a column holds measurements: no clustering has cluster 0.37."""
-    measured: Iterable[Any] = ()
-    words = [each for each in present.ravel() if isinstance(each, str)]
-    if words and len(words) == present.size:
-        _check_words(words, index)
-    if present.dtype.kind == "f":
-        measured = present[present != np.rint(present)][:1]
+    numbers: list[float] = []
+    words = all(isinstance(each, str) for each in present)
+    if words:
+        # Words that are numbers all, and some of them not whole, are measurements.
+        with suppress(ValueError):
+            numbers = [n for n in map(float, present) if math.isfinite(n)]
+    elif present.dtype.kind == "f":
+        numbers = present[present != np.rint(present)][:1].tolist()
     elif present.dtype == object:
-        fractions = (each for each in present if isinstance(each, float))
-        measured = (each for each in fractions if not each.is_integer())
-    for value in measured:
+        numbers = [each for each in present if isinstance(each, float)]
+    fractions = [number for number in numbers if not number.is_integer()]
+    if fractions and words:
         raise ValueError(
-            f"base clustering {index} holds {value:.4g} and no labels; give whole "
-            "numbers or strings, or cluster a table of measurements with mdec.MDEC."
+            f"base clustering {index} holds the word {str(fractions[0])!r} and no "
+            "labels; cluster a table of measurements with mdec.MDEC, and spell names "
+            "that look like numbers otherwise, such as 'c1.5'."
         )
-
-
-def _check_words(words: list[str], index: int) -> None:
-    """Raise if words are numbers all, and some of them are not whole."""
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        return
-    fractions = (n for n in numbers if math.isfinite(n) and not n.is_integer())
-    for value in fractions:
+    if fractions:
         raise ValueError(
-            f"base clustering {index} holds the word {str(value)!r} and no labels; "
-            "cluster a table of measurements with mdec.MDEC, and spell names that "
-            "look like numbers otherwise, such as 'c1.5'."
+            f"base clustering {index} holds {fractions[0]:.4g} and no labels; give "
+            "whole numbers or strings, or cluster a table of measurements with "
+            "mdec.MDEC."
         )
 
 

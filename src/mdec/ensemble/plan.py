@@ -2,33 +2,215 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import reprlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import member_stream
-from mdec.ensemble.draws import (
-    Shares,
-    draw_kernel,
-    draw_kernel_params,
-    draw_subspace,
-    subspace_size,
-)
-from mdec.ensemble.limits import (
-    LEAST_FEATURES,
-    base_n_clusters_bounds,
-    check_sample_ratio,
-    check_sampling_ratio,
-    cluster_range,
-    landmark_count,
-    real_range,
-    whole_range,
-)
-from mdec.preparation.recipes import Draw, draw_preparation
-from mdec.rows.blocks import block_bounds, block_height
+from mdec.preparation.recipes import RECIPES, Draw, draw_preparation
+from mdec.rows.blocks import block_bounds
+
+# Names that parameters had in files of version 0.1.
+OLD_NAMES = {"sampling_ratio": "max_features", "sample_ratio": "max_samples"}
+
+# Features that a member needs for its kernel, if there are so many: the cosine of one
+# is a sign, and so is the correlation of two.
+LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
+KERNELS = ("scaled_gaussian", "scaled_exponential", *LEAST_FEATURES)
+
+MAX_LANDMARKS = 10_000
+MAX_LANDMARK_CLUSTERS = 100
+
+# Where members are made.
+PLACES = ("cpu", "cuda", "torch")
+
+# Fewer samples have no clusters to speak of.
+MIN_CLUSTERED = 3
+
+# Names of kernels, sorted, each with its share of the members.
+Shares = tuple[tuple[str, float], ...]
+
+Kernel = str | Sequence[str] | Mapping[str, float]
+
+
+def current_names(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters by their names of today; files of version 0.1 have older ones.
+
+    Examples
+    --------
+    >>> current_names({"sampling_ratio": 0.5, "base": "graph"})
+    {'max_features': 0.5, 'base': 'graph'}
+    """
+    return {OLD_NAMES.get(name, name): value for name, value in parameters.items()}
+
+
+def check_kernel(kernel: Kernel) -> str | Shares:
+    """Return one kernel by its name, several as sorted names with their shares.
+
+    Parameters
+    ----------
+    kernel : str, sequence of str or mapping of str to float
+        One name; several, drawn alike; or names with positive shares, which need not
+        add up to one.
+
+    Returns
+    -------
+    str or tuple of (str, float)
+        The shares add up to one. The order in which names are given does not matter.
+
+    Examples
+    --------
+    >>> check_kernel(["scaled_gaussian"])
+    'scaled_gaussian'
+    >>> check_kernel({"scaled_gaussian": 3, "cosine": 1})
+    (('cosine', 0.25), ('scaled_gaussian', 0.75))
+    """
+    known, given = ", ".join(KERNELS), f"kernel={kernel!r}"
+    if not isinstance(kernel, str | Mapping | list | tuple):
+        raise ValueError(
+            f"{given} is no name, list of names or mapping of names to shares; the "
+            f"names are {known}."
+        )
+    names: list[Any] = [kernel] if isinstance(kernel, str) else list(kernel)
+    if not names:
+        raise ValueError(f"{given} names no kernel; give one or more of {known}.")
+    shares: dict[str, float] = {}
+    for name in names:
+        if not isinstance(name, str) or name not in KERNELS:
+            place = given if isinstance(kernel, str) else f"{name!r} in {given}"
+            raise ValueError(f"{place} is not one of {known}.")
+        if name in shares:
+            raise ValueError(
+                f"{given} names {name!r} twice; give shares instead, such as "
+                f"{{{name!r}: 2, ...}}."
+            )
+        share = kernel[name] if isinstance(kernel, Mapping) else 1.0
+        # A bool is a number to Python, and True no share.
+        number = isinstance(share, Real) and not isinstance(share, bool)
+        if not number or not 0.0 < share < math.inf:
+            raise ValueError(
+                f"the share {share!r} of the kernel {name!r} must be a number above 0; "
+                "leave out the kernels that no member is to draw."
+            )
+        shares[str(name)] = float(share)
+    if len(shares) == 1:
+        return next(iter(shares))
+    # In units of the largest, so that no sum overflows.
+    largest = max(shares.values())
+    total = math.fsum(share / largest for share in shares.values())
+    return tuple(sorted((n, share / largest / total) for n, share in shares.items()))
+
+
+def subspace_size(n_features: int, max_features: float) -> int:
+    r"""Return the number of features to draw, :math:`\lfloor \tau D + 1/2 \rfloor`."""
+    return math.floor(max_features * n_features + 0.5)
+
+
+def landmark_count(n_samples: int) -> int:
+    r"""Return the number of landmarks of a member.
+
+    Notes
+    -----
+    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
+    that many to be told apart, with any number of samples.
+
+    Examples
+    --------
+    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
+    [400, 10000, 10000]
+    """
+    return min(n_samples, MAX_LANDMARKS)
+
+
+def base_n_clusters_bounds(n_samples: int, base: str) -> tuple[int, int]:
+    r"""Return the least and greatest number of clusters of a member.
+
+    Notes
+    -----
+    :math:`K_m` is uniform on :math:`\{2, ..., \lceil\sqrt N\rceil\}`; with landmarks
+    at most 100, as for 10,000 samples: a hundred landmarks for each cluster.
+
+    Examples
+    --------
+    >>> base_n_clusters_bounds(50_000, "graph")
+    (2, 224)
+    >>> base_n_clusters_bounds(50_000, "landmark")
+    (2, 100)
+    """
+    greatest = max(2, math.ceil(math.sqrt(n_samples)))
+    return 2, min(greatest, MAX_LANDMARK_CLUSTERS) if base == "landmark" else greatest
+
+
+def draw_subspace(
+    n_features: int, max_features: float, rng: np.random.Generator, least: int = 0
+) -> NDArray[np.int64]:
+    r"""Draw the features of a member, without replacement.
+
+    Parameters
+    ----------
+    n_features : int
+        D.
+    max_features : float
+        :math:`\tau`, the share of the features to draw.
+    rng : Generator
+        Source of the draw.
+    least : int, default=0
+        Features that the member needs, if there are so many.
+
+    Returns
+    -------
+    ndarray
+        :math:`\lfloor \tau D + 1/2 \rfloor` sorted feature numbers.
+
+    Examples
+    --------
+    >>> draw_subspace(5, 0.5, np.random.default_rng(0)).size
+    3
+    """
+    size = max(subspace_size(n_features, max_features), min(least, n_features))
+    return np.sort(rng.choice(n_features, size=size, replace=False))
+
+
+def draw_kernel_params(
+    n_samples: int,
+    n_neighbors_range: tuple[int, int],
+    mu_range: tuple[float, float],
+    rng: np.random.Generator,
+) -> tuple[int, float]:
+    r"""Draw the two parameters of a member's kernel, Eqs. 4 and 5.
+
+    Parameters
+    ----------
+    n_samples : int
+        Caps the number of neighbours at ``n_samples - 1``.
+    n_neighbors_range : tuple of int
+        Least and greatest k, both included.
+    mu_range : tuple of float
+        Interval of the kernel's width.
+    rng : Generator
+        Source of the draws.
+
+    Returns
+    -------
+    k : int
+        Number of neighbours.
+    mu : float
+        Width.
+
+    Notes
+    -----
+    :math:`k` is uniform on :math:`\{k_{min}, ..., k_{max}\}` and :math:`\mu` on
+    :math:`[\mu_{min}, \mu_{max}]`.
+    """
+    low, high = (min(k, n_samples - 1) for k in n_neighbors_range)
+    n_neighbors = int(rng.integers(low, high, endpoint=True))
+    return n_neighbors, float(rng.uniform(*mu_range))
 
 
 @dataclass(frozen=True)
@@ -63,66 +245,49 @@ class Member:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the member that `to_json` wrote; raise if it is none.
-
-        Parameters
-        ----------
-        content : dict
-            What `to_json` gave.
-
-        Returns
-        -------
-        Member
-            The same member.
-        """
+        """Return the member that `to_json` wrote; raise if it is none."""
         drawn = content.get("preparation")
         return cls(**{**content, "preparation": Draw(**drawn) if drawn else None})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, without what was not drawn.
-
-        Returns
-        -------
-        dict
-            What JSON can hold.
-        """
-        absent = {"preparation": self.preparation, "kernel": self.kernel}
-        dropped = {name for name, value in absent.items() if value is None}
-        return {k: v for k, v in asdict(self).items() if k not in dropped}
+        """Return plain numbers that JSON can hold, without what was not drawn."""
+        return {k: v for k, v in asdict(self).items() if v is not None}
 
 
 @dataclass(frozen=True)
 class Plan:
     """What all members of an ensemble share, and the draws that follow from it.
 
+    A plan that does not fit the shape of the data is refused with one sentence.
+
     Attributes
     ----------
-    entropy : int
-        Root of every random stream.
     n_samples, n_features : int
         Shape of the data.
+    entropy : int
+        Root of every random stream.
     base : str
         How a member clusters: "graph", "landmark", or a user's own function by its
         name.
     device : {"cpu", "cuda", "torch"}
         Where it does.
-    sampling_ratio : float
+    max_features : float
         Share of the features that a member looks at.
     kernel : str or tuple of (str, float)
         Similarity of the samples; several names with shares where each member draws
-        its own.
+        its own, as `mdec.base.kernels.check_kernel` returns them.
     mu_range : tuple of float
         Interval of the kernel's width.
     n_neighbors_range : tuple of int
         Interval of the number of neighbours.
     base_n_clusters_range : tuple of int
-        Interval of a member's number of clusters.
+        Interval of a member's number of clusters, filled in where it is empty.
     n_landmarks : int or None
-        Landmarks of a member; None with graphs.
+        Landmarks of a member, filled in where it is None; None with graphs.
     preparation : str or None
         The kind of the values where members draw their own preparation, one of
         `mdec.preparation.KINDS`; None takes the values as they are.
-    sample_ratio : float
+    max_samples : float
         Share of the samples that a member clusters.
     metric : str or None
         "precomputed" where the data are all pairs of samples, or the name of the
@@ -130,7 +295,7 @@ class Plan:
 
     Examples
     --------
-    >>> plan = Plan.checked(100, 8, entropy=0)
+    >>> plan = Plan(100, 8, entropy=0)
     >>> plan.member(3).n_neighbors, plan.member(3).n_clusters
     (7, 9)
     >>> plan.features(plan.member(3))
@@ -139,93 +304,109 @@ class Plan:
     True
     """
 
-    entropy: int
     n_samples: int
     n_features: int
-    base: str
-    device: str
-    sampling_ratio: float
-    kernel: str | Shares
-    mu_range: tuple[float, float]
-    n_neighbors_range: tuple[int, int]
-    base_n_clusters_range: tuple[int, int]
+    entropy: int
+    base: str = "graph"
+    device: str = "cpu"
+    max_features: float = 0.5
+    kernel: str | Shares = "scaled_gaussian"
+    mu_range: tuple[float, float] = (0.2, 0.8)
+    n_neighbors_range: tuple[int, int] = (5, 20)
+    base_n_clusters_range: tuple[int, ...] = ()
     n_landmarks: int | None = None
     preparation: str | None = None
-    sample_ratio: float = 1.0
+    max_samples: float = 1.0
     metric: str | None = None
 
-    @classmethod
-    def checked(
-        cls,
-        n_samples: int,
-        n_features: int,
-        *,
-        entropy: int,
-        base: str = "graph",
-        device: str = "cpu",
-        sampling_ratio: float = 0.5,
-        kernel: str | Shares = "scaled_gaussian",
-        mu_range: tuple[float, float] = (0.2, 0.8),
-        n_neighbors_range: tuple[int, int] = (5, 20),
-        base_n_clusters_range: tuple[int, int] | None = None,
-        preparation: str | None = None,
-        sample_ratio: float = 1.0,
-        metric: str | None = None,
-    ) -> Self:
-        """Return a plan, or raise one sentence for what does not fit.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Shape of the data.
-        entropy : int
-            Root of every random stream.
-        base : str
-            How a member clusters.
-        device : {"cpu", "cuda", "torch"}
-            Where it does.
-        sampling_ratio, mu_range, n_neighbors_range : object
-            As in `mdec.generate_ensemble`.
-        kernel : str or tuple of (str, float)
-            As `mdec.base.mixes.checked_kernel` returns it.
-        base_n_clusters_range : object
-            As in `mdec.generate_ensemble`; NumPy's numbers are as good as Python's.
-        preparation : str or None
-            The kind of the values, if members draw their own preparation.
-        sample_ratio : float, default=1.0
-            Share of the samples that a member clusters.
-        metric : str or None
-            How its distances are measured, if not by the kernel.
-
-        Returns
-        -------
-        Plan
-            In plain numbers.
-        """
-        check_sampling_ratio(sampling_ratio, n_features)
-        n_landmarks = landmark_count(n_samples) if base == "landmark" else None
-        check_sample_ratio(sample_ratio, n_samples, base, device)
-        n_clustered = subspace_size(n_samples, sample_ratio)
-        if base_n_clusters_range is None:
-            base_n_clusters_range = base_n_clusters_bounds(n_clustered, base)
-        return cls(
-            entropy=entropy,
-            n_samples=n_samples,
-            n_features=n_features,
-            base=base,
-            device=device,
-            sampling_ratio=float(sampling_ratio),
-            kernel=kernel,
-            mu_range=real_range("mu_range", mu_range),
-            n_neighbors_range=whole_range("n_neighbors_range", n_neighbors_range, 1),
-            base_n_clusters_range=cluster_range(
-                base_n_clusters_range, n_clustered, n_landmarks
+    def __post_init__(self) -> None:
+        self._check_parts()
+        self._check_shares()
+        n_landmarks = self.n_landmarks
+        if n_landmarks is None and self.base == "landmark":
+            n_landmarks = landmark_count(self.n_samples)
+        clusters = self.base_n_clusters_range
+        if len(clusters) == 0:
+            clusters = base_n_clusters_bounds(self.n_clustered, self.base)
+        k_range = _check_range("n_neighbors_range", self.n_neighbors_range, 1)
+        # NumPy's numbers become Python's, which JSON can hold.
+        plain = {
+            "max_features": float(self.max_features),
+            "max_samples": float(self.max_samples),
+            "mu_range": _check_range("mu_range", self.mu_range),
+            "n_neighbors_range": k_range,
+            "base_n_clusters_range": check_cluster_range(
+                clusters, self.n_clustered, n_landmarks
             ),
-            n_landmarks=n_landmarks,
-            preparation=preparation,
-            sample_ratio=float(sample_ratio),
-            metric=metric,
+            "n_landmarks": n_landmarks,
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
+    def _check_parts(self) -> None:
+        """Raise for parts that no ensemble has, or that do not go together."""
+        for name, least in {"n_samples": 1, "n_features": 1, "entropy": 0}.items():
+            if not is_count(value := getattr(self, name), least):
+                number = f"a whole number of at least {least}"
+                raise ValueError(f"{name}={_short(value)} must be {number}.")
+        shares = self.kernel_shares
+        check_kernel(self.kernel if isinstance(self.kernel, str) else shares)
+        if abs(math.fsum(shares.values()) - 1.0) > 1e-9:
+            raise ValueError("the shares of the kernels must add up to one.")
+        texts = self.base, *([] if self.metric is None else [self.metric])
+        if not all(isinstance(text, str) and text for text in texts):
+            raise ValueError("base and metric must be names.")
+        if self.device not in PLACES:
+            known = ", ".join(PLACES)
+            raise ValueError(f"device={_short(self.device)} is not one of {known}.")
+        if self.preparation is not None and self.preparation not in RECIPES:
+            kind = _short(self.preparation)
+            raise ValueError(f"preparation={kind} is not one of {', '.join(RECIPES)}.")
+        landmark, pairs = self.base == "landmark", self.metric == "precomputed"
+        here_only = landmark or self.has_own_base or self.metric or self.preparation
+        scaled = not set(shares) & set(LEAST_FEATURES)
+        n_landmarks = self.n_landmarks
+        go_together = (
+            not here_only or self.device == "cpu",
+            not self.metric or (self.base == "graph" and scaled),
+            not pairs or (not self.preparation and self.n_features == self.n_samples),
+            not (self.preparation and landmark),
+            n_landmarks is None or (landmark and is_count(n_landmarks, 1)),
+            n_landmarks is None or n_landmarks <= self.n_samples,
         )
+        if not all(go_together):
+            raise ValueError(
+                "base, metric, kernel, preparation, device and landmarks do not go "
+                "together; make the ensemble with generate_ensemble."
+            )
+
+    def _check_shares(self) -> None:
+        """Raise unless members can be made of such shares of features and samples."""
+        features, samples = self.max_features, self.max_samples
+        for name, share in {"max_features": features, "max_samples": samples}.items():
+            if not 0.0 < share <= 1.0:
+                raise ValueError(f"{name}={share} must be above 0 and at most 1.")
+        if subspace_size(self.n_features, features) < 1:
+            raise ValueError(
+                f"max_features={features} selects none of the {self.n_features} "
+                f"features; raise it to {0.5 / self.n_features:.3g} or more."
+            )
+        if samples == 1.0:
+            return
+        if self.base == "landmark" or self.device != "cpu":
+            raise ValueError(
+                f"max_samples={samples} draws samples with base='graph' and "
+                f"device='cpu' only, not with base={self.base!r} and "
+                f"device={self.device!r}; use those, or max_samples=1."
+            )
+        if self.n_clustered < MIN_CLUSTERED:
+            more = self.n_samples > MIN_CLUSTERED
+            enough = f"{MIN_CLUSTERED / self.n_samples:.3g} or more" if more else "1"
+            raise ValueError(
+                f"max_samples={samples} draws {self.n_clustered} of the "
+                f"{self.n_samples} samples for each base clustering, which needs "
+                f"{MIN_CLUSTERED}; raise it to {enough}."
+            )
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
@@ -241,34 +422,24 @@ class Plan:
         Plan
             Equal to the one written.
         """
+        content = current_names(content)
         names = {field.name for field in fields(cls)}
-        optional = {"n_landmarks", "preparation", "sample_ratio", "metric"}
+        optional = {"n_landmarks", "preparation", "max_samples", "metric"}
         if not names - optional <= set(content) <= names:
             raise ValueError(
                 "these are not the parameters of an ensemble that generate_ensemble "
                 "made; make one from the data."
             )
-        ranged = {name: content[name] for name in names if name.endswith("_range")}
-        tuples = {name: tuple(value) for name, value in ranged.items()}
         kernel = content["kernel"]
         if not isinstance(kernel, str):
             kernel = tuple((str(name), float(share)) for name, share in kernel)
-        return cls(**{**content, **tuples, "kernel": kernel})
+        return cls(**{**content, "kernel": kernel})
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain numbers, strings and tuples of them, ready to be written.
-
-        Returns
-        -------
-        dict
-            What JSON can hold.
-        """
-        absent = {"n_landmarks": self.n_landmarks, "preparation": self.preparation}
-        absent |= {"metric": self.metric}
-        dropped = {name for name, value in absent.items() if value is None}
-        if self.sample_ratio == 1.0:
-            dropped.add("sample_ratio")
-        return {k: v for k, v in asdict(self).items() if k not in dropped}
+        """Return plain numbers, strings and tuples of them, without what is not set."""
+        unset = {"max_samples": 1.0}
+        found = asdict(self).items()
+        return {k: v for k, v in found if v is not None and unset.get(k) != v}
 
     @property
     def has_own_base(self) -> bool:
@@ -276,21 +447,26 @@ class Plan:
         return self.base not in ("graph", "landmark")
 
     @property
+    def kernel_shares(self) -> dict[str, float]:
+        """The kernels that members may have, with their shares."""
+        return {self.kernel: 1.0} if isinstance(self.kernel, str) else dict(self.kernel)
+
+    @property
     def n_drawn(self) -> int:
         """Number of features that a member looks at; of several kernels the most."""
         least = max(LEAST_FEATURES.get(name, 1) for name in self.kernel_shares)
-        drawn = subspace_size(self.n_features, self.sampling_ratio)
+        drawn = subspace_size(self.n_features, self.max_features)
         return max(drawn, min(least, self.n_features))
 
     @property
     def n_clustered(self) -> int:
         """Number of samples that a member clusters."""
-        return subspace_size(self.n_samples, self.sample_ratio)
+        return subspace_size(self.n_samples, self.max_samples)
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
         """First row of each row block and the one after its last."""
-        return block_bounds(self.n_samples, block_height(self.n_features))
+        return block_bounds(self.n_samples, self.n_features)
 
     def member(self, index: int, attempt: int = 0) -> Member:
         """Draw the parameters of one member, Eqs. 4 to 7.
@@ -307,45 +483,47 @@ class Plan:
         Member
             The same for any number of members.
         """
+
+        def stream(name: str) -> np.random.Generator:
+            return member_stream(self.entropy, index, name, attempt)
+
+        ranges = self.n_neighbors_range, self.mu_range
         n_neighbors, mu = draw_kernel_params(
-            self.n_clustered,
-            self.n_neighbors_range,
-            self.mu_range,
-            member_stream(self.entropy, index, "kernel", attempt),
+            self.n_clustered, *ranges, stream("kernel")
         )
-        count_rng = member_stream(self.entropy, index, "n_clusters", attempt)
         low, high = self.base_n_clusters_range
-        n_clusters = int(count_rng.integers(low, high, endpoint=True))
-        preparation = None
+        n_clusters = int(stream("n_clusters").integers(low, high, endpoint=True))
+        preparation = kernel = None
         if self.preparation is not None:
-            rng = member_stream(self.entropy, index, "preparation", attempt)
-            preparation = draw_preparation(self.preparation, rng)
-        kernel = None
+            preparation = draw_preparation(self.preparation, stream("preparation"))
         if not isinstance(self.kernel, str):
-            rng = member_stream(self.entropy, index, "which_kernel", attempt)
-            kernel = draw_kernel(self.kernel, rng)
+            names, shares = zip(*self.kernel, strict=True)
+            kernel = str(stream("which_kernel").choice(names, p=shares))
         return Member(index, attempt, n_neighbors, mu, n_clusters, preparation, kernel)
 
-    @property
-    def kernel_shares(self) -> dict[str, float]:
-        """The kernels that members may have, with their shares."""
-        return dict(
-            [(self.kernel, 1.0)] if isinstance(self.kernel, str) else self.kernel
-        )
+    def refuse_foreign(self, member: Member) -> None:
+        """Raise for a member that cannot be drawn with this plan, as from a file."""
+        least, most = (min(k, self.n_clustered - 1) for k in self.n_neighbors_range)
+        low, high = self.base_n_clusters_range
+        recipe = RECIPES[self.preparation or "other"]
+        draw, mixed = member.preparation, not isinstance(self.kernel, str)
+        if not (
+            is_count(member.index, 0)
+            and member.attempt in (0, 1)
+            and is_count(member.n_neighbors, least)
+            and is_count(member.n_clusters, low)
+            and member.n_neighbors <= most
+            and member.n_clusters <= high
+            and self.mu_range[0] <= member.mu <= self.mu_range[1]
+            and (member.kernel in self.kernel_shares if mixed else not member.kernel)
+            and (draw is None) == (self.preparation is None)
+            and (draw is None or draw.power in recipe.drawn_powers)
+            and (draw is None or 0.0 < draw.share <= 1.0)
+        ):
+            raise ValueError("this member belongs to another plan.")
 
     def kernel_of(self, member: Member) -> str:
-        """Return the kernel of a member: its own, or that of all.
-
-        Parameters
-        ----------
-        member : Member
-            Who asks.
-
-        Returns
-        -------
-        str
-            Name of the kernel.
-        """
+        """Return the kernel of a member: its own, or that of all."""
         kernel = self.kernel if member.kernel is None else member.kernel
         if kernel not in self.kernel_shares:
             raise ValueError("this member belongs to another plan.")
@@ -369,22 +547,11 @@ class Plan:
         return member_stream(self.entropy, member.index, name, member.attempt)
 
     def samples(self, member: Member) -> NDArray[np.int64] | None:
-        """Return the sorted samples of a member, drawn again; None for all.
-
-        Parameters
-        ----------
-        member : Member
-            Who draws.
-
-        Returns
-        -------
-        ndarray of int, or None
-            Rows of the samples.
-        """
-        if self.sample_ratio == 1.0:
+        """Return the sorted samples of a member, drawn again; None for all."""
+        if self.max_samples == 1.0:
             return None
         rng = self.stream(member, "samples")
-        return draw_subspace(self.n_samples, self.sample_ratio, rng)
+        return draw_subspace(self.n_samples, self.max_samples, rng)
 
     def features(
         self, member: Member, among: NDArray[np.int64] | None = None
@@ -405,9 +572,54 @@ class Plan:
         """
         rng = self.stream(member, "subspace")
         n_features = self.n_features if among is None else among.size
-        least = min(LEAST_FEATURES.get(self.kernel_of(member), 1), n_features)
-        ratio = self.sampling_ratio
-        if subspace_size(n_features, ratio) < least:
-            ratio = least / n_features
-        drawn = draw_subspace(n_features, ratio, rng)
+        least = LEAST_FEATURES.get(self.kernel_of(member), 1)
+        drawn = draw_subspace(n_features, self.max_features, rng, least)
         return drawn if among is None else among[drawn]
+
+
+def check_cluster_range(
+    value: tuple[int, ...], n_samples: int, n_landmarks: int | None
+) -> tuple[int, int]:
+    """Return how many clusters members may have, if there are so many samples."""
+    low, high = _check_range("base_n_clusters_range", value, 2)
+    if high > n_samples:
+        raise ValueError(
+            f"base_n_clusters_range={value} asks for more clusters than the "
+            f"{n_samples} samples; lower its end."
+        )
+    if n_landmarks is not None and high > n_landmarks:
+        raise ValueError(
+            f"base_n_clusters_range={value} asks for more clusters than the "
+            f"{n_landmarks} landmarks; lower its end, or use base='graph'."
+        )
+    return low, high
+
+
+def is_count(value: Any, least: int) -> bool:
+    """Tell whether a value is a whole number from `least` up, and no truth value."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return whole and bool(value >= least)
+
+
+def _short(value: Any) -> str:
+    """Return a value as a message shows it: a file may hold one without end."""
+    return reprlib.repr(value)
+
+
+def _check_range(name: str, value: Any, least: int | None = None) -> tuple[Any, Any]:
+    """Return (low, high) in plain whole numbers from `least` up; None: above 0."""
+    kind, plain = (Real, float) if least is None else (Integral, int)
+    if (
+        len(value) != 2
+        or not all(isinstance(end, kind) for end in value)
+        or not (value[0] > 0 if least is None else value[0] >= least)
+        or not value[0] <= value[1] < math.inf
+    ):
+        whole, bound = ("", "above 0")
+        if least is not None:
+            whole, bound = "whole ", f"{least} or more"
+        raise ValueError(
+            f"{name}={value} must be two {whole}numbers, the least and the greatest, "
+            f"with the least {bound}."
+        )
+    return plain(value[0]), plain(value[1])

@@ -10,6 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.ensemble.plan import current_names
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -56,47 +58,30 @@ class View:
         object.__setattr__(self, "parameters", read_only(self.parameters))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view cannot be pickled.
-        parameters = dict(self.parameters)
-        rest = self.failures, self.features
-        return type(self), (self.name, self.share, parameters, *rest)
+        # A read-only mapping cannot be pickled.
+        fields = {**vars(self), "parameters": dict(self.parameters)}
+        return type(self), tuple(fields.values())
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the view that `to_json` wrote; raise if it is none.
-
-        Parameters
-        ----------
-        content : dict
-            What was written.
-
-        Returns
-        -------
-        View
-            The same view.
-        """
+        """Return the view that `to_json` wrote; raise if it is none."""
         failures = tuple(Failure(**each) for each in content["failures"])
         features = tuple(content["features"])
-        view = cls(**{**content, "failures": failures, "features": features})
+        parameters = current_names(content["parameters"])
+        found = {"failures": failures, "features": features, "parameters": parameters}
+        view = cls(**{**content, **found})
         texts = all(isinstance(text, str) for text in (view.name, *features))
         if not texts or not (view.share is None or 0.0 < view.share <= 1.0):
             raise ValueError("this is no view")
         return view
 
     def to_json(self) -> dict[str, Any]:
-        """Return what can be written.
-
-        Returns
-        -------
-        dict
-            As JSON can hold it.
-        """
+        """Return what JSON can hold."""
+        failures = [asdict(failure) for failure in self.failures]
         return {
-            "name": self.name,
-            "share": self.share,
+            **vars(self),
             "parameters": dict(self.parameters),
-            "failures": [asdict(failure) for failure in self.failures],
-            "features": self.features,
+            "failures": failures,
         }
 
 
@@ -123,25 +108,22 @@ def view_shares(
     >>> view_shares({"b": 1, "a": 3}, ["a", "b"])
     [0.75, 0.25]
     """
+    values = weights
     if isinstance(weights, Mapping):
         if set(weights) != set(names):
+            given, wanted = (", ".join(map(repr, each)) for each in (weights, names))
             raise ValueError(
-                f"weights are of {_listed(weights)}, the views are {_listed(names)}; "
-                "give one for each view."
+                f"weights are of {given}, the views are {wanted}; give one for each "
+                "view."
             )
-        given = [float(weights[name]) for name in names]
-    else:
-        given = [float(weight) for weight in weights]
-    if len(given) != len(names) or not all(0.0 < each < np.inf for each in given):
+        values = [weights[name] for name in names]
+    numbers = [float(value) for value in values]
+    if len(numbers) != len(names) or not all(0.0 < each < np.inf for each in numbers):
         raise ValueError(
             f"weights={weights!r} must hold one number above 0 for each of the "
             f"{len(names)} views."
         )
-    return [each / sum(given) for each in given]
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(repr(name) for name in names)
+    return [each / sum(numbers) for each in numbers]
 
 
 def member_weights(
@@ -165,30 +147,26 @@ def member_weights(
     return factors[np.asarray(origins)]
 
 
-def joined_names(
+def join_names(
     names: Sequence[Mapping[str, tuple[str, ...]]],
 ) -> dict[str, tuple[str, ...]]:
     """Return the names and classes of the samples, or raise if views differ in them."""
     found: dict[str, tuple[str, ...]] = {}
-    for part, given in enumerate(names):
-        samples = given.get("samples")
+    for part, own in enumerate(names):
+        samples = own.get("samples")
         if samples is not None and samples != found.setdefault("samples", samples):
-            first = found["samples"]
-            row = next(
-                i
-                for i, pair in enumerate(zip(first, samples, strict=True))
-                if pair[0] != pair[1]
-            )
+            pairs = enumerate(zip(found["samples"], samples, strict=True))
+            row, (first, other) = next(each for each in pairs if len(set(each[1])) > 1)
             raise ValueError(
-                f"sample {row} is {first[row]!r} in one ensemble and {samples[row]!r} "
-                f"in ensemble {part}; put the rows of all tables in one order."
+                f"sample {row} is {first!r} in one ensemble and {other!r} in ensemble "
+                f"{part}; put the rows of all tables in one order."
             )
-        if "classes" in given:
-            found.setdefault("classes", given["classes"])
+        if "classes" in own:
+            found.setdefault("classes", own["classes"])
     return found
 
 
-def joined_views(
+def join_views(
     views: Sequence[tuple[View, ...]],
     origins: Sequence[tuple[int, ...]],
     shares: Sequence[float] | None,
@@ -216,34 +194,8 @@ def joined_views(
     places: list[int] = []
     for i, (inner, own) in enumerate(zip(views, origins, strict=True)):
         places += [len(found) + v for v in own]
-        if shares is not None:
-            inner = tuple(
-                replace(view, share=shares[i] * _share(view, own.count(v), own))
-                for v, view in enumerate(inner)
-            )
-        found += inner
+        for v, view in enumerate(inner):
+            share = own.count(v) / len(own) if view.share is None else view.share
+            part = None if shares is None else shares[i] * share
+            found.append(replace(view, share=part))
     return tuple(found), tuple(places)
-
-
-def _share(view: View, n_members: int, origins: tuple[int, ...]) -> float:
-    return n_members / len(origins) if view.share is None else view.share
-
-
-def check_origins(origins: tuple[int, ...], n_members: int, n_views: int) -> None:
-    """Raise unless every member is of one of the views, if there are any."""
-    if len(origins) != (n_members if n_views else 0) or any(
-        origin not in range(n_views) for origin in origins
-    ):
-        raise ValueError("views and labels do not fit each other")
-
-
-def check_names(
-    names: Mapping[str, tuple[str, ...]], n_samples: int, n_features: int | None
-) -> None:
-    """Raise unless names are texts, one for each sample or feature."""
-    numbers = {"samples": n_samples, "classes": n_samples}
-    for name, texts in names.items():
-        if not all(isinstance(text, str) for text in texts):
-            raise ValueError("names are no text")
-        if len(texts) != numbers.get(name, n_features or len(texts)):
-            raise ValueError("names and labels do not fit each other")

@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mdec import generation
-from mdec._support import callbacks
-from mdec._support.parallel import single_threaded_blas
+from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import RandomState
-from mdec.base.given import PRECOMPUTED, Metric
-from mdec.base.kernels import KERNELS
-from mdec.base.mixes import Kernel
-from mdec.base.own import Base
-from mdec.base.sparse_rows import SPARSE_KERNELS
-from mdec.consensus import CONSENSUS, agreed
-from mdec.engines.card import DEVICES
-from mdec.estimator.kept import KeptMixin
-from mdec.estimator.new_rows import NewRowsMixin
-from mdec.estimator.settled import drawn_parameters, settle
-from mdec.rows import Rows, RowSource, opened
+from mdec.base.custom import Base
+from mdec.base.kernels import SPARSE_KERNELS
+from mdec.base.pairs import PRECOMPUTED, Metric
+from mdec.clustering import Clustering, NumberOfClusters, cluster_tables
+from mdec.consensus import CONSENSUS
+from mdec.engines.gpu import DEVICES
+from mdec.ensemble.plan import KERNELS, Kernel
+from mdec.estimator.base import ClusteringEstimator, FeatureNames
 from mdec.rows.sources import is_dask_array
-from mdec.selection import select_n_clusters
 from mdec.weights import WEIGHTINGS
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's; an estimator then takes no callbacks."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method as it is."""
+        return method
+
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class MDEC(
-    NewRowsMixin,
-    KeptMixin,
-    callbacks.CallbackSupportMixin,
-    ClusterMixin,
-    BaseEstimator,
-):
+class MDEC(CallbackSupportMixin, ClusteringEstimator):
     r"""Multidiversified ensemble clustering.
 
     A hundred base clusterings are made, each in a random half of the features and
@@ -50,19 +51,20 @@ class MDEC(
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters; "auto" takes the number that `mdec.selection.rule` suggests,
-        which may be one.
+    n_clusters : int, "auto" or pair of int, default=8
+        Number of clusters; "auto" takes the number that `mdec.selection` suggests,
+        which may be one; a pair (low, high) takes the best number in that range.
     consensus : {"hierarchical", "spectral", "bipartite"}, default="hierarchical"
         Consensus function: MDEC-HC, MDEC-SC or MDEC-BG.
     ensemble_size : int, default=100
         M, the number of base clusterings.
-    sampling_ratio : float, default=0.5
+    max_features : float, default=0.5
         :math:`\tau`, the share of the features that a base clustering looks at.
     kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian" made the published tables, "scaled_exponential" is Eq. 1 as
-        printed; "cosine", "correlation" and "spearman" are plain similarities. Of
-        several each base clustering draws its own, all alike or with the shares given.
+        printed; "cosine", "correlation" and "spearman" are plain similarities. If
+        several are given, each base clustering picks one at random, all equally likely
+        or with the shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
@@ -82,20 +84,21 @@ class MDEC(
         scikit-learn clusterer.
     metric : None, "precomputed" or callable, default=None
         "precomputed": X holds the distances or similarities of all pairs of samples,
-        told apart by the diagonal. Features are not drawn then, and `sampling_ratio`
-        has no effect; k, mu, the number of clusters and, with `sample_ratio`, the
+        told apart by the diagonal. Features are not drawn then, and `max_features`
+        has no effect; k, mu, the number of clusters and, with `max_samples`, the
         samples still are. A function ``metric(rows) -> (n, n) matrix`` of your own
         measures the rows of each subspace. See `generate_ensemble`.
-    preparation : {None, "diversified"}, default=None
+    preparation : {None, "diversified"} or mapping of these, default=None
         "diversified": each base clustering draws how expression values are prepared.
-    sample_ratio : float, default=1.0
+        In `MultiViewMDEC` also by the names of views.
+    max_samples : float, default=1.0
         Share of the samples that a base clustering clusters, drawn without
         replacement; the others are unlabelled (-1) in it. 1 is the paper's.
     min_confidence : float, default=None
-        Samples that the ensemble holds less firmly are left out: -1 in `labels_`, and
-        new rows in `predict`. None leaves none out.
+        Samples of less confidence are left out: -1 in `labels_`, as are new rows in
+        `predict`. None leaves none out.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
-        "cuda" uses an NVIDIA card, "auto" does where there is one; needs the extra
+        "cuda" uses an NVIDIA GPU, "auto" does where there is one; needs the extra
         `gpu`. The draws are the same, labels differ by rounding only.
     checkpoint : path-like, default=None
         Folder that keeps each base clustering once it is finished; a run that was
@@ -121,15 +124,17 @@ class MDEC(
     cluster_weights_ : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
     confidence_ : ndarray of shape (n_samples,)
-        How firmly the ensemble holds each sample in its cluster, in [0, 1]; 0.5 is
-        undecided.
+        How sure the ensemble is of each sample's cluster, in [0, 1]; 0.5 is undecided.
     n_clusters_ : int
         Number of clusters in `labels_`, samples that are left out not counted.
+    clustering_ : Clustering
+        The clustering itself, which these attributes are taken from: another number of
+        clusters, comparisons of numbers, memberships, second choices.
     base_ : str
         How the base clusterings were made; tells what "auto" took, or the name of a
         function of your own.
     k_selection_ : KSelection
-        The criteria for each number of clusters, with ``n_clusters="auto"`` only.
+        The criteria for each number of clusters, where `n_clusters` does not give it.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -155,14 +160,14 @@ class MDEC(
     True
     """
 
-    ensemble_: Any
-    n_features_in_: int
+    _file_kind: ClassVar[str] = "mdec model"
+    _file_format: ClassVar[int] = 1
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [_COUNT, StrOptions({"auto"})],
+        "n_clusters": [_COUNT, StrOptions({"auto"}), tuple, list],
         "consensus": [StrOptions(set(CONSENSUS))],
         "ensemble_size": [_COUNT],
-        "sampling_ratio": [Interval(Real, 0, 1, closed="right")],
+        "max_features": [Interval(Real, 0, 1, closed="right")],
         "kernel": [StrOptions(set(KERNELS)), list, tuple, Mapping],
         "mu_range": [tuple, list],
         "n_neighbors_range": [tuple, list],
@@ -170,8 +175,8 @@ class MDEC(
         "weighting": [StrOptions(set(WEIGHTINGS))],
         "base": [StrOptions(set(generation.BASES)), callable],
         "metric": [StrOptions({PRECOMPUTED}), callable, None],
-        "preparation": [StrOptions(set(generation.PREPARATIONS)), None],
-        "sample_ratio": [Interval(Real, 0, 1, closed="right")],
+        "preparation": [StrOptions(set(generation.PREPARATIONS)), Mapping, None],
+        "max_samples": [Interval(Real, 0, 1, closed="right")],
         "min_confidence": [Interval(Real, 0, 1, closed="both"), None],
         "device": [StrOptions(set(DEVICES))],
         "checkpoint": [str, os.PathLike, None],
@@ -182,11 +187,11 @@ class MDEC(
 
     def __init__(
         self,
-        n_clusters: int | str = 8,
+        n_clusters: NumberOfClusters = 8,
         *,
         consensus: str = "hierarchical",
         ensemble_size: int = 100,
-        sampling_ratio: float = 0.5,
+        max_features: float = 0.5,
         kernel: Kernel = "scaled_gaussian",
         mu_range: tuple[float, float] = (0.2, 0.8),
         n_neighbors_range: tuple[int, int] = (5, 20),
@@ -194,8 +199,8 @@ class MDEC(
         weighting: str = "entropy",
         base: str | Base = "graph",
         metric: str | Metric | None = None,
-        preparation: str | None = None,
-        sample_ratio: float = 1.0,
+        preparation: str | Mapping[str, str] | None = None,
+        max_samples: float = 1.0,
         min_confidence: float | None = None,
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
@@ -206,7 +211,7 @@ class MDEC(
         self.n_clusters = n_clusters
         self.consensus = consensus
         self.ensemble_size = ensemble_size
-        self.sampling_ratio = sampling_ratio
+        self.max_features = max_features
         self.kernel = kernel
         self.mu_range = mu_range
         self.n_neighbors_range = n_neighbors_range
@@ -215,7 +220,7 @@ class MDEC(
         self.base = base
         self.metric = metric
         self.preparation = preparation
-        self.sample_ratio = sample_ratio
+        self.max_samples = max_samples
         self.min_confidence = min_confidence
         self.device = device
         self.checkpoint = checkpoint
@@ -223,7 +228,7 @@ class MDEC(
         self.random_state = random_state
         self.verbose = verbose
 
-    @callbacks.with_callbacks
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
         """Cluster the rows of X.
@@ -233,7 +238,7 @@ class MDEC(
         X : array-like, sparse, RowSource or Dask array of shape (n_samples, n_features)
             At least three samples, not all equal; no missing values. Sparse rows stay
             sparse, for the scaled kernels and the cosine. Files larger than memory are
-            opened with `mdec.rows.open_rows`. Of a Dask array the rows stay on the
+            as_rows with `mdec.rows.open_rows`. Of a Dask array the rows stay on the
             workers, and `labels_` and `confidence_` are Dask arrays.
         y : object, default=None
             Not used.
@@ -243,93 +248,70 @@ class MDEC(
         self : MDEC
             The fitted estimator.
         """
-        rows = self._validated(X)
-        drawn = drawn_parameters(self)
-        progress = callbacks.member_progress(self, self.ensemble_size)
-        ensemble = generation.generate_ensemble(rows, progress=progress, **drawn)
-        generation.refuse_unseen(ensemble)
-        plan, self.ensemble_, self.base_ = ensemble.plan, ensemble, ensemble.plan.base
-        with single_threaded_blas():
-            weigh = WEIGHTINGS[self.weighting]
-            self.cluster_weights_ = weigh(ensemble, device=plan.device)
-            if self.n_clusters == "auto":
-                # Rows of the same covariance without groups have no such pairs.
-                known = None
-                if self.metric is None:
-                    known = generation.rows_as_seen(rows, plan)
-                self.k_selection_ = select_n_clusters(
-                    ensemble,
-                    X=known,
-                    weighting=self.weighting,
-                    base=self.base if callable(self.base) else None,
-                    n_jobs=self.n_jobs,
-                )
-            settle(self, rows, self._clusters(self.consensus, None))
+        if is_dask_array(X) and not isinstance(self.n_clusters, Integral):
+            raise ValueError(
+                f"n_clusters={self.n_clusters!r} is not looked for on a cluster; fit a "
+                "sample of the rows with it, then all rows with the number it finds."
+            )
+        rows, names = self._read_table(X)
+        settings, drawing = self._settings()
+        progress = self._member_progress()
+        clustering = cluster_tables(rows, settings, drawing, progress=progress)
+        self._set_attributes(clustering, [names])
         return self
+
+    def _member_progress(self) -> Progress:
+        """Return a hook that passes each finished member on to callbacks, if any."""
+        members = progress_hooks().members
+        if not getattr(self, "_skl_callbacks", None):
+            return members
+        context = self._init_callback_context(max_subtasks=self.ensemble_size)
+        context.call_on_fit_task_begin(estimator=self)
+
+        def hook(done: int, total: int) -> None:
+            members(done, total)
+            task = context.subcontext(task_name="member")
+            task.call_on_fit_task_begin(estimator=self)
+            task.call_on_fit_task_end(estimator=self)
+            if done == total:
+                context.call_on_fit_task_end(estimator=self)
+
+        return hook
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        kernels = [self.kernel] if isinstance(self.kernel, str) else self.kernel
+        several = isinstance(self.kernel, Mapping | list | tuple)
+        kernels = self.kernel if several else [self.kernel]
         replaced = callable(self.base), self.metric is not None, self.preparation
-        tags.input_tags.sparse = set(kernels) <= set(SPARSE_KERNELS) and not any(
-            replaced
+        tags.input_tags.sparse = not any(replaced) and all(
+            each in SPARSE_KERNELS for each in kernels
         )
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
         return tags
 
-    def _validated(self, X: Any) -> Rows:
-        """Return the rows in blocks, or raise one sentence for what cannot be done."""
-        if isinstance(X, RowSource) or is_dask_array(X):
-            self.n_features_in_ = X.shape[1]
-        else:
-            X = validate_data(
-                self,
-                X,
-                accept_sparse="csr",
-                dtype=generation.FLOATS,
-                ensure_min_samples=3,
-            )
-        if isinstance(self.n_clusters, str):
-            if is_dask_array(X):
-                raise ValueError(
-                    "n_clusters='auto' is not looked for on a cluster; fit a sample of "
-                    "the rows with it, then all rows with the number it finds."
-                )
-        elif self.n_clusters > X.shape[0]:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than n_samples={X.shape[0]}; "
-                "ask for at most one cluster per sample."
-            )
-        return opened(X)
+    @property
+    def training_rows_(self) -> Any:
+        """Training rows that new ones are compared with: all, or the landmarks'."""
+        check_is_fitted(self, "clustering_")
+        return self.clustering_.rows[0].rows
 
-    def recluster(
-        self, n_clusters: int | None = None, consensus: str | None = None
-    ) -> Any:
-        """Return new labels from the fitted ensemble; nothing is generated again.
+    @property
+    def _parameters(self) -> MDEC:
+        return self
 
-        Parameters
-        ----------
-        n_clusters : int, default=None
-            Number of clusters; None for the estimator's own.
-        consensus : str, default=None
-            Consensus function; None for the estimator's own.
+    @classmethod
+    def _from_parameters(cls, parameters: Mapping[str, Any], view_weights: Any) -> Self:  # noqa: ARG003
+        return cls(**parameters)
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The labels that `fit` gives with these settings and the same seed.
-        """
-        check_is_fitted(self, "ensemble_")
-        name = self.consensus if consensus is None else consensus
-        with single_threaded_blas():
-            return self.ensemble_.joined(self._clusters(name, n_clusters))
+    def _attributes(
+        self, clustering: Clustering, feature_names: Sequence[FeatureNames]
+    ) -> dict[str, Any]:
+        found = super()._attributes(clustering, feature_names)
+        plan = clustering.rows[0].plan
+        found |= {"n_features_in_": plan.n_features, "base_": plan.base}
+        if feature_names[0] is not None:
+            found["feature_names_in_"] = feature_names[0]
+        return found
 
-    def _clusters(self, consensus: str, n_clusters: int | None) -> list[Any]:
-        """Return consensus clusters block by block, by default as many as set."""
-        own = self.n_clusters
-        if isinstance(own, str):
-            own = self.k_selection_.n_clusters
-        wanted = own if n_clusters is None else n_clusters
-        ensemble, plan = self.ensemble_, self.ensemble_.plan
-        weights, seed = self.cluster_weights_, plan.entropy
-        return agreed(ensemble, wanted, consensus, weights, seed, plan.device)
+    def _split_tables(self, X: Any) -> Sequence[Any]:
+        return [X]

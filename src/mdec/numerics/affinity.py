@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from mdec._support.arrays import namespace
+from mdec._support.arrays import Array, namespace
 from mdec.numerics.eigen import (
     DENSE_ORDER,
     Operator,
     SparseOperator,
     leading_eigenvectors,
 )
-
-Array = NDArray[np.floating]
 
 # Residuals of the eigenvectors; a smaller one changes no score.
 TOLERANCE = 1e-3
@@ -58,7 +56,7 @@ def normalized_affinity(W: sparse.csr_array) -> sparse.csr_array:
     )
 
 
-def shared_components(
+def bipartite_components(
     graph: sparse.csr_array,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the connected component of each row and column of a bipartite graph."""
@@ -121,7 +119,7 @@ def leading_vectors(
     component, roots = component_roots(degrees, component)
     n_components = int(component.max()) + 1
     if n_components >= n_vectors:
-        return mixed_roots(component, roots, n_vectors, rng)
+        return mix_roots(component, roots, n_vectors, rng)
     known = np.zeros((order, n_components), dtype=dtype)
     known[np.arange(order), component] = roots
     _, vectors = leading_eigenvectors(
@@ -195,7 +193,7 @@ def component_roots(
     return numbered, roots
 
 
-def mixed_roots(
+def mix_roots(
     component: NDArray[np.intp],
     roots: Array,
     n_vectors: int,

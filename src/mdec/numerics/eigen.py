@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from mdec._support.arrays import namespace
+from mdec._support.arrays import Array, namespace
 
-Array = NDArray[np.floating]
 Operator = Callable[[Array], Array]
 
 # Up to this order LAPACK is faster than iterating.
@@ -24,6 +23,9 @@ MAX_ROUNDS = 30
 
 FIRST_CUT = 0.5
 LAST_CUT = 1.0 - 1e-6
+
+# Eigenvalues that differ by less are equal.
+TIE = 1e-9
 
 
 def leading_eigenvectors(
@@ -105,13 +107,14 @@ def _dense(matrix: Array, n_vectors: int, known: Array) -> tuple[Array, Array]:
     order = len(matrix)
     # Moves the known vectors below everything else. LAPACK reads one triangle only.
     matrix = matrix - 3.0 * (known @ known.T)
+    n_read = min(n_vectors + 1, order)
     values, vectors = linalg.eigh(
-        matrix,
-        subset_by_index=[order - n_vectors, order - 1],
-        overwrite_a=True,
-        check_finite=False,
+        matrix, subset_by_index=[order - n_read, order - 1], check_finite=False
     )
-    return values[::-1], vectors[:, ::-1]
+    if order <= DENSE_ORDER and n_read > n_vectors and values[1] - values[0] < TIE:
+        values, vectors = _rotation(matrix, digits=9)
+        return values[:n_vectors], vectors[:, :n_vectors]
+    return values[: -n_vectors - 1 : -1], vectors[:, : -n_vectors - 1 : -1]
 
 
 def _iterated(
@@ -129,11 +132,12 @@ def _iterated(
     there = getattr(operator, "there", lambda array: array)
     block, known = there(start), there(known)
     steps = getattr(operator, "steps", (_orthonormal, _rotation))
+    filter_once = getattr(operator, "filter_block", partial(filter_block, operator))
     cut = FIRST_CUT
     for _ in range(MAX_ROUNDS):
-        degree = DEGREE if least == -1.0 else bounded_degree(cut, least, dtype)
-        values, block, residuals = filtered_round(
-            operator, block, known, cut, *steps, degree=degree, least=least
+        degree = DEGREE if least == -1.0 else filter_degree(cut, least, dtype)
+        values, block, residuals = filter_once(
+            block, known, cut, *steps, degree=degree, least=least
         )
         if residuals[:n_vectors].max() <= tol:
             break
@@ -147,7 +151,7 @@ def block_width(n_vectors: int, most: int) -> int:
     return min(n_vectors + GUARD_VECTORS + n_vectors // 8, most)
 
 
-def bounded_degree(cut: float, least: float, dtype: type[np.floating]) -> int:
+def filter_degree(cut: float, least: float, dtype: type[np.floating]) -> int:
     r"""Return a degree at which rounding leaves the smallest wanted vectors intact.
 
     The filter that is at most one on [least, cut] grows to
@@ -156,7 +160,7 @@ def bounded_degree(cut: float, least: float, dtype: type[np.floating]) -> int:
 
     Examples
     --------
-    >>> [bounded_degree(cut, 0.0, np.float64) for cut in (0.5, 0.05, 0.0005)]
+    >>> [filter_degree(cut, 0.0, np.float64) for cut in (0.5, 0.05, 0.0005)]
     [12, 6, 3]
     """
     x = (2.0 - cut - least) / max(cut - least, float(np.finfo(dtype).tiny))
@@ -164,7 +168,7 @@ def bounded_degree(cut: float, least: float, dtype: type[np.floating]) -> int:
     return max(1, min(DEGREE, int(math.log(growth) / math.acosh(x))))
 
 
-def filtered_round(
+def filter_block(
     operator: Callable[[Any], Any],
     block: Any,
     known: Any,
@@ -221,21 +225,33 @@ def _orthonormal(block: Array) -> Array:
     return np.linalg.qr(block).Q
 
 
-def _rotation(matrix: Array) -> tuple[Array, Array]:
-    values, vectors = np.linalg.eigh(matrix)
-    return values[::-1], vectors[:, ::-1]
+def _rotation(matrix: Array, digits: int = 12) -> tuple[Array, Array]:
+    """Return the eigenvalues, largest first, and eigenvectors of a symmetric matrix.
+
+    Which vectors of a repeated eigenvalue come first must not hang on the last digits:
+    only so many of the matrix are read, and sums have one order.
+    """
+    from mdec.numerics.loops import vectors as loops
+
+    values, vectors = loops.symmetric_eigenvectors(np.round(matrix, digits))
+    return values, vectors
 
 
 class SparseOperator:
     """A sparse matrix as an operator on float32 blocks.
 
-    The labels need no more digits, and a block then moves half the bytes.
+    The labels need no more digits, and a block then moves half the bytes. But they need
+    the same digits on every processor, because the iteration ends long before rounding
+    is forgotten: so all sums have one order here.
 
     Parameters
     ----------
     matrix : csr_array
         Symmetric.
     """
+
+    # What a round of `filter_block` takes of others.
+    steps = ()
 
     def __init__(self, matrix: sparse.csr_array) -> None:
         self.matrix = matrix
@@ -247,14 +263,38 @@ class SparseOperator:
 
     def chebyshev(self, block: Array, degree: int, scale: float, shift: float) -> Array:
         """Return the polynomial of ``scale * A + shift`` times the block."""
-        from mdec.numerics import loops
+        from mdec.numerics.loops import csr
 
         matrix, factors = self.matrix, (np.float32(scale), np.float32(shift))
-        out = np.empty_like(block)
-        loops.csr_chebyshev(
-            matrix.indptr, matrix.indices, self.data, block, degree, *factors, out
+        out: Array = csr.csr_chebyshev(
+            matrix.indptr, matrix.indices, self.data, block, degree, *factors
         )
         return out
+
+    def filter_block(
+        self, block: Array, known: Array, cut: float, *, degree: int, least: float
+    ) -> tuple[Array, Array, Array]:
+        """Do what the function of this name does."""
+        from mdec.numerics.loops import vectors as loops
+
+        width = block.shape[1]
+        block = self.chebyshev(
+            loops.pad_columns(block), degree, *_scale_and_shift(cut, least)
+        )
+        loops.leave_out(block, known)
+        loops.orthonormalize(block, width)
+        image = self(block)
+        products = loops.inner_products(block, image)
+        values, turn = loops.symmetric_eigenvectors(products[:width, :width])
+        block, image = loops.multiply(block, turn), loops.multiply(image, turn)
+        residuals = loops.residual_norms(block, image, values)
+        return values, block[:, :width], residuals
+
+
+def _scale_and_shift(cut: Any, least: float) -> tuple[Any, Any]:
+    """Return what takes the interval from `least` to `cut` to that from -1 to 1."""
+    half_width, center = 0.5 * (cut - least), 0.5 * (cut + least)
+    return 1.0 / half_width, -center / half_width
 
 
 def _step(operator: Any, block: Any, scale: Any, shift: Any, before: Any) -> Any:
@@ -271,10 +311,7 @@ def chebyshev_filter(
     operator: Any, block: Any, degree: int, cut: Any, least: float
 ) -> Any:
     """Apply a polynomial that is small on [least, cut] and grows fast beyond."""
-    half_width, center = 0.5 * (cut - least), 0.5 * (cut + least)
-    scale, shift = 1.0 / half_width, -center / half_width
-    if isinstance(operator, SparseOperator):
-        return operator.chebyshev(block, degree, scale, shift)
+    scale, shift = _scale_and_shift(cut, least)
     before = block
     current = _step(operator, block, scale, shift, namespace(block).zeros_like(block))
     for _ in range(degree - 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.floating]
+from mdec._support.arrays import Array
 
 N_INIT = 3
 MAX_ITER = 100
@@ -37,8 +37,9 @@ def kmeans(
     Returns
     -------
     ndarray of shape (n_samples,)
-        Labels of the run with the least sum of squares; fewer than `n_clusters`
-        distinct ones only if there are fewer distinct points.
+        Labels of the run with the least sum of squares, the first of those that agree
+        to 1e-9; fewer than `n_clusters` distinct ones only if there are fewer distinct
+        points.
 
     Examples
     --------
@@ -47,15 +48,16 @@ def kmeans(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import kmeans as loops
 
     X = np.ascontiguousarray(X)
+    rounding = len(X) * loops.rounding_square(X)
     best: NDArray[np.int32] | None = None
     least = np.inf
     for _ in range(n_init):
         centers = loops.kmeans_plus_plus(X, rng.random(n_clusters))
         labels, inertia = loops.lloyd(X, centers, max_iter)
-        if best is None or inertia < least:
+        if best is None or inertia < (1.0 - loops.TIE) * least - rounding:
             best, least = labels, inertia
     assert best is not None
     return best
@@ -84,11 +86,11 @@ def kmeans_centers(X: Array, n_clusters: int, rng: np.random.Generator) -> Array
     >>> np.sort(kmeans_centers(X, 2, np.random.default_rng(0)).ravel())
     array([1., 9.])
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
     labels = kmeans(X, n_clusters, rng)
     sums = np.zeros((n_clusters, X.shape[1]))
     counts = np.zeros(n_clusters, dtype=np.int64)
-    loops.group_sums(X, labels, sums, counts)
+    landmarks.group_sums(X, labels, sums, counts)
     found = counts > 0
     return (sums[found] / counts[found, None]).astype(X.dtype)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mdec._support.arrays import Array
 from mdec.numerics.sparse_rows import (
     by_distance,
     group_means,
@@ -23,8 +24,6 @@ from mdec.numerics.sparse_rows import (
     squared_norms,
 )
 from mdec.numerics.transfer import nearest_centers
-
-Array = NDArray[np.floating]
 
 # Up to this many landmarks all of them are looked at.
 SEARCHED_WHOLE = 2000
@@ -62,7 +61,7 @@ class LandmarkIndex:
     around: list[NDArray[np.intp]]
 
 
-def indexed(points: Any, rng: np.random.Generator) -> LandmarkIndex:
+def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     """Prepare landmarks for a search.
 
     Parameters
@@ -81,7 +80,7 @@ def indexed(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     half_norms = 0.5 * _squared_norms(points)
     if points.shape[0] <= SEARCHED_WHOLE:
         return LandmarkIndex(points, half_norms, points[:0], [])
-    centers = refined_landmarks(points, N_CELLS, rng)[1]
+    centers = refine_landmarks(points, N_CELLS, rng)[1]
     own = _nearest_center(points, centers)
     scores = half_norms - _products(centers, points)
     near = np.argpartition(scores, AROUND_CELL, axis=1)[:, :AROUND_CELL]
@@ -91,7 +90,7 @@ def indexed(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     return LandmarkIndex(points, half_norms, centers, around)
 
 
-def refined_landmarks(
+def refine_landmarks(
     candidates: Any, n_landmarks: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], Any]:
     """Choose landmarks among candidates and move them to the middle of their rows.
@@ -123,7 +122,7 @@ def refined_landmarks(
     if n_landmarks == n_candidates:
         return chosen, points
     for _ in range(REFINEMENTS):
-        labels = _nearest_landmark(candidates, indexed(points, rng))
+        labels = _nearest_landmark(candidates, index_landmarks(points, rng))
         points = _group_means(candidates, labels, points)
     return chosen, points
 
@@ -156,19 +155,19 @@ def _nearest_center(rows: Any, centers: Any) -> NDArray[np.int32]:
 
 def _group_means(rows: Any, labels: NDArray[np.integer], points: Any) -> Any:
     """Return the mean of the rows around each point; one without rows stays."""
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
     if sparse.issparse(rows):
         return group_means(rows, labels, points)
     sums = np.zeros(points.shape)
     counts = np.zeros(len(points), dtype=np.int64)
-    loops.group_sums(rows, labels, sums, counts)
+    landmarks.group_sums(rows, labels, sums, counts)
     means = sums / np.maximum(counts, 1)[:, None]
     return np.where(counts[:, None] > 0, means, points).astype(rows.dtype)
 
 
 def nearest_landmarks(
-    rows: Any, index: LandmarkIndex, n_neighbors: int
+    rows: Any, index: LandmarkIndex, n_neighbors: int, *, alone: bool = False
 ) -> tuple[NDArray[np.uint16], Array]:
     """Return the nearest landmarks of each row and their squared distances.
 
@@ -180,6 +179,9 @@ def nearest_landmarks(
         The landmarks.
     n_neighbors : int
         Landmarks to find, at most all.
+    alone : bool, default=False
+        Whether a row is answered as if it were the only one, whatever rounding and ties
+        do to products of many.
 
     Returns
     -------
@@ -192,7 +194,7 @@ def nearest_landmarks(
     Examples
     --------
     >>> points = np.array([[0.0], [1.0], [5.0]], dtype=np.float32)
-    >>> index = indexed(points, np.random.default_rng(0))
+    >>> index = index_landmarks(points, np.random.default_rng(0))
     >>> nearest_landmarks(points[:2] + np.float32(0.25), index, 2)[0]
     array([[0, 1],
            [1, 0]], dtype=uint16)
@@ -200,7 +202,7 @@ def nearest_landmarks(
     nearest = np.empty((rows.shape[0], n_neighbors), dtype=np.uint16)
     distances = np.empty((rows.shape[0], n_neighbors), dtype=rows.dtype)
     if not index.around or n_neighbors > AROUND_CELL:
-        _search(rows, index.points, index.half_norms, nearest, distances)
+        _search(rows, index.points, index.half_norms, nearest, distances, alone)
         return nearest, distances
     cell = _nearest_center(rows, index.centers)
     order = np.argsort(cell, kind="stable")
@@ -211,7 +213,7 @@ def nearest_landmarks(
             found = np.empty((inside.size, n_neighbors), dtype=np.uint16)
             apart = np.empty((inside.size, n_neighbors), dtype=rows.dtype)
             points, half_norms = index.points[around], index.half_norms[around]
-            _search(rows[inside], points, half_norms, found, apart)
+            _search(rows[inside], points, half_norms, found, apart, alone)
             nearest[inside], distances[inside] = around[found], apart
     return nearest, distances
 
@@ -222,9 +224,10 @@ def _search(
     half_norms: Array,
     nearest: NDArray[np.uint16],
     distances: Array,
+    alone: bool,
 ) -> None:
     """Write the nearest of all points for each row."""
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
     if sparse.issparse(rows):
         found = least_scores(rows, points, half_norms, nearest.shape[1])
@@ -234,6 +237,11 @@ def _search(
         part = slice(start, start + TILE)
         tile = rows[part]
         scores = half_norms - tile @ points.T
-        if not loops.smallest_columns(scores, nearest.shape[1], nearest[part]):
+        if not landmarks.smallest_columns(scores, nearest.shape[1], nearest[part]):
             raise ValueError("X holds values that are not finite or too large.")
-        loops.order_by_distance(tile, points, nearest[part], distances[part])
+        if alone:
+            largest, scratch = float(half_norms.max()), distances[0].copy()
+            landmarks.settle_nearest(
+                scores, tile, points, largest, nearest[part], scratch
+            )
+        landmarks.order_by_distance(tile, points, nearest[part], distances[part])

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.floating]
+from mdec._support.arrays import Array
 
 # Numbers of these magnitudes have squared differences within float64, and room beside
 # them for sums and ratios.
@@ -39,7 +38,7 @@ def at_safe_scale(X: Array) -> Array:
     -------
     ndarray
         X itself if its numbers lie between 2 ** -400 and 2 ** 400; float32 that is
-        larger than 2 ** 100 in float64.
+        larger than 2 ** 100 in float64. Else constant columns become zero.
 
     Examples
     --------
@@ -55,6 +54,9 @@ def at_safe_scale(X: Array) -> Array:
         return X.astype(np.float64) if extreme else X
     if has_safe_scale(X):
         return X
+    if X.ndim == 2 and len(X) > 1:
+        # What all rows have in common makes no difference between them.
+        X = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X)
     least, greatest = _exponents(X)
     power = min(-(least + greatest) // 2, _TOP - greatest)
     if least + power < np.finfo(np.float64).minexp:
@@ -75,9 +77,9 @@ def has_safe_scale(X: Array) -> bool:
 
 
 def _exponents(X: Array) -> tuple[int, int]:
-    from mdec.numerics import loops
+    from mdec.numerics.loops import selection
 
-    least, greatest = loops.exponents(np.ravel(X, order="K").view(np.uint64))
+    least, greatest = selection.exponents(np.ravel(X, order="K").view(np.uint64))
     return least, greatest
 
 

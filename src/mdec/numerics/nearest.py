@@ -7,10 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.arrays import Array
 from mdec.numerics.magnitude import at_safe_scale, to_power
-from mdec.numerics.neighbors import SUMMED, TOP, about_the_middle, rounding_share
-
-Array = NDArray[np.floating]
+from mdec.numerics.neighbors import SUMMED, TOP, center_rows, rounding_share
 
 # Candidates beyond the wanted ones; distances that are made together.
 SPARE = 8
@@ -36,7 +35,7 @@ def at_common_scale(old: Array, new: Array) -> tuple[Array, Array]:
     return both[: len(old)], both[len(old) :]
 
 
-class SearchedRows:
+class SearchIndex:
     """Rows to search among in many subspaces, made ready once for all of them.
 
     Parameters
@@ -47,7 +46,7 @@ class SearchedRows:
 
     def __init__(self, rows: Array) -> None:
         self.rows = np.ascontiguousarray(rows, dtype=np.float64)
-        self.center, centred, norms, _ = about_the_middle(self.rows)
+        self.center, centred, norms, _ = center_rows(self.rows)
         self.factor = to_power(float(np.sqrt(norms.max())), TOP)
         centred *= self.factor
         # A feature is a row of this, so that a subspace is copied in long pieces.
@@ -64,7 +63,7 @@ class NearestRows:
 
     Parameters
     ----------
-    old : ndarray of shape (n_old, n_features) or SearchedRows
+    old : ndarray of shape (n_old, n_features) or SearchIndex
         The rows to search among, float64.
     features : ndarray, optional
         The subspace of their features to search in; None for all.
@@ -77,9 +76,9 @@ class NearestRows:
     """
 
     def __init__(
-        self, old: Array | SearchedRows, features: NDArray[np.integer] | None = None
+        self, old: Array | SearchIndex, features: NDArray[np.integer] | None = None
     ) -> None:
-        self.known = old if isinstance(old, SearchedRows) else SearchedRows(old)
+        self.known = old if isinstance(old, SearchIndex) else SearchIndex(old)
         self.features = features
 
     def __len__(self) -> int:
@@ -103,7 +102,7 @@ class NearestRows:
     @cached_property
     def _centred(self) -> tuple[Array, Array, Array]:
         """The center, centred rows and their squared norms, in float64."""
-        return about_the_middle(self.old)[:3]
+        return center_rows(self.old)[:3]
 
     def rows(self, chosen: NDArray[np.integer]) -> Array:
         """Return some of the old rows, in the subspace."""
@@ -190,18 +189,18 @@ class NearestRows:
         self, new: Array, rounded: Array, k: int
     ) -> tuple[NDArray[np.int64], Array, Array]:
         """Return the nearest of the candidates, and the largest rounded of these."""
-        from mdec.numerics import loops
+        from mdec.numerics.loops import landmarks
 
         index = np.empty((len(new), k + SPARE), dtype=np.int32)
         squared = np.empty(index.shape)
-        loops.smallest_columns(rounded, k + SPARE, index)
+        landmarks.smallest_columns(rounded, k + SPARE, index)
         farthest = np.take_along_axis(rounded, index, axis=1).max(axis=1)
         used = np.zeros(len(self), dtype=bool)
         used[index] = True
         chosen = np.flatnonzero(used)
         place = (np.cumsum(used) - 1).astype(np.int32)[index]
         new = np.ascontiguousarray(new)
-        loops.order_by_distance(new, self.rows(chosen), place, squared)
+        landmarks.order_by_distance(new, self.rows(chosen), place, squared)
         return chosen[place[:, :k]], squared[:, :k], farthest.astype(np.float64)
 
     def _of_all(self, new: Array, k: int) -> tuple[NDArray[np.int64], Array]:

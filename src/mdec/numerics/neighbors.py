@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._support.arrays import namespace
+from mdec._support.arrays import Array, namespace
+from mdec.numerics.digits import NINE_DIGITS, nine_digits
 from mdec.numerics.magnitude import TOO_WIDE, to_power
-
-Array = NDArray[np.floating]
 
 # A square tile of this many rows of float32 distances fits a core's own cache.
 TILE = 512
@@ -37,7 +36,7 @@ def squared_distances(X: Array) -> Array:
     -----
     :math:`D_{ij} = \|x_i\|^2 + \|x_j\|^2 - 2 x_i \cdot x_j` about the mean, with a
     diagonal of exact zeros. Where the norms exceed a distance so much that it would
-    lose digits, it is computed from the differences.
+    lose digits, it is computed from the differences. Rounded to nine digits.
 
     Examples
     --------
@@ -67,11 +66,11 @@ def distances_about_mean(
     ndarray of shape (n_samples, n_samples)
         As `squared_distances` gives them.
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import dense
 
     distances = centred @ centred.T
-    lost = loops.products_to_distances(distances)
-    if lost.size and not loops.fill_lost(
+    lost = dense.products_to_distances(distances)
+    if lost.size and not dense.fill_lost(
         distances, lost, np.ascontiguousarray(original(lost))
     ):
         raise ValueError(TOO_WIDE)
@@ -108,7 +107,7 @@ def distance_factors(centred: Any, norms: Any) -> tuple[Any, Any]:
     return left, right
 
 
-def about_the_middle(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+def center_rows(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Centre rows, in float64, and tell which of them are near the centre.
 
     Rows far from all others are left out of the mean: it would move away from the rest,
@@ -132,7 +131,7 @@ def about_the_middle(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
 
     Examples
     --------
-    >>> about_the_middle(np.append(np.arange(201.0), 1e9)[:, None])[0]
+    >>> center_rows(np.append(np.arange(201.0), 1e9)[:, None])[0]
     array([100.])
     """
     near = np.ones(len(X), dtype=bool)
@@ -217,7 +216,7 @@ class BlockedDistances:
 
     def __init__(self, X: Array, dtype: type[np.floating] = np.float32) -> None:
         self.X, self.dtype = np.ascontiguousarray(X), np.dtype(dtype)
-        _, centred, norms, _ = about_the_middle(X)
+        _, centred, norms, _ = center_rows(X)
         if not np.isfinite(norms).all():
             raise ValueError("X holds values that are not finite or too large.")
         # The largest norm is no less than the largest magnitude, squared.
@@ -253,7 +252,7 @@ class BlockedDistances:
     def at_least(self, bound: Array) -> Array:
         """Return what distances are at least, given what they are rounded, by rows."""
         least = (bound.astype(np.float64) - self._slack) / (1.0 + 2.0 * self._share)
-        return np.maximum(least, 0.0) / self._unit
+        return np.maximum(least, 0.0) * (1.0 - NINE_DIGITS) / self._unit
 
     def rounded_at_most(self, rows: NDArray[np.integer], limit: Array) -> Array:
         """Return what the distances of some rows are rounded to at most, up to a limit.
@@ -270,7 +269,8 @@ class BlockedDistances:
         ndarray
             In the units of `block`.
         """
-        return limit * self._unit * (1.0 + 2.0 * self._share) + self._slack[rows]
+        limit = limit * self._unit * (1.0 + NINE_DIGITS)
+        return limit * (1.0 + 2.0 * self._share) + self._slack[rows]
 
     def tiles(self) -> Iterator[tuple[int, int, Array]]:
         """Yield (first row, first column, distances), the diagonal tiles first.
@@ -291,26 +291,29 @@ class BlockedDistances:
 
         Computed by differences; -1 if float64 does not hold them.
         """
-        from mdec.numerics import loops
+        from mdec.numerics.loops import dense
 
-        found: Array = loops.pair_distances(self.X, low, high)
+        found: Array = dense.pair_distances(self.X, low, high)
         return found
 
     def pair_graph(
         self, rows: NDArray[np.integer], columns: NDArray[np.integer]
     ) -> sparse.csr_array:
-        """Return a symmetric graph of squared distances over the given pairs."""
-        from mdec.numerics import loops
+        """Return a symmetric graph of squared distances over the given pairs.
+
+        They are rounded to nine digits, so that equal ones are equal.
+        """
+        from mdec.numerics.loops import csr
 
         n_samples = len(self)
         low = np.minimum(rows, columns).astype(np.int64)
         keys = np.sort(low * n_samples + np.maximum(rows, columns))
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
         low, high = np.divmod(keys, n_samples)
-        values = self.apart(low, high)
+        values = nine_digits(self.apart(low, high))
         if values.min(initial=0.0) < 0.0:
             raise ValueError(TOO_WIDE)
-        indptr, indices, data = loops.mirror_pairs(low, high, values, n_samples)
+        indptr, indices, data = csr.mirror_pairs(low, high, values, n_samples)
         return sparse.csr_array((data, indices, indptr), shape=(n_samples, n_samples))
 
 
@@ -332,7 +335,7 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     NeighborPairs
         At least `n_neighbors` entries in every row.
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import selection
 
     n_samples = len(distances)
     shape = (n_samples, 2 * n_neighbors)
@@ -341,11 +344,17 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     index = np.full(shape, -1, dtype=np.int32)
     count = np.zeros(n_samples, dtype=np.int64)
     bound = np.full(n_samples, np.inf, dtype=dtype)
+    nearest = values, index, count, bound, n_neighbors
     for row, column, tile in distances.tiles():
-        loops.scan_tile(tile, row, column, values, index, count, bound, n_neighbors)
+        columns = slice(column, column + tile.shape[1])
+        if row == column:
+            others = tile[0].copy(), index[columns, 0].copy()
+            selection.start_rows(tile, row, *nearest, *others)
+        else:
+            selection.scan_tile(tile, row, column, *nearest, bound[columns].copy())
     if count.min() < n_neighbors:
         raise ValueError("X holds values that are not finite or too large.")
-    loops.finish_scan(values, index, count, bound, n_neighbors)
+    selection.finish_scan(*nearest)
     rows = np.repeat(np.arange(n_samples), n_neighbors)
     graph = distances.pair_graph(rows, index[:, :n_neighbors].ravel())
     return NeighborPairs(graph, distances.at_least(bound))

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mdec._support.arrays import Array
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.nearest import SPARE, TILE_ENTRIES
 from mdec.numerics.neighbors import FAR, BlockedDistances, rounding_share
-
-Array = NDArray[np.floating]
 
 # Rows and columns of a tile of distances: one row of it fits a core's own cache.
 TILE = 1024
@@ -63,10 +62,10 @@ def products(X: sparse.csr_array, by_feature: sparse.csr_array) -> Array:
     array([[ 1.,  2.],
            [ 2., 13.]])
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import csr
 
     out = np.empty((X.shape[0], by_feature.shape[1]))
-    loops.csr_products(*_arrays(X), *_arrays(by_feature), out)
+    csr.csr_products(*_arrays(X), *_arrays(by_feature), out)
     return out
 
 
@@ -100,16 +99,16 @@ def exact_distances(
     >>> exact_distances(X, X, np.array([0, 0]), np.array([0, 1]))
     array([0., 5.])
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import csr
 
     out = np.empty(rows.size)
     scratch = np.zeros(X.shape[1]), np.full(X.shape[1], -1)
     pairs = rows.astype(np.int64, copy=False), columns.astype(np.int64, copy=False)
-    loops.csr_distances(*_arrays(X), *_arrays(others), *pairs, *scratch, out)
+    csr.csr_distances(*_arrays(X), *_arrays(others), *pairs, *scratch, out)
     return out
 
 
-def filled_center(X: sparse.csr_array) -> Array:
+def sparse_center(X: sparse.csr_array) -> Array:
     """Return the mean of the columns that most rows fill, and zero for the others.
 
     Sparse columns are near zero anyway; a filled one may be far away, and distances
@@ -117,7 +116,7 @@ def filled_center(X: sparse.csr_array) -> Array:
 
     Examples
     --------
-    >>> filled_center(sparse.csr_array([[5.0, 0.0], [7.0, 0.0], [6.0, 1.0]]))
+    >>> sparse_center(sparse.csr_array([[5.0, 0.0], [7.0, 0.0], [6.0, 1.0]]))
     array([6., 0.])
     """
     norms = squared_norms(X)
@@ -219,7 +218,7 @@ def least_scores(
     ndarray of shape (n_rows, k)
         The nearest points, as products in float64 tell.
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
     by_feature = points.T.tocsr()
     nearest = np.empty((X.shape[0], k), dtype=np.int32)
@@ -227,7 +226,7 @@ def least_scores(
     for start in range(0, X.shape[0], height):
         part = slice(start, start + height)
         scores = half_norms - products(X[part], by_feature)
-        if not loops.smallest_columns(scores, k, nearest[part]):
+        if not landmarks.smallest_columns(scores, k, nearest[part]):
             raise ValueError("X holds values that are not finite or too large.")
     return nearest
 
@@ -298,7 +297,7 @@ class SparseDistances(BlockedDistances):
 
     def __init__(self, X: sparse.csr_array) -> None:
         self.X, self.dtype = X, np.dtype(np.float64)
-        self._centred = less(X, filled_center(X))
+        self._centred = less(X, sparse_center(X))
         self._norms = squared_norms(self._centred)
         if not np.isfinite(self._norms).all():
             raise ValueError("X holds values that are not finite or too large.")
@@ -367,7 +366,7 @@ class NearestSparseRows:
     @cached_property
     def _centred(self) -> tuple[Array, sparse.csr_array, Array]:
         """The center, the centred rows and their squared norms."""
-        center = filled_center(self.old)
+        center = sparse_center(self.old)
         centred = less(self.old, center)
         return center, centred, squared_norms(centred)
 

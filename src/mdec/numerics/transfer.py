@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from mdec._support.arrays import Array
 from mdec.numerics.affinity import (
+    bipartite_components,
     leading_vectors,
-    shared_components,
     sparse_leading_vectors,
     unit_rows,
 )
 from mdec.numerics.eigen import Operator
-
-Array = NDArray[np.floating]
 
 # Rows whose embedding and whose distances to centres are in the cache together.
 TILE = 1024
@@ -85,7 +84,7 @@ def transfer_cut(
     if gram is not None:
         roots = sparse.diags_array(1.0 / np.sqrt(sample_degrees))
         operator = gram(sparse.diags_array(scale[:, 0]) @ transposed @ roots)
-    _, component = shared_components(graph)
+    _, component = bipartite_components(graph)
     vectors = leading_vectors(operator, degrees, component, n_vectors, rng, tol=1e-6)
     return unit_rows(to_samples @ (scale * vectors))
 
@@ -115,7 +114,7 @@ class BipartiteRows:
     weights: Array
 
 
-def shared_weights(
+def sum_shared_weights(
     blocks: Iterable[tuple[NDArray[np.integer], Array]], n_columns: int
 ) -> Array:
     r"""Return the weight of the rows that every two columns share, in halves.
@@ -131,23 +130,23 @@ def shared_weights(
     -------
     ndarray of shape (n_columns, n_columns)
         H with :math:`H + H^T = Z^T diag(s) Z`, where Z has ones for ties and s are the
-        weights; halves of some blocks are added up before `reduced_affinity`.
+        weights; halves of some blocks are added up before `small_side_affinity`.
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
     halves = np.zeros((n_columns, n_columns))
     for index, shares in blocks:
-        loops.add_shared(index, shares, halves)
+        landmarks.add_shared(index, shares, halves)
     return halves
 
 
-def reduced_affinity(halves: Array, columns: Array) -> Array:
+def small_side_affinity(halves: Array, columns: Array) -> Array:
     r"""Return the affinity of the small side of a graph of rows times columns.
 
     Parameters
     ----------
     halves : ndarray of shape (n_columns, n_columns)
-        From `shared_weights`, with weights :math:`s_i = p_i / \sum_j Z_{ij} c_j`.
+        From `sum_shared_weights`, with weights :math:`s_i = p_i / \sum_j Z_{ij} c_j`.
     columns : ndarray of shape (n_columns,)
         Factors c of the columns.
 
@@ -158,8 +157,8 @@ def reduced_affinity(halves: Array, columns: Array) -> Array:
 
     Examples
     --------
-    >>> halves = shared_weights([(np.array([[0, 1]]), np.array([0.25]))], 2)
-    >>> reduced_affinity(halves, np.array([1.0, 3.0]))
+    >>> halves = sum_shared_weights([(np.array([[0, 1]]), np.array([0.25]))], 2)
+    >>> small_side_affinity(halves, np.array([1.0, 3.0]))
     array([[0.25, 0.75],
            [0.75, 2.25]])
     """
@@ -169,7 +168,7 @@ def reduced_affinity(halves: Array, columns: Array) -> Array:
     return affinity
 
 
-def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_array:
+def small_side_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_array:
     """Return the affinity of the small side as a sparse graph without self-loops.
 
     Parameters
@@ -193,7 +192,7 @@ def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_arr
     Examples
     --------
     >>> rows = BipartiteRows(np.array([[0, 2]]), np.array([[1.0, 3.0]]))
-    >>> reduced_graph([rows], 3).toarray()
+    >>> small_side_graph([rows], 3).toarray()
     array([[0.  , 0.  , 0.75],
            [0.  , 0.  , 0.  ],
            [0.75, 0.  , 0.  ]])
@@ -214,7 +213,7 @@ def reduced_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_arr
     return graph
 
 
-def reduced_vectors(
+def small_side_vectors(
     affinity: Array | sparse.csr_array, n_vectors: int, rng: np.random.Generator
 ) -> Array:
     r"""Return what rows are multiplied by to be embedded, from the small side alone.
@@ -222,7 +221,7 @@ def reduced_vectors(
     Parameters
     ----------
     affinity : ndarray or csr_array of shape (n_columns, n_columns)
-        :math:`W_Y`, from `reduced_affinity` or `reduced_graph`.
+        :math:`W_Y`, from `small_side_affinity` or `small_side_graph`.
     n_vectors : int
         Dimension of the embedding.
     rng : Generator
@@ -264,7 +263,7 @@ def unit_over_rows(vectors: Array, affinity: Array) -> Array:
     Parameters
     ----------
     vectors : ndarray of shape (n_columns, n_vectors)
-        From `reduced_vectors`, of unit length over the columns.
+        From `small_side_vectors`, of unit length over the columns.
     affinity : ndarray of shape (n_columns, n_columns)
         :math:`W_Y` that they come from.
 
@@ -284,7 +283,7 @@ def unit_over_rows(vectors: Array, affinity: Array) -> Array:
     return vectors * np.where(found, 1.0 / np.sqrt(np.where(found, squares, 1.0)), 0.0)
 
 
-def embedded_rows(rows: BipartiteRows, vectors: Array) -> Array:
+def embed_rows(rows: BipartiteRows, vectors: Array) -> Array:
     r"""Return unit rows of :math:`D_X^{-1} B G^{-1/2} V`.
 
     Parameters
@@ -292,17 +291,17 @@ def embedded_rows(rows: BipartiteRows, vectors: Array) -> Array:
     rows : BipartiteRows
         Rows of B.
     vectors : ndarray of shape (n_columns, n_vectors)
-        From `reduced_vectors`.
+        From `small_side_vectors`.
 
     Returns
     -------
     ndarray of shape (n_rows, n_vectors)
         In the precision of the vectors.
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
     out = np.empty((len(rows.index), vectors.shape[1]), dtype=vectors.dtype)
-    loops.embed_rows(rows.index, rows.weights, vectors, out)
+    landmarks.embed_rows(rows.index, rows.weights, vectors, out)
     return out
 
 
@@ -317,7 +316,7 @@ def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
     >>> nearest_centers(points, np.array([[0.0, 0.0], [2.0, 2.0]]))
     array([0, 1], dtype=int32)
     """
-    from mdec.numerics import loops
+    from mdec.numerics.loops import landmarks
 
     half_norms = 0.5 * np.einsum("ij,ij->i", centers, centers)
     largest = float(half_norms.max())
@@ -327,11 +326,11 @@ def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
         tile = points[start : start + TILE]
         scores = half_norms - tile @ transposed
         part = labels[start : start + TILE]
-        loops.nearest_column(scores, tile, centers, largest, part)
+        landmarks.nearest_column(scores, tile, centers, largest, part)
     return labels
 
 
-def assigned_rows(
+def assign_rows(
     rows: BipartiteRows, vectors: Array, centers: Array
 ) -> NDArray[np.int32]:
     """Return the nearest centre of each row's embedding.
@@ -341,7 +340,7 @@ def assigned_rows(
     rows : BipartiteRows
         Rows of the graph.
     vectors : ndarray of shape (n_columns, n_vectors)
-        From `reduced_vectors`.
+        From `small_side_vectors`.
     centers : ndarray of shape (n_clusters, n_vectors)
         Centres in the embedding.
 
@@ -354,5 +353,5 @@ def assigned_rows(
     for start in range(0, len(labels), TILE):
         part = slice(start, start + TILE)
         tile = BipartiteRows(rows.index[part], rows.weights[part])
-        labels[part] = nearest_centers(embedded_rows(tile, vectors), centers)
+        labels[part] = nearest_centers(embed_rows(tile, vectors), centers)
     return labels

@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mdec.preparation.steps import (
-    centered,
+from mdec._support.arrays import Array
+from mdec.preparation.recipes import (
+    center_samples,
     feature_spreads,
     sample_totals,
-    scaled_to_spread,
+    scale_to_spread,
 )
-
-Array = NDArray[np.floating]
 
 # What values can be; "other" is left alone.
 KINDS = (
@@ -169,14 +167,16 @@ def _kind_of_signed(X: Array, rows: Array) -> tuple[str, str]:
 
 def _typical_moment(rows: Array, degree: int) -> float:
     """Return the median over the samples of a standardised moment."""
-    standardised = scaled_to_spread(centered(rows))
+    standardised = scale_to_spread(center_samples(rows))
     return float(np.median(np.mean(standardised**degree, axis=1)))
 
 
 def _typical_agreement(rows: Array) -> float:
     """Return the median correlation of samples with the mean of all."""
-    mean = scaled_to_spread(centered(rows.mean(axis=0, keepdims=True)))
-    return float(np.median(np.mean(scaled_to_spread(centered(rows)) * mean, axis=1)))
+    mean = scale_to_spread(center_samples(rows.mean(axis=0, keepdims=True)))
+    return float(
+        np.median(np.mean(scale_to_spread(center_samples(rows)) * mean, axis=1))
+    )
 
 
 def _logs_of_counts(rows: Array) -> bool:

@@ -1,37 +1,179 @@
-"""What suits each kind of values, for all members or drawn by each."""
+"""The steps of preparing values, and which of them suit each kind of values."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.preparation.steps import (
-    centered,
-    leading_features,
-    sample_totals,
-    scaled_to_total,
-    stabilized,
-    variance_order,
-)
+from mdec._support.arrays import Array
 
-Array = NDArray[np.floating]
+
+def stabilize(X: Array, power: float) -> Array:
+    r"""Return values whose variance grows less with their mean.
+
+    Parameters
+    ----------
+    X : ndarray
+        Values.
+    power : float
+        1 leaves them as they are, 1/2 is the square root, 0 is :math:`\log_2(1 + x)`.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and precision.
+
+    Notes
+    -----
+    Zero stays zero. A negative value, as background subtraction leaves it, becomes
+    minus what its size becomes: order and sign are kept, and noise around zero stays
+    noise around zero.
+
+    Examples
+    --------
+    >>> stabilize(np.array([-4.0, 0.0, 9.0]), 0.5)
+    array([-2.,  0.,  3.])
+    >>> stabilize(np.array([-1.0, 0.0, 7.0]), 0.0)
+    array([-1.,  0.,  3.])
+    """
+    if power == 1.0:
+        return X
+    sizes = np.abs(X)
+    return np.copysign(sizes**power if power else np.log1p(sizes) / math.log(2.0), X)
+
+
+def sample_totals(X: Array) -> NDArray[np.float64]:
+    """Return the sum of each sample, such as the library size of counts.
+
+    Examples
+    --------
+    >>> sample_totals(np.array([[1.0, 2.0], [0.0, 0.0]]))
+    array([3., 0.])
+    """
+    return X.sum(axis=1, dtype=np.float64)
+
+
+def scale_to_total(X: Array, total: float) -> Array:
+    """Scale each sample to the same sum.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Counts.
+    total : float
+        The sum; that of a typical training sample keeps the values' size.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        Samples without a positive sum are left as they are.
+
+    Examples
+    --------
+    >>> scale_to_total(np.array([[1.0, 3.0], [0.0, 0.0]]), 8.0)
+    array([[2., 6.],
+           [0., 0.]])
+    """
+    totals = sample_totals(X)
+    factors = np.divide(total, totals, out=np.ones_like(totals), where=totals > 0.0)
+    return (X * factors[:, None]).astype(X.dtype, copy=False)
+
+
+def center_samples(X: Array) -> Array:
+    """Subtract each sample's mean.
+
+    Examples
+    --------
+    >>> center_samples(np.array([[1.0, 3.0], [5.0, 5.0]]))
+    array([[-1.,  1.],
+           [ 0.,  0.]])
+    """
+    means = X.mean(axis=1, keepdims=True, dtype=np.float64)
+    return (X - means).astype(X.dtype, copy=False)
+
+
+def scale_to_spread(X: Array) -> Array:
+    """Divide each sample by its standard deviation.
+
+    Samples of equal values have none and are left as they are.
+
+    Examples
+    --------
+    >>> scale_to_spread(np.array([[4.0, 8.0], [5.0, 5.0]]))
+    array([[2., 4.],
+           [5., 5.]])
+    """
+    # Relative to the largest value, so that squares neither overflow nor vanish.
+    sizes = np.abs(X).max(axis=1, keepdims=True).astype(np.float64)
+    sizes[sizes == 0.0] = 1.0
+    relative = X / sizes
+    spreads = relative.std(axis=1, keepdims=True)
+    # Equal values may differ from their mean by rounding.
+    some = spreads > 1e-12
+    return np.where(some, relative / np.where(some, spreads, 1.0), X).astype(X.dtype)
+
+
+def variance_order(X: Array) -> NDArray[np.int64]:
+    """Return the features from the most to the least variable.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Values.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Feature numbers; equal ones in their order.
+
+    Examples
+    --------
+    >>> variance_order(np.array([[0.0, 0.0, 1.0], [0.0, 2.0, 2.0]]))
+    array([1, 2, 0])
+    """
+    return np.argsort(-feature_spreads(X), kind="stable")
+
+
+def feature_spreads(X: Array) -> NDArray[np.float64]:
+    """Return the features' standard deviations, relative to the largest value of all.
+
+    Examples
+    --------
+    >>> feature_spreads(np.array([[0.0, 2.0], [1.0, 2.0]]))
+    array([0.25, 0.  ])
+    """
+    return np.std(X / (float(np.abs(X).max()) or 1.0), axis=0, dtype=np.float64)
+
+
+def leading_features(order: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+    """Return the leading share of ordered features, at least one, sorted by number.
+
+    Examples
+    --------
+    >>> leading_features(np.array([3, 0, 2, 1]), 0.5)
+    array([0, 3])
+    """
+    # Not one more where the product was rounded up.
+    size = max(1, math.ceil(share * order.size - 1e-9))
+    return np.sort(order[:size])
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is good for one kind of values; docs/quality.md tells how it was found.
+    """What suits one kind of values; docs/quality.md says how it was found.
 
     Attributes
     ----------
     power : float
-        Of the transform, see `stabilized`.
+        Of the transform, see `stabilize`.
     share : float
         Share of the most variable features that is kept.
     drawn_powers : tuple of float
-        Powers that the members of a diversified ensemble draw from; one that stands
+        Powers that the members of a diversified ensemble draw from; one that is listed
         twice is drawn twice as often.
     drawn_shares : tuple of float
         Least and largest share of the most variable features that they draw.
@@ -61,13 +203,13 @@ RECIPES = {
     "other": Recipe(),
 }
 
-# Kinds of which members do better, each by its own draw, than all by one recipe.
+# Kinds for which members do better each with its own draw than all with one recipe.
 DRAWN = ("intensities",)
 
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """What training samples taught about one power; new samples change nothing in it.
+    """What is learnt from training samples for one power of the transform.
 
     Attributes
     ----------
@@ -104,7 +246,7 @@ class Draw:
 
 
 def learn_preparation(X: Array, kind: str, power: float) -> Preparation:
-    """Learn from training samples all that preparing others takes.
+    """Learn from training samples what preparing others takes.
 
     Parameters
     ----------
@@ -130,10 +272,10 @@ def learn_preparation(X: Array, kind: str, power: float) -> Preparation:
     total = float(np.median(sample_totals(X))) if recipe.totals else None
     everything = np.arange(X.shape[1])
     learnt = Preparation(power, total, recipe.center, everything)
-    return replace(learnt, order=variance_order(prepared(X, learnt, everything)))
+    return replace(learnt, order=variance_order(prepare(X, learnt, everything)))
 
 
-def prepared(X: Array, preparation: Preparation, features: NDArray[np.int64]) -> Array:
+def prepare(X: Array, preparation: Preparation, features: NDArray[np.int64]) -> Array:
     """Return some features of samples, prepared.
 
     Parameters
@@ -154,14 +296,14 @@ def prepared(X: Array, preparation: Preparation, features: NDArray[np.int64]) ->
     --------
     >>> X = np.array([[1.0, 4.0, 9.0], [1.0, 16.0, 9.0]])
     >>> learnt = learn_preparation(X, "intensities", 0.5)
-    >>> prepared(X, learnt, learnt.order[:1])
+    >>> prepare(X, learnt, learnt.order[:1])
     array([[2.],
            [4.]])
     """
-    rows = X if preparation.total is None else scaled_to_total(X, preparation.total)
+    rows = X if preparation.total is None else scale_to_total(X, preparation.total)
     if not preparation.center:
-        return stabilized(rows[:, features], preparation.power)
-    return centered(stabilized(rows, preparation.power))[:, features]
+        return stabilize(rows[:, features], preparation.power)
+    return center_samples(stabilize(rows, preparation.power))[:, features]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,10 +354,10 @@ class Versions:
             powers = RECIPES[kind].drawn_powers
             learnt = {power: learn_preparation(X, kind, power) for power in powers}
         whole = np.arange(X.shape[1])
-        made = {power: prepared(X, each, whole) for power, each in learnt.items()}
+        made = {power: prepare(X, each, whole) for power, each in learnt.items()}
         return cls(X, learnt, made)
 
-    def seen(self, draw: Draw | None) -> tuple[Array, NDArray[np.int64] | None]:
+    def select(self, draw: Draw | None) -> tuple[Array, NDArray[np.int64] | None]:
         """Return the data that a member sees, and the features it may draw from."""
         if draw is None:
             return self.plain, None

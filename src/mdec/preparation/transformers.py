@@ -21,29 +21,79 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mdec._support.arrays import Array
 from mdec.preparation.kinds import KINDS, kind_of_values
-from mdec.preparation.recipes import RECIPES, learn_preparation, prepared
-from mdec.preparation.steps import (
-    centered,
+from mdec.preparation.recipes import (
+    RECIPES,
+    center_samples,
     leading_features,
+    learn_preparation,
+    prepare,
     sample_totals,
-    scaled_to_spread,
-    scaled_to_total,
-    stabilized,
+    scale_to_spread,
+    scale_to_total,
+    stabilize,
     variance_order,
 )
+from mdec.preparation.units import find_mixed_units, learn_scales, scale_features
 
-Array = NDArray[np.floating]
+
+class _Transformer(TransformerMixin, BaseEstimator):
+    """A transformer that says what it learns, and what it does to samples."""
+
+    n_features_in_: int
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
+        """Learn from training samples what preparing others takes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        object
+            The fitted transformer.
+        """
+        self._learn(validate_data(self, X, dtype=(np.float64, np.float32)))
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Return the samples, each changed by itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            Their new values.
+        """
+        check_is_fitted(self)
+        dtype = (np.float64, np.float32)
+        return self._change(validate_data(self, X, dtype=dtype, reset=False))
+
+    def _learn(self, X: Array) -> None:
+        """Set the attributes that depend on the training samples."""
+
+    def _change(self, X: Array) -> Array:
+        raise NotImplementedError
 
 
-class VarianceStabilizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class VarianceStabilizer(OneToOneFeatureMixin, _Transformer):
     """Take a power of each value, so that variance grows less with the mean.
 
     Parameters
     ----------
     power : float, default=0.5
         1 does nothing, 1/2 is the square root, 0 the logarithm of one plus the value.
-        Zeros stay zero and negative values keep their sign, see `stabilized`.
+        Zeros stay zero and negative values keep their sign, see `stabilize`.
 
     Examples
     --------
@@ -59,43 +109,11 @@ class VarianceStabilizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, power: float = 0.5) -> None:
         self.power = power
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Check the values; nothing is learnt.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Values.
-        y : object, default=None
-            Not used.
-
-        Returns
-        -------
-        VarianceStabilizer
-            The fitted transformer.
-        """
-        _checked(self, X, reset=True)
-        return self
-
-    def transform(self, X: ArrayLike) -> Array:
-        """Return the values to the power.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Stabilised values.
-        """
-        check_is_fitted(self)
-        return stabilized(_checked(self, X), self.power)
+    def _change(self, X: Array) -> Array:
+        return stabilize(X, self.power)
 
 
-class SampleScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class SampleScaler(OneToOneFeatureMixin, _Transformer):
     """Make samples comparable: centre each, and give all the same spread or sum.
 
     Parameters
@@ -127,48 +145,18 @@ class SampleScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.center = center
         self.scale = scale
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Learn the median sum of the samples.
+    def _learn(self, X: Array) -> None:
+        self.total_ = float(np.median(sample_totals(X)))
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Values.
-        y : object, default=None
-            Not used.
-
-        Returns
-        -------
-        SampleScaler
-            The fitted transformer.
-        """
-        self.total_ = float(np.median(sample_totals(_checked(self, X, reset=True))))
-        return self
-
-    def transform(self, X: ArrayLike) -> Array:
-        """Return the samples, each scaled by itself.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Scaled values.
-        """
-        check_is_fitted(self)
-        rows = _checked(self, X)
+    def _change(self, X: Array) -> Array:
         if self.scale == "total":
-            rows = scaled_to_total(rows, self.total_)
+            X = scale_to_total(X, self.total_)
         if self.center:
-            rows = centered(rows)
-        return scaled_to_spread(rows) if self.scale == "spread" else rows
+            X = center_samples(X)
+        return scale_to_spread(X) if self.scale == "spread" else X
 
 
-class MostVariable(SelectorMixin, BaseEstimator):
+class MostVariable(SelectorMixin, _Transformer):
     """Keep the features that vary most among the training samples.
 
     Parameters
@@ -195,24 +183,8 @@ class MostVariable(SelectorMixin, BaseEstimator):
     def __init__(self, share: float = 0.3) -> None:
         self.share = share
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Order the features by their variance.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Values.
-        y : object, default=None
-            Not used.
-
-        Returns
-        -------
-        MostVariable
-            The fitted transformer.
-        """
-        self.order_ = variance_order(_checked(self, X, reset=True))
-        return self
+    def _learn(self, X: Array) -> None:
+        self.order_ = variance_order(X)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -221,7 +193,7 @@ class MostVariable(SelectorMixin, BaseEstimator):
         return mask
 
 
-class ExpressionPreparation(TransformerMixin, BaseEstimator):
+class ExpressionPreparation(_Transformer):
     """Look at the values, decide what they are, and prepare them accordingly.
 
     Raw intensities are raised to the power 3/4. Ratios are logged. Counts are scaled
@@ -262,8 +234,6 @@ class ExpressionPreparation(TransformerMixin, BaseEstimator):
     'intensities'
     """
 
-    n_features_in_: int
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kind": [StrOptions({"auto", *KINDS})],
         "share": [Interval(Real, 0.0, 1.0, closed="right"), None],
@@ -273,48 +243,18 @@ class ExpressionPreparation(TransformerMixin, BaseEstimator):
         self.kind = kind
         self.share = share
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Decide what the values are, and which features are kept.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Values.
-        y : object, default=None
-            Not used.
-
-        Returns
-        -------
-        ExpressionPreparation
-            The fitted transformer.
-        """
-        rows = _checked(self, X, reset=True)
+    def _learn(self, X: Array) -> None:
         if self.kind == "auto":
-            self.kind_, self.reason_ = kind_of_values(rows)
+            self.kind_, self.reason_ = kind_of_values(X)
         else:
             self.kind_, self.reason_ = self.kind, f"You said {self.kind}."
         recipe = RECIPES[self.kind_]
         share = recipe.share if self.share is None else self.share
-        self.preparation_ = learn_preparation(rows, self.kind_, recipe.power)
+        self.preparation_ = learn_preparation(X, self.kind_, recipe.power)
         self.features_ = leading_features(self.preparation_.order, share)
-        return self
 
-    def transform(self, X: ArrayLike) -> Array:
-        """Return samples prepared as those of training were.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
-            Prepared values.
-        """
-        check_is_fitted(self)
-        return prepared(_checked(self, X), self.preparation_, self.features_)
+    def _change(self, X: Array) -> Array:
+        return prepare(X, self.preparation_, self.features_)
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
@@ -335,5 +275,50 @@ class ExpressionPreparation(TransformerMixin, BaseEstimator):
         return _check_feature_names_in(self, input_features)[self.features_]
 
 
-def _checked(estimator: BaseEstimator, X: ArrayLike, *, reset: bool = False) -> Array:
-    return validate_data(estimator, X, dtype=(np.float64, np.float32), reset=reset)
+class UnitScaler(OneToOneFeatureMixin, _Transformer):
+    """Put measurements in different units on one scale, where a table holds such.
+
+    Each feature then has mean 0 and standard deviation 1. Features with heavy tails
+    are measured from their median, by the spread that their quartiles tell, and values
+    far out are drawn in by the inverse hyperbolic sine. Images, embeddings, expression,
+    counts, percentages of one whole and standardised values are left as they are.
+
+    Parameters
+    ----------
+    always : bool, default=False
+        Scale without looking whether units differ.
+
+    Attributes
+    ----------
+    mixed_ : bool
+        Whether the features are scaled.
+    reason_ : str
+        How one sees it, in words and numbers.
+    scales_ : FeatureScales
+        What was learnt from the training samples.
+
+    See Also
+    --------
+    ExpressionPreparation : The same for expression values.
+
+    Examples
+    --------
+    >>> X = [[25.0, 31000.0], [61.0, 52000.0], [43.0, 87000.0]]
+    >>> UnitScaler().fit_transform(X).std(axis=0)
+    array([1., 1.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"always": ["boolean"]}
+
+    def __init__(self, always: bool = False) -> None:
+        self.always = always
+
+    def _learn(self, X: Array) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        self.mixed_, self.reason_ = find_mixed_units(X, names)
+        if self.always:
+            self.mixed_, self.reason_ = True, "You said so."
+        self.scales_ = learn_scales(X)
+
+    def _change(self, X: Array) -> Array:
+        return scale_features(X, self.scales_) if self.mixed_ else X

@@ -6,25 +6,31 @@ drawn by ``plot``, which does nothing else and leaves ``ax_`` and ``figure_``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from mdec._support.arrays import Array
 from mdec._support.optional import import_optional
 from mdec._support.random import member_stream
-from mdec.coassociation import coassociation_factor, coassociation_of
-from mdec.report.clustering.compute import (
+from mdec.coassociation import locally_weighted_coassociation
+from mdec.report.compute import (
     HEATMAP_SAMPLES,
-    TRACKED_SAMPLES,
     consensus_heatmap,
-    drawn_in_clusters,
+    draw_from_clusters,
     sample_order,
 )
-from mdec.report.clustering.described import Array, Labels
-from mdec.report.clustering.layout import TSNE_SAMPLES, plane
-from mdec.report.clustering.svg import COLOURS, colour
-from mdec.report.clustering.views import matched_numbers
+from mdec.report.graphics import COLOURS, colour
+from mdec.report.layout import TSNE_SAMPLES, plane
+from mdec.report.signatures import Labels
+from mdec.report.solutions import (
+    HISTOGRAM_BINS,
+    match_numbers,
+    restrict_ensemble,
+    tracking_order,
+)
 from mdec.selection.rule import KSelection
 
 __all__ = [
@@ -37,29 +43,82 @@ __all__ = [
 ]
 
 
-class _Display:
-    """Finds the axes to draw on and remembers them."""
+class Display(ABC):
+    """A figure that is computed first and then drawn."""
 
     ax_: Any
     figure_: Any
 
-    def _axes(self, ax: Any) -> Any:
+    @classmethod
+    def from_estimator(cls, model: Any, *options: Any) -> Self:
+        """Compute the figure of a fitted `MDEC`.
+
+        Parameters
+        ----------
+        model : MDEC
+            A fitted estimator; figures over the number of clusters need one that was
+            fitted with ``n_clusters="auto"``.
+        *options
+            Parameters of the display that do not follow from the model.
+
+        Returns
+        -------
+        Display
+            Ready to plot.
+        """
+        return cls(*cls._compute(model), *options)
+
+    def plot(self, ax: Any = None, **settings: Any) -> Self:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **settings : dict
+            Settings of the matplotlib function that draws.
+
+        Returns
+        -------
+        Display
+            Itself, with ``ax_`` and ``figure_``.
+        """
         pyplot = import_optional(
             "matplotlib.pyplot", needed_for="plotting", install="mdec[report]"
         )
         self.ax_ = pyplot.subplots()[1] if ax is None else ax
         self.figure_ = self.ax_.figure
-        return self.ax_
+        self._draw(self.ax_, settings)
+        return self
+
+    @staticmethod
+    @abstractmethod
+    def _compute(model: Any) -> tuple[Any, ...]:
+        """Return what the figure shows of a model."""
+
+    @abstractmethod
+    def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
+        """Draw that on axes."""
+
+
+def _draw_consensus(
+    model: Any, n_most: int, rng: np.random.Generator
+) -> tuple[Array, Labels]:
+    """Return the consensus of some samples of a model, and their clusters."""
+    clustering = model.clustering_
+    rows = draw_from_clusters(clustering.labels, n_most, rng)
+    part = restrict_ensemble(clustering.ensemble, clustering.weights, rows)
+    return locally_weighted_coassociation(*part), clustering.labels[rows]
 
 
 @dataclass(eq=False, repr=False)
-class ConsensusMatrixDisplay(_Display):
-    """The consensus of all pairs, in the order of the dendrogram.
+class ConsensusMatrixDisplay(Display):
+    """The consensus of all pairs, in the order of the dendrogram, by ``imshow``.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_shown, n_shown)
-        Ordered consensus.
+        Ordered consensus, of 400 samples or so at most.
     clusters : ndarray of shape (n_shown,)
         Cluster of each row.
     """
@@ -67,46 +126,16 @@ class ConsensusMatrixDisplay(_Display):
     matrix: Array
     clusters: Labels
 
-    @classmethod
-    def from_estimator(cls, model: Any) -> Self:
-        """Take the consensus of a fitted `MDEC`, of 400 samples at most.
-
-        Parameters
-        ----------
-        model : MDEC
-            A fitted estimator.
-
-        Returns
-        -------
-        ConsensusMatrixDisplay
-            Ready to plot.
-        """
+    @staticmethod
+    def _compute(model: Any) -> tuple[Any, ...]:
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.consensus_labels_, HEATMAP_SAMPLES, rng)
-        factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
-        labels = model.consensus_labels_[rows]
-        matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
-        found = consensus_heatmap(matrix, labels, rng)
-        order = sample_order(labels, found)
-        shown = found["rows"][order]
-        return cls(found["matrix"][np.ix_(order, order)], labels[shown])
+        matrix, labels = _draw_consensus(model, HEATMAP_SAMPLES, rng)
+        heatmap = consensus_heatmap(matrix, labels, rng)
+        order = sample_order(labels, heatmap)
+        part = heatmap["matrix"][np.ix_(order, order)]
+        return part, labels[heatmap["rows"][order]]
 
-    def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``imshow``.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **settings : dict
-            Settings of the drawing.
-
-        Returns
-        -------
-        ConsensusMatrixDisplay
-            Itself, with ``ax_`` and ``figure_``.
-        """
-        axes = self._axes(ax)
+    def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         pairs = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
         settings = {"cmap": "Blues", "vmin": 0.0, "vmax": pairs.max()} | settings
         image = axes.imshow(self.matrix, interpolation="nearest", **settings)
@@ -115,12 +144,13 @@ class ConsensusMatrixDisplay(_Display):
             axes.axvline(edge, color="0.4", linewidth=0.6)
         axes.set(xticks=[], yticks=[], title="consensus of pairs")
         self.figure_.colorbar(image, ax=axes, shrink=0.8)
-        return self
 
 
 @dataclass(eq=False, repr=False)
-class ConsensusCDFDisplay(_Display):
+class ConsensusCDFDisplay(Display):
     """The distribution of the pairs' consensus for each number of clusters.
+
+    Drawn by ``Axes.plot``.
 
     Parameters
     ----------
@@ -130,51 +160,23 @@ class ConsensusCDFDisplay(_Display):
 
     selection: KSelection
 
-    @classmethod
-    def from_estimator(cls, model: Any) -> Self:
-        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``.
+    @staticmethod
+    def _compute(model: Any) -> tuple[Any, ...]:
+        return (model.k_selection_,)
 
-        Parameters
-        ----------
-        model : MDEC
-            Fitted with ``n_clusters="auto"``.
-
-        Returns
-        -------
-        ConsensusCDFDisplay
-            Ready to plot.
-        """
-        return cls(model.k_selection_)
-
-    def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``plot``.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **settings : dict
-            Settings of the drawing.
-
-        Returns
-        -------
-        ConsensusCDFDisplay
-            Itself, with ``ax_`` and ``figure_``.
-        """
-        axes = self._axes(ax)
+    def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         chosen = self.selection
         for k, line in zip(chosen.table["n_clusters"], chosen.cdf, strict=True):
             width = 3.0 if k == chosen.n_clusters else 1.0
-            settings_k = {"label": f"K = {k}", "linewidth": width} | settings
-            axes.plot(chosen.levels, line, **settings_k)
+            style = {"label": f"K = {k}", "linewidth": width} | settings
+            axes.plot(chosen.levels, line, **style)
         axes.set(xlabel="consensus of a pair", ylabel="share of pairs")
         axes.legend(fontsize="small")
-        return self
 
 
 @dataclass(eq=False, repr=False)
-class KSelectionDisplay(_Display):
-    """One criterion over the number of clusters.
+class KSelectionDisplay(Display):
+    """One criterion over the number of clusters, by ``Axes.plot``.
 
     Parameters
     ----------
@@ -188,40 +190,11 @@ class KSelectionDisplay(_Display):
     selection: KSelection
     criterion: str = "eigengap"
 
-    @classmethod
-    def from_estimator(cls, model: Any, criterion: str = "eigengap") -> Self:
-        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``.
+    @staticmethod
+    def _compute(model: Any) -> tuple[Any, ...]:
+        return (model.k_selection_,)
 
-        Parameters
-        ----------
-        model : MDEC
-            Fitted with ``n_clusters="auto"``.
-        criterion : str, default="eigengap"
-            Column of the table of criteria.
-
-        Returns
-        -------
-        KSelectionDisplay
-            Ready to plot.
-        """
-        return cls(model.k_selection_, criterion)
-
-    def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``plot``.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **settings : dict
-            Settings of the drawing.
-
-        Returns
-        -------
-        KSelectionDisplay
-            Itself, with ``ax_`` and ``figure_``.
-        """
-        axes = self._axes(ax)
+    def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         table = self.selection.table
         if self.criterion not in table or self.criterion == "n_clusters":
             names = ", ".join(name for name in table if name != "n_clusters")
@@ -232,17 +205,17 @@ class KSelectionDisplay(_Display):
         axes.plot(numbers[chosen], values[chosen], "o", color=COLOURS[5], markersize=10)
         null = self.selection.null
         if self.criterion == "silhouette" and null is not None:
-            compared = numbers[: null.draws.shape[1]]
             low, high = null.draws.min(axis=0), null.draws.max(axis=0)
-            axes.fill_between(compared, low, high, color="0.8", label="one cluster")
+            axes.fill_between(
+                numbers[: len(low)], low, high, color="0.8", label="one cluster"
+            )
             axes.legend()
         axes.set(xlabel="number of clusters K", ylabel=self.criterion.replace("_", " "))
-        return self
 
 
 @dataclass(eq=False, repr=False)
-class TrackingDisplay(_Display):
-    """The cluster of each sample for each number of clusters.
+class TrackingDisplay(Display):
+    """The cluster of each sample for each number of clusters, by ``imshow``.
 
     Parameters
     ----------
@@ -255,67 +228,38 @@ class TrackingDisplay(_Display):
     colours: Labels
     n_clusters: Labels
 
-    @classmethod
-    def from_estimator(cls, model: Any) -> Self:
-        """Take the selection of an `MDEC` fitted with ``n_clusters="auto"``.
-
-        Parameters
-        ----------
-        model : MDEC
-            Fitted with ``n_clusters="auto"``.
-
-        Returns
-        -------
-        TrackingDisplay
-            Ready to plot.
-        """
+    @staticmethod
+    def _compute(model: Any) -> tuple[Any, ...]:
         found = model.k_selection_
         ks, own = found.table["n_clusters"], model.consensus_labels_[found.samples]
         # The row of the model's own number follows the model's own clusters.
         start = int(np.abs(ks - model.n_clusters_).argmin())
         parts = [*found.partitions[:start], own, *found.partitions[start:]]
-        numbers = matched_numbers(parts, start)
-        colours = np.stack([numbers[i][part] for i, part in enumerate(parts)])
-        colours = np.delete(colours, start, axis=0)
-        order = np.lexsort([*colours[::-1], own])
-        step = max(1, -(-order.size // TRACKED_SAMPLES))
-        return cls(colours[:, order[::step]], ks)
+        numbers = match_numbers(parts, start)
+        tracks = [names[part] for names, part in zip(numbers, parts, strict=True)]
+        del tracks[start]
+        return np.stack(tracks)[:, tracking_order(tracks, own)], ks
 
-    def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``imshow``.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **settings : dict
-            Settings of the drawing.
-
-        Returns
-        -------
-        TrackingDisplay
-            Itself, with ``ax_`` and ``figure_``.
-        """
+    def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         from matplotlib.colors import ListedColormap
 
-        axes = self._axes(ax)
         settings = {"aspect": "auto", "cmap": ListedColormap(COLOURS)} | settings
-        shown = self.colours % len(COLOURS)
         span = {"vmin": 0, "vmax": len(COLOURS) - 1, "interpolation": "nearest"}
-        axes.imshow(shown, **span, **settings)
+        axes.imshow(self.colours % len(COLOURS), **span, **settings)
         axes.set_yticks(range(len(self.n_clusters)), self.n_clusters)
         axes.set(xticks=[], xlabel="samples", ylabel="K")
-        return self
 
 
 @dataclass(eq=False, repr=False)
-class SampleMapDisplay(_Display):
+class SampleMapDisplay(Display):
     """The samples in the plane, near where the ensemble puts them together.
+
+    Drawn by ``scatter``.
 
     Parameters
     ----------
     places : ndarray of shape (n_shown, 2)
-        Coordinates.
+        Coordinates, of 1200 samples or so at most.
     clusters : ndarray of shape (n_shown,)
         Cluster of each sample.
     """
@@ -323,54 +267,23 @@ class SampleMapDisplay(_Display):
     places: Array
     clusters: Labels
 
-    @classmethod
-    def from_estimator(cls, model: Any) -> Self:
-        """Lay out the samples of a fitted `MDEC`, 1200 at most.
-
-        Parameters
-        ----------
-        model : MDEC
-            A fitted estimator.
-
-        Returns
-        -------
-        SampleMapDisplay
-            Ready to plot.
-        """
+    @staticmethod
+    def _compute(model: Any) -> tuple[Any, ...]:
         rng = member_stream(0, 0, "selection")
-        rows = drawn_in_clusters(model.consensus_labels_, TSNE_SAMPLES, rng)
-        factor = coassociation_factor(model.ensemble_, model.cluster_weights_)
-        matrix = coassociation_of(factor[rows], model.ensemble_.labels[rows])
-        return cls(plane(matrix), model.consensus_labels_[rows])
+        matrix, labels = _draw_consensus(model, TSNE_SAMPLES, rng)
+        return plane(matrix), labels
 
-    def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``scatter``.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **settings : dict
-            Settings of the drawing.
-
-        Returns
-        -------
-        SampleMapDisplay
-            Itself, with ``ax_`` and ``figure_``.
-        """
-        axes = self._axes(ax)
+    def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         for k in np.unique(self.clusters):
-            inside = self.places[self.clusters == k]
-            drawn = {"s": 14, "color": colour(k), "label": f"{k}"} | settings
-            axes.scatter(*inside.T, **drawn)
+            style = {"s": 14, "color": colour(k), "label": f"{k}"} | settings
+            axes.scatter(*self.places[self.clusters == k].T, **style)
         axes.set(xticks=[], yticks=[])
         axes.legend(title="cluster", fontsize="small")
-        return self
 
 
 @dataclass(eq=False, repr=False)
-class ConfidenceDisplay(_Display):
-    """How many samples have which confidence.
+class ConfidenceDisplay(Display):
+    """How many samples have which confidence, by ``hist``.
 
     Parameters
     ----------
@@ -380,39 +293,11 @@ class ConfidenceDisplay(_Display):
 
     confidence: Array
 
-    @classmethod
-    def from_estimator(cls, model: Any) -> Self:
-        """Take the confidence of a fitted `MDEC`.
+    @staticmethod
+    def _compute(model: Any) -> tuple[Any, ...]:
+        return (model.confidence_,)
 
-        Parameters
-        ----------
-        model : MDEC
-            A fitted estimator.
-
-        Returns
-        -------
-        ConfidenceDisplay
-            Ready to plot.
-        """
-        return cls(model.confidence_)
-
-    def plot(self, ax: Any = None, **settings: Any) -> Self:
-        """Draw; settings go to ``hist``.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **settings : dict
-            Settings of the drawing.
-
-        Returns
-        -------
-        ConfidenceDisplay
-            Itself, with ``ax_`` and ``figure_``.
-        """
-        axes = self._axes(ax)
-        settings = {"bins": 20, "range": (0.0, 1.0), "color": COLOURS[0]} | settings
-        axes.hist(self.confidence, **settings)
+    def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
+        bins = {"bins": HISTOGRAM_BINS, "range": (0.0, 1.0)}
+        axes.hist(self.confidence, **(bins | {"color": COLOURS[0]} | settings))
         axes.set(xlabel="confidence", ylabel="samples")
-        return self

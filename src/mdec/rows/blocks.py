@@ -10,17 +10,15 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import partial
+from operator import getitem
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec.rows.sources import ArrayRows, RowSource, is_dask_array
-from mdec.rows.sparse import canonical_rows, digest_of_sparse
-from mdec.rows.work import Here, Worker, rows_of
-
-Array = NDArray[np.floating]
+from mdec._support.arrays import Array
+from mdec.rows.sources import RowSource, canonical_rows, is_dask_array
+from mdec.rows.work import Executor, LocalExecutor, rows_of
 
 # A block holds at most this many numbers, and this many rows.
 BLOCK_NUMBERS = 2**24
@@ -39,14 +37,17 @@ def block_height(n_features: int) -> int:
     return min(BLOCK_ROWS, 2 ** (fitting.bit_length() - 1))
 
 
-def block_bounds(n_rows: int, height: int) -> list[tuple[int, int]]:
+def block_bounds(n_rows: int, n_features: int) -> list[tuple[int, int]]:
     """Return the first row of each block and the one after its last.
+
+    The one definition of row blocks, by the shape of the data alone.
 
     Examples
     --------
-    >>> block_bounds(5, 2)
-    [(0, 2), (2, 4), (4, 5)]
+    >>> block_bounds(150_000, 64)
+    [(0, 65536), (65536, 131072), (131072, 150000)]
     """
+    height = block_height(n_features)
     return [(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
@@ -54,12 +55,13 @@ def block_bounds(n_rows: int, height: int) -> list[tuple[int, int]]:
 class Rows:
     """Rows of numbers in blocks, wherever they are, and who works on them.
 
-    The blocks are the worker's handles; `source` is what they are read from, None for
-    rows on a cluster.
+    The blocks are the executor's handles, with their bounds; `source` is what they are
+    read from, None for a Dask array.
     """
 
-    worker: Worker
+    executor: Executor
     blocks: list[Any]
+    bounds: list[tuple[int, int]]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     source: Array | sparse.csr_array | RowSource | None = None
@@ -79,44 +81,36 @@ class Rows:
         """All rows, where they are in memory."""
         return self.csr if self.array is None else self.array
 
-    @property
-    def bounds(self) -> list[tuple[int, int]]:
-        """First row of each block and the one after its last."""
-        return _bounds(self.source, self.shape)
 
-
-def _bounds(source: Any, shape: tuple[int, int]) -> list[tuple[int, int]]:
-    """Return the blocks of rows; sparse ones by the numbers that they store."""
-    width = -(-source.nnz // shape[0]) if sparse.issparse(source) else shape[1]
-    return block_bounds(shape[0], block_height(width))
-
-
-def opened(X: Any) -> Rows:
+def as_rows(X: Any) -> Rows:
     """Return the rows of an array, sparse or not, a `RowSource` or a Dask array.
 
     In blocks, of shape (n_rows, n_features), in float32 or float64. Those of a Dask
     array stay on the workers of the current cluster.
     """
     if is_dask_array(X):
-        from mdec.rows.dask import check_dask_array, cluster_blocks
+        from mdec.rows.dask import check_dask_array, place_blocks
 
         check_dask_array(X)
-        worker, blocks = cluster_blocks(X, block_height(X.shape[1]))
-        return Rows(worker, blocks, X.shape, X.dtype)
+        executor, blocks = place_blocks(X, block_height(X.shape[1]))
+        return Rows(executor, blocks, block_bounds(*X.shape), X.shape, X.dtype)
     if sparse.issparse(X):
         X = canonical_rows(X)
-    in_memory = isinstance(X, np.ndarray) or sparse.issparse(X)
-    reader: RowSource = ArrayRows(X) if in_memory else X
-    bounds = _bounds(X, X.shape)
-    # Blocks are read when they are called.
-    blocks = [partial(reader.read, start, stop) for start, stop in bounds]
-    return Rows(Here(), blocks, X.shape, X.dtype, X)
+        # Blocks of sparse rows go by the numbers that they store.
+        bounds = block_bounds(X.shape[0], -(-X.nnz // X.shape[0]))
+    else:
+        bounds = block_bounds(*X.shape)
+    # Blocks are read, or cut out, when they are called.
+    if isinstance(X, RowSource):
+        blocks = [partial(X.read, start, stop) for start, stop in bounds]
+    else:
+        blocks = [partial(getitem, X, slice(*each)) for each in bounds]
+    return Rows(LocalExecutor(), blocks, bounds, X.shape, X.dtype, X)
 
 
 def refuse_useless(rows: Rows) -> None:
     """Raise for missing or infinite numbers, and for rows that are all equal."""
-    worker = rows.worker
-    ranges = [worker.value(each) for each in worker.map(_block_range, rows.blocks)]
+    ranges = rows.executor.values(rows.executor.map(_block_range, rows.blocks))
     low = np.min([each[0] for each in ranges], axis=0)
     high = np.max([each[1] for each in ranges], axis=0)
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
@@ -143,15 +137,17 @@ def digest_of_rows(rows: Rows, *, whole: bool) -> str:
     Rows in memory are taken as one piece if `whole`, else the blocks one by one, where
     they are; sparse rows always as one piece.
     """
+    shape, kind, pieces = f"{rows.shape} {rows.dtype.str}", "rows ", []
     if rows.csr is not None:
-        return digest_of_sparse(rows.csr)
-    if whole and rows.array is not None:
-        total = hashlib.sha256(f"{rows.shape} {rows.dtype.str}".encode())
-        total.update(np.ascontiguousarray(rows.array).data)
-        return total.hexdigest()
-    total = hashlib.sha256(f"rows {rows.shape} {rows.dtype.str}".encode())
-    for each in rows.worker.map(_block_digest, rows.blocks):
-        total.update(rows.worker.value(each))
+        kind, pieces = "sparse ", [rows.csr.indptr, rows.csr.indices, rows.csr.data]
+    elif whole and rows.array is not None:
+        kind, pieces = "", [rows.array]
+    total = hashlib.sha256(f"{kind}{shape}".encode())
+    for piece in pieces:
+        total.update(np.ascontiguousarray(piece).data)
+    if not pieces:
+        for each in rows.executor.map(_block_digest, rows.blocks):
+            total.update(rows.executor.value(each))
     return total.hexdigest()
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._support.files import atomic_file
+from mdec._support.files import atomic_file, claim_folder, replace_together
 from mdec._support.optional import import_optional
 from mdec._support.parallel import cap_threads_of_worker, this_process
-from mdec.rows.work import Worker
+from mdec.rows.work import Executor
 
 # Rows are kept on the workers if they fill at most this share of their memory.
 KEPT_SHARE = 0.4
@@ -28,7 +28,7 @@ def _import(name: str) -> Any:
     return import_optional(name, needed_for="a Dask array", install="mdec[distributed]")
 
 
-class DaskWorker(Worker):
+class DaskExecutor(Executor):
     """Work handed to the workers of a cluster; handles are futures.
 
     The size of a row block is for messages.
@@ -39,8 +39,8 @@ class DaskWorker(Worker):
         self.block_bytes = block_bytes
 
     @classmethod
-    def current(cls, block_bytes: int) -> DaskWorker:
-        """Return the worker of the client that the caller has made."""
+    def current(cls, block_bytes: int) -> DaskExecutor:
+        """Return the executor of the client that the caller has made."""
         try:
             client = _import("distributed").get_client()
         except ValueError as error:
@@ -81,33 +81,37 @@ def _in_worker(func: Callable[..., Any], parent: str, *args: Any) -> Any:
 
 def check_dask_array(X: Any) -> None:
     """Raise one sentence for a Dask array that cannot be clustered as it is."""
-    if X.ndim != 2 or any(np.isnan(X.shape)):
+    if X.ndim != 2:
+        raise ValueError(
+            f"X has shape {X.shape}; give a table of two dimensions, samples in rows."
+        )
+    if any(np.isnan(X.shape)):
         raise ValueError(
             f"X has shape {X.shape}; give a table with known chunks, for example by "
             "X.compute_chunk_sizes()."
         )
     if sparse.issparse(getattr(X, "_meta", None)):
         raise ValueError(
-            "the blocks of X are sparse, which a cluster does not take; fill them with "
-            "X.map_blocks(lambda block: block.toarray()), or give a sparse matrix."
+            "the blocks of X are sparse, which Dask workers do not take; fill them "
+            "with X.map_blocks(lambda block: block.toarray()), or give a sparse matrix."
         )
     if X.dtype not in (np.float32, np.float64):
         raise ValueError(f"X holds {X.dtype}; convert it with X.astype('float32').")
 
 
-def cluster_blocks(X: Any, height: int) -> tuple[DaskWorker, list[Any]]:
+def place_blocks(X: Any, height: int) -> tuple[DaskExecutor, list[Any]]:
     """Cut a Dask array with known chunks into blocks of `height` rows on the workers.
 
     The blocks are futures of rows, or rows to be read anew each time where all of them
     would fill more than 40 % of the workers' memory.
     """
-    worker = DaskWorker.current(height * X.shape[1] * X.dtype.itemsize)
+    executor = DaskExecutor.current(height * X.shape[1] * X.dtype.itemsize)
     blocks = X.rechunk({0: height, 1: -1}).to_delayed().ravel().tolist()
-    workers = worker.client.scheduler_info(n_workers=-1)["workers"].values()
+    workers = executor.client.scheduler_info(n_workers=-1)["workers"].values()
     memory = sum(each["memory_limit"] or 0 for each in workers)
     if X.nbytes <= KEPT_SHARE * memory:
-        blocks = worker.client.compute(blocks)
-    return worker, blocks
+        blocks = executor.client.compute(blocks)
+    return executor, blocks
 
 
 def as_dask_array(
@@ -135,7 +139,8 @@ def write_labels(
     Parameters
     ----------
     folder : path-like
-        A folder that all workers see; made if it does not exist.
+        A folder that all workers see, under the same path; made if it does not exist.
+        The parts of an earlier clustering in it are replaced together.
     labels : dask.array.Array of shape (n_samples,)
         ``model.labels_`` of a Dask array.
     confidence : dask.array.Array of shape (n_samples,), optional
@@ -143,19 +148,40 @@ def write_labels(
     """
     dask = _import("dask")
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
     arrays = {"cluster": labels}
     if confidence is not None:
         arrays["confidence"] = confidence
     blocks = zip(*(each.to_delayed().ravel() for each in arrays.values()), strict=True)
     starts = np.cumsum([0, *labels.chunks[0]])
-    tasks = [
-        dask.delayed(_write_part)(
-            str(target / f"part-{number:06d}.parquet"), int(start), list(arrays), parts
-        )
-        for number, (start, parts) in enumerate(zip(starts[:-1], blocks, strict=True))
-    ]
-    dask.compute(*tasks)
+    with (
+        claim_folder(target),
+        replace_together(target, gone=_find_parts(target)) as new,
+    ):
+        tasks = [
+            dask.delayed(_write_part)(
+                str(new.absolute() / f"part-{number:06d}.parquet"),
+                int(start),
+                list(arrays),
+                parts,
+            )
+            for number, (start, parts) in enumerate(
+                zip(starts[:-1], blocks, strict=True)
+            )
+        ]
+        dask.compute(*tasks)
+
+
+def _find_parts(folder: Path) -> list[str]:
+    """Return the names of the parts of an earlier clustering, or raise for others."""
+    from pyarrow import parquet
+
+    found = sorted(folder.glob("part-??????.parquet"))
+    for path in found:
+        if parquet.read_schema(path).names[:2] != ["sample", "cluster"]:
+            raise ValueError(
+                f"{os.fspath(path)!r} is no part of a clustering; give another folder."
+            )
+    return [path.name for path in found]
 
 
 def _write_part(

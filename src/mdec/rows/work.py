@@ -7,15 +7,14 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from mdec.rows.sparse import stacked
+from scipy import sparse
 
 # So many blocks in a row are reduced together, and so many partial sums at a time.
 RUN = 4
 FAN_IN = 4
 
 
-class Worker(Protocol):
+class Executor(Protocol):
     """Does work on blocks, here or elsewhere; what it returns may be far away."""
 
     def call(self, func: Callable[..., Any], *args: Any) -> Any:
@@ -30,8 +29,12 @@ class Worker(Protocol):
     def value(self, handle: Any) -> Any:
         """Bring a result here."""
 
+    def values(self, handles: Sequence[Any]) -> list[Any]:
+        """Bring several results here."""
+        return [self.value(each) for each in handles]
 
-class Here(Worker):
+
+class LocalExecutor(Executor):
     """Work done at once, in this process."""
 
     def call(self, func: Callable[..., Any], *args: Any) -> Any:
@@ -44,17 +47,17 @@ class Here(Worker):
 
 
 def ordered_sum(
-    worker: Worker, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
+    executor: Executor, func: Callable[..., Any], blocks: Sequence[Any], *args: Any
 ) -> Any:
     """Add up what `func` makes of runs of blocks, in an order that is always the same.
 
     `func` takes a list of blocks, then `args`, and returns an array. The result is the
-    worker's handle of the sum.
+    executor's handle of the sum.
     """
     n_runs = -(-len(blocks) // RUN)
 
     def run(first: int) -> Any:
-        return worker.call(func, list(blocks[first * RUN : (first + 1) * RUN]), *args)
+        return executor.call(func, list(blocks[first * RUN : (first + 1) * RUN]), *args)
 
     def total(first: int, span: int) -> Any:
         if span == 1:
@@ -62,7 +65,7 @@ def ordered_sum(
         # Depth first, so that few partial sums exist at a time.
         stop, step = min(first + span, n_runs), span // FAN_IN
         parts = [total(each, step) for each in range(first, stop, step)]
-        return parts[0] if len(parts) == 1 else worker.call(_added, parts)
+        return parts[0] if len(parts) == 1 else executor.call(_add, parts)
 
     return total(0, _span(n_runs))
 
@@ -95,33 +98,39 @@ def _span(n_runs: int) -> int:
     return span
 
 
-def _added(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _add(parts: list[NDArray[Any]]) -> NDArray[Any]:
     total = parts[0].copy()
     for part in parts[1:]:
         total += part
     return total
 
 
-def gathered_rows(
-    worker: Worker,
+def gather_rows(
+    executor: Executor,
     blocks: Sequence[Any],
     bounds: list[tuple[int, int]],
     rows: NDArray[np.int64],
 ) -> Any:
     """Collect some rows, given in ascending order, from their blocks.
 
-    Returns the worker's handle of the rows in one array.
+    Returns the executor's handle of the rows in one array.
     """
     taken = []
     for block, (start, stop) in zip(blocks, bounds, strict=True):
         inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
-        taken.append(worker.call(_taken, block, inside - start))
-    return worker.call(stacked, taken)
+        taken.append(executor.call(_take, block, inside - start))
+    return executor.call(_stack, taken)
 
 
-def _taken(block: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
-    taken: NDArray[Any] = rows_of(block)[rows]
-    return taken
+def _take(block: Any, rows: NDArray[np.int64]) -> Any:
+    return rows_of(block)[rows]
+
+
+def _stack(parts: list[Any]) -> Any:
+    """Put blocks of rows on top of each other, sparse ones as CSR."""
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
 
 
 def rows_of(block: Any) -> NDArray[Any]:

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from mdec._support.arrays import Array, Labels
 from mdec.consensus.dendrogram import cut, merges
 from mdec.ensemble import Ensemble
-
-Array = NDArray[np.floating]
-Labels = NDArray[np.integer]
 
 # Monti et al. count a pair as ambiguous between these shares of the clusterings.
 AMBIGUOUS_SHARES = 0.1, 0.9

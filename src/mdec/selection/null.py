@@ -9,20 +9,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from mdec._support.arrays import Array
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
-from mdec.base.own import Base
+from mdec.base.custom import Base
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
 from mdec.selection.criteria import coassociation_silhouette, cuts
 from mdec.weights import WEIGHTINGS
-
-Array = NDArray[np.floating]
 
 # Chance that noise of one Gaussian cluster is called more than one.
 NULL_LEVEL = 0.02
@@ -31,22 +29,16 @@ NULL_LEVEL = 0.02
 CERTAIN = 1e-4
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Most samples and members that are compared, and when draws are looked at."""
-
-    n_samples: int
-    n_members: int
-    looks: tuple[int, ...]
-
-
-# Clear groups show at a glance; the rest is looked at more closely.
-GLANCE = Stage(200, 20, (10,))
-CLOSE = Stage(300, 50, (10, 20, 40, 99))
+# Most samples and members that are compared, and when draws are looked at. Clear groups
+# show at a glance; the rest is looked at more closely.
+N_DRAWS = 99
+GLANCE = 200, 20, (10,)
+CLOSE = 300, 50, (10, 20, 40, N_DRAWS)
 
 _TINY = 1e-12
 
-_LEAST_CLUSTERED = 50
+# Where few samples are compared, a member clusters at least these.
+_FEWEST_CLUSTERED = 50
 
 
 @dataclass(frozen=True)
@@ -79,8 +71,27 @@ class NullReference:
         shares: Array = (as_clear + 1) / (len(self.draws) + 1)
         return shares
 
+    @property
+    def words(self) -> str:
+        """The p-value as far as the draws can tell it.
 
-def rotated_samples(X: Array, rng: np.random.Generator) -> Array:
+        Examples
+        --------
+        >>> draws = np.zeros((10, 1))
+        >>> NullReference(np.ones(1), draws, 1 / 11).words
+        'p at most 0.09, from 10 draws'
+        >>> NullReference(np.ones(1), draws, 1e-9).words
+        'p < 0.0001'
+        """
+        n_draws = len(self.draws)
+        if self.p_value <= CERTAIN:
+            return f"p < {CERTAIN:g}"
+        if self.p_value * (n_draws + 1) < 1.5:
+            return f"p at most {self.p_value:.1g}, from {n_draws} draws"
+        return f"p = {self.p_value:.2g}"
+
+
+def rotate_samples(X: Array, rng: np.random.Generator) -> Array:
     r"""Draw data without groups that have the very mean and covariance of X.
 
     :math:`1 \bar x^T + O (X - 1 \bar x^T)` with a random rotation O of the samples that
@@ -129,63 +140,50 @@ def null_reference(
     are 10, 20 and 40 draws; 99 are made unless two are already as clear as the data,
     or the data are far beyond all of them.
     """
-
-    make = partial(_like, ensemble, base=base, n_jobs=n_jobs)
-
-    def compared(stage: Stage) -> NullReference:
-        return _compared(X, ensemble, ks, weighting, seed, stage, make, progress)
-
-    glance = compared(GLANCE)
-    return glance if glance.p_value <= CERTAIN else compared(CLOSE)
+    make = partial(generate_like, ensemble, base=base, n_jobs=n_jobs)
+    over = X, ensemble, ks, weighting, seed, make, progress
+    reference = _compare_draws(*over, *GLANCE)
+    return reference if reference.p_value <= CERTAIN else _compare_draws(*over, *CLOSE)
 
 
-def _compared(
+def _compare_draws(
     X: Any,
     ensemble: Ensemble,
     ks: Sequence[int],
     weighting: str,
     seed: int,
-    stage: Stage,
     make: Callable[..., Ensemble],
     progress: Progress | None,
+    n_samples: int,
+    n_members: int,
+    looks: Sequence[int],
 ) -> NullReference:
     """Compare the data with draws until the answer is certain or the last is made."""
-    n_samples = min(X.shape[0], stage.n_samples)
+    n_samples = min(X.shape[0], n_samples)
     ks = [k for k in ks if k < n_samples]
     rng = member_stream(seed, 1, "selection")
-
-    def measured(data: Array, rng: np.random.Generator) -> Array:
-        made = make(data, rng, stage.n_members)
-        return _clearness(made, ks, weighting)
-
     whole = n_samples == X.shape[0]
     if not whole:
         X = X[np.sort(rng.choice(X.shape[0], n_samples, replace=False))]
     if sparse.issparse(X):
         # Rotations fill every place, and these rows are few.
         X = X.toarray()
-    if whole:
-        observed = _clearness(ensemble[: stage.n_members], ks, weighting)
-    else:
-        observed = measured(X, rng)
+    made = ensemble[:n_members] if whole else make(X, rng, n_members)
+    observed = silhouettes(made, ks, weighting)
     draws: list[Array] = []
-    for look in stage.looks:
+    for look in looks:
         for draw in range(len(draws), look):
             rng = member_stream(seed, 2 + draw, "selection")
-            draws.append(measured(rotated_samples(X, rng), rng))
+            made = make(rotate_samples(X, rng), rng, n_members)
+            draws.append(silhouettes(made, ks, weighting))
             if progress is not None:
                 progress(draw + 1, look)
-        compared = compare_with_null(observed, np.array(draws))
-        if is_certain(compared, CLOSE.looks[-1]):
+        reference = compare_with_null(observed, np.array(draws))
+        as_clear = round(reference.p_value * (len(draws) + 1))
+        # Further draws cannot change the answer, or hardly can.
+        if reference.p_value <= CERTAIN or as_clear > NULL_LEVEL * (N_DRAWS + 1):
             break
-    return compared
-
-
-def is_certain(compared: NullReference, n_draws: int) -> bool:
-    """Tell whether draws up to the last cannot change the answer, or hardly can."""
-    n_as_clear = round(compared.p_value * (len(compared.draws) + 1)) - 1
-    enough = n_as_clear + 1 > NULL_LEVEL * (n_draws + 1)
-    return compared.p_value <= CERTAIN or enough
+    return reference
 
 
 def compare_with_null(observed: Array, draws: Array) -> NullReference:
@@ -204,31 +202,29 @@ def compare_with_null(observed: Array, draws: Array) -> NullReference:
     value of a normal sample instead, by Student's t, if it is at most 0.0001.
     """
     excess = _excesses(np.vstack([observed, draws]))
+    tail = float(stats.t.sf(_scores(excess[0], _excesses(draws)), len(draws) - 1))
     n_as_clear = int((excess[1:] >= excess[0]).sum())
-    tail = _tail(excess[0], _excesses(draws))
     p_value = tail if tail <= CERTAIN else (n_as_clear + 1) / (len(draws) + 1)
     return NullReference(observed, draws, p_value)
 
 
 def _excesses(silhouettes: Array) -> Array:
     """Return the greatest excess of each row over all other rows."""
-    others = [np.delete(silhouettes, r, axis=0) for r in range(len(silhouettes))]
-    return np.array(list(map(_greatest_excess, silhouettes, others)))
+    return np.array(
+        [
+            _scores(row, np.delete(silhouettes, number, axis=0)).max()
+            for number, row in enumerate(silhouettes)
+        ]
+    )
 
 
-def _greatest_excess(values: Array, others: Array) -> float:
-    spread = others.std(axis=0, ddof=1) * math.sqrt(1.0 + 1.0 / len(others))
-    return float(((values - others.mean(axis=0)) / np.maximum(spread, _TINY)).max())
+def _scores(value: Array, sample: Array) -> Array:
+    """Return how many spreads of one more value of a sample a value lies above it."""
+    spread = sample.std(axis=0, ddof=1) * math.sqrt(1.0 + 1.0 / len(sample))
+    return (value - sample.mean(axis=0)) / np.maximum(spread, _TINY)
 
 
-def _tail(value: float, sample: Array) -> float:
-    """Return the chance that one more value of a normal sample is as large."""
-    spread = sample.std(ddof=1) * math.sqrt(1.0 + 1.0 / sample.size)
-    score = (value - sample.mean()) / max(float(spread), _TINY)
-    return float(stats.t.sf(score, sample.size - 1))
-
-
-def _like(
+def generate_like(
     ensemble: Ensemble,
     X: Array,
     rng: np.random.Generator,
@@ -246,28 +242,28 @@ def _like(
             "hand for them; give base=..., or leave out X."
         )
     low, high = plan.base_n_clusters_range
-    share = plan.sample_ratio
+    share = plan.max_samples
     if len(X) < ensemble.n_samples:
         # A small share of few samples would leave members too few to cluster.
-        share = max(share, min(1.0, _LEAST_CLUSTERED / len(X)))
+        share = max(share, min(1.0, _FEWEST_CLUSTERED / len(X)))
         high = max(low, min(high, math.ceil(math.sqrt(share * len(X)))))
     return generate_ensemble(
         X,
         ensemble_size=min(len(ensemble), n_members),
-        sampling_ratio=plan.sampling_ratio,
+        max_features=plan.max_features,
         kernel=plan.kernel_shares,
         mu_range=plan.mu_range,
         n_neighbors_range=plan.n_neighbors_range,
         preparation=None if plan.preparation is None else "diversified",
         base_n_clusters_range=(low, high),
-        sample_ratio=share,
+        max_samples=share,
         base="graph" if base is None else base,
         n_jobs=n_jobs,
         random_state=rng,
     )
 
 
-def _clearness(ensemble: Ensemble, ks: Sequence[int], weighting: str) -> Array:
+def silhouettes(ensemble: Ensemble, ks: Sequence[int], weighting: str) -> Array:
     """Return the silhouette for each number of clusters."""
     with single_threaded_blas():
         weights = WEIGHTINGS[weighting](ensemble)

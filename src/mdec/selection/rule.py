@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.arrays import Array
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
-from mdec.base.own import Base
+from mdec.base.custom import Base
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.selection.criteria import (
@@ -27,9 +28,6 @@ from mdec.selection.criteria import (
 )
 from mdec.selection.null import NULL_LEVEL, NullReference, null_reference
 from mdec.weights import WEIGHTINGS
-
-Array = NDArray[np.floating]
-Labels = NDArray[np.integer]
 
 # The criteria are measured on at most this many samples, drawn at random.
 MAX_SAMPLES = 1000
@@ -144,13 +142,14 @@ def select_n_clusters(
     """
     if seed is None:
         seed = int(ensemble.parameters.get("entropy", 0))
-    ks = _checked_range(k_range, ensemble.n_samples)
+    n_samples, ks = ensemble.n_samples, check_k_range(k_range, ensemble.n_samples)
     rng = member_stream(seed, 0, "selection")
-    samples = _drawn_samples(ensemble.n_samples, rng)
-    measured = ensemble.among(samples)
+    samples = np.arange(n_samples)
+    if n_samples > MAX_SAMPLES:
+        samples = np.sort(rng.choice(n_samples, MAX_SAMPLES, replace=False))
     with single_threaded_blas():
-        table, cdf, levels, partitions = _measure(measured, ks, weighting, rng)
-    null = None
+        found = _measure(ensemble.among(samples), ks, weighting, rng)
+    table, null = found["table"], None
     if X is not None:
         null = null_reference(
             X,
@@ -166,7 +165,25 @@ def select_n_clusters(
         table["p_value"] = np.full(len(ks), np.nan)
         table["p_value"][: null.observed.size] = null.p_values
     suggested, reason = suggest(table, null, allow_one=allow_one)
-    return KSelection(suggested, reason, table, cdf, levels, partitions, samples, null)
+    return KSelection(suggested, reason, **found, samples=samples, null=null)
+
+
+def check_k_range(k_range: Sequence[int] | None, n_samples: int) -> list[int]:
+    """Return the numbers to compare in order, or raise for those that cannot be.
+
+    None is 2 to the root of the number of samples, at most 20.
+    """
+    most = min(n_samples, MAX_SAMPLES) - 1
+    if k_range is None:
+        end = min(MAX_CLUSTERS, max(2, math.ceil(math.sqrt(n_samples))), most)
+        return list(range(2, end + 1))
+    ks = sorted({int(k) for k in k_range})
+    if not ks or ks[0] < 2 or ks[-1] > most:
+        raise ValueError(
+            f"the numbers of clusters to compare must lie between 2 and {most}; got "
+            f"{ks[0] if ks else 'none'} to {ks[-1] if ks else 'none'}."
+        )
+    return ks
 
 
 def suggest(
@@ -195,6 +212,8 @@ def suggest(
         second = int(table["n_clusters"][order[1]])
         share = score[order[1]] / max(score[order[0]], np.finfo(float).tiny)
         reason += f"; K = {second} comes next with {100 * share:.0f} % of it"
+        if k == max(table["n_clusters"]):
+            reason += "; it is the largest number compared, so compare larger ones too"
     return k, f"{reason}. {verdict}"
 
 
@@ -204,13 +223,14 @@ def _null_verdict(null: NullReference | None) -> str:
     if null.p_value <= NULL_LEVEL:
         return (
             "The groups are clearer than in data of the same mean and covariance "
-            f"without groups, the samples rotated at random (p = {null.p_value:.2g})."
+            f"without groups, the samples rotated at random ({null.words}; groups are "
+            f"supposed up to {NULL_LEVEL:g})."
         )
     return (
         "The groups are no clearer than in data of the same mean and covariance "
         "without groups, the samples rotated at random (best silhouette "
         f"{null.observed.max():.3f} against {null.draws.max(axis=1).mean():.3f} on "
-        f"average, p = {null.p_value:.2f})."
+        f"average, {null.words}; groups are supposed up to {NULL_LEVEL:g})."
     )
 
 
@@ -227,68 +247,45 @@ def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
 
 def _measure(
     ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
-) -> tuple[dict[str, NDArray[Any]], Array, Array, NDArray[np.int32]]:
+) -> dict[str, Any]:
+    """Return the fields of `KSelection` that are measured on an ensemble."""
     # Not needed to fit with a given number of clusters, and slow to load.
     from sklearn.metrics import adjusted_rand_score
 
     weights = WEIGHTINGS[weighting](ensemble)
     similarity = locally_weighted_coassociation(ensemble, weights)
     partitions = cuts(ensemble, weights, ks)
-    halves = _halves(ensemble, ks, weighting, rng)
-
-    def agreement(i: int) -> float:
-        pairs = zip(halves[::2, i], halves[1::2, i], strict=True)
-        return float(np.mean([adjusted_rand_score(*pair) for pair in pairs]))
-
+    halves = _cut_halves(ensemble, ks, weighting, rng)
     distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
     areas = np.array([cdf_area(*each) for each in distributions])
+    agreements = [
+        np.mean(list(map(adjusted_rand_score, halves[::2, i], halves[1::2, i])))
+        for i in range(len(ks))
+    ]
     table = {
         "n_clusters": np.array(ks),
         "pac": np.array([proportion_ambiguous(*each) for each in distributions]),
         "area": areas,
         "delta_area": delta_area(areas),
         "eigengap": eigengaps(similarity, ks),
-        "agreement": np.array([agreement(i) for i in range(len(ks))]),
+        "agreement": np.array(agreements),
         "silhouette": np.array(
             [coassociation_silhouette(similarity, each) for each in partitions]
         ),
     }
-    cdf = np.stack([each[1] for each in distributions])
-    return table, cdf, distributions[0][0], partitions
+    levels, cdf = distributions[0][0], np.stack([each[1] for each in distributions])
+    return {"table": table, "cdf": cdf, "levels": levels, "partitions": partitions}
 
 
-def _halves(
+def _cut_halves(
     ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
 ) -> NDArray[np.int32]:
     """Return consensus clusters of both halves of random splits of the members."""
     size = len(ensemble)
     if size == 1:
-        weights = WEIGHTINGS[weighting](ensemble)
-        return np.stack(2 * [cuts(ensemble, weights, ks)])
-    made = []
-    for _ in range(N_SPLITS):
-        order = rng.permutation(size)
-        for half in (order[: size // 2], order[size // 2 :]):
-            part = ensemble[half.tolist()]
-            made.append(cuts(part, WEIGHTINGS[weighting](part), ks))
-    return np.stack(made)
-
-
-def _drawn_samples(n_samples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    if n_samples <= MAX_SAMPLES:
-        return np.arange(n_samples)
-    return np.sort(rng.choice(n_samples, MAX_SAMPLES, replace=False))
-
-
-def _checked_range(k_range: Sequence[int] | None, n_samples: int) -> list[int]:
-    most = min(n_samples, MAX_SAMPLES) - 1
-    if k_range is None:
-        end = min(MAX_CLUSTERS, max(2, math.ceil(math.sqrt(n_samples))), most)
-        return list(range(2, end + 1))
-    ks = sorted({int(k) for k in k_range})
-    if not ks or ks[0] < 2 or ks[-1] > most:
-        raise ValueError(
-            f"the numbers of clusters to compare must lie between 2 and {most}; got "
-            f"{ks[0] if ks else 'none'} to {ks[-1] if ks else 'none'}."
-        )
-    return ks
+        halves = [ensemble, ensemble]
+    else:
+        orders = [rng.permutation(size) for _ in range(N_SPLITS)]
+        chosen = [h for o in orders for h in (o[: size // 2], o[size // 2 :])]
+        halves = [ensemble[half.tolist()] for half in chosen]
+    return np.stack([cuts(half, WEIGHTINGS[weighting](half), ks) for half in halves])

@@ -1,7 +1,8 @@
-"""Tables with one clustering in each column, read from the files people have."""
+"""Tables of clusterings, one in each column, and consensus matrices."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,20 +10,29 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.memory import MAX_BYTES
 from mdec.ensemble.numbering import is_consensus_matrix
-from mdec.tables.door import MAX_BYTES, Door, Refused, shown_name
-from mdec.tables.frames import read_parquet, sheet_columns
-from mdec.tables.headers import first_row_is_members
-from mdec.tables.raw import RawTable, is_number
-from mdec.tables.reading import checked_ending, sample_names
-from mdec.tables.roles import Wishes, absent, find_member_roles, raise_doubts
+from mdec.tables.arrays import read_npy, read_parquet
+from mdec.tables.budget import ReadBudget, display_name
+from mdec.tables.columns import (
+    RawTable,
+    TableOptions,
+    is_class_name,
+    is_id_name,
+    is_number,
+)
+from mdec.tables.reading import check_ending, name_samples
+from mdec.tables.roles import Doubt, Roles, find_column, leave_out, raise_doubts
 from mdec.tables.text import (
     TEXT_ENDINGS,
-    doubtful_header,
-    read_back,
+    ambiguous_header,
     read_sheet,
-    text_columns,
+    unescape_formula,
 )
+from mdec.tables.words import MISSING
+
+# Bytes in memory for each cell of a table of labels.
+_PER_CELL = 180
 
 
 def read_base_clusterings(
@@ -64,32 +74,74 @@ def read_base_clusterings(
         One name per column.
     """
     source = Path(path)
-    door = Door(shown_name(source), max_bytes)
-    names, columns, samples = label_columns(source, door, header)
+    budget = ReadBudget(display_name(source), max_bytes)
+    names, columns, samples = _read_cells(source, budget, header)
     only = () if column is None else (column,)
-    wishes = Wishes(None, id_column, tuple(drop), only, index)
-    roles = find_member_roles(names, columns, wishes, door, indexed=samples is not None)
+    options = TableOptions(None, id_column, tuple(drop), only, index=index)
+    indexed = samples is not None
+    roles = _find_members(names, columns, options, budget, indexed=indexed)
     members = roles.features
     if len(columns[0]) < 3 or not members:
-        raise Refused(
-            f"{door.name!r} needs at least three samples in rows and one base "
-            "clustering in columns."
+        raise budget.error(
+            "needs at least three samples in rows and one base clustering in columns."
         )
     if _is_consensus_matrix([columns[j] for j in members]):
-        raise Refused(
-            f"{door.name!r} is a consensus matrix and no table of labels; cluster it "
-            "with --matrix and --k, or give the clusterings it was made of, one in "
-            "each column."
+        raise budget.error(
+            "is a consensus matrix and no table of labels; cluster it with "
+            "mdec.consensus.from_matrix, or give the clusterings it was made of, one "
+            "in each column."
         )
-    raise_doubts(roles, door)
-    cells = [[None if absent(c) else c for c in columns[j]] for j in members]
+    raise_doubts(roles, budget, least_columns=1)
+    cells = [[None if _is_absent(c) else c for c in columns[j]] for j in members]
     labels = np.array(cells, dtype=np.object_).T
     raw = RawTable(labels, names, texts=dict(enumerate(columns)), samples=samples)
-    found = sample_names(raw, roles, door.name)
     shown = [f"clustering {j + 1}" for j in range(len(members))]
     if names is not None:
         shown = [names[j] for j in members]
-    return labels, found, shown
+    return labels, name_samples(raw, roles, budget), shown
+
+
+def _find_members(
+    names: list[str] | None,
+    columns: Sequence[list[str]],
+    options: TableOptions,
+    budget: ReadBudget,
+    *,
+    indexed: bool,
+) -> Roles:
+    """Find the samples' names and the clusterings, which are the features."""
+    roles = Roles(names or [str(i + 1) for i in range(len(columns))])
+    left = leave_out(roles, options, budget)
+    search = options.index is None and not indexed and len(left) > 1
+    if roles.ids is None and left and (options.index or search):
+        differ = len(set(columns[left[0]])) == len(columns[left[0]])
+        if options.index or differ or (names and is_id_name(names[left[0]])):
+            roles.ids = left.pop(0)
+    roles.features = left
+    if options.features:
+        chosen = [find_column(roles.names, n, budget) for n in options.features]
+        roles.dropped += [j for j in left if j not in chosen]
+        roles.features = chosen
+        return roles
+    for j in left:
+        present = [cell for cell in columns[j] if not _is_absent(cell)]
+        numbers = [float(cell) for cell in present if is_number(cell)]
+        measured = any(not each.is_integer() for each in numbers)
+        if measured or (len(present) > 10 and len(set(present)) == len(present)):
+            name = roles.names[j]
+            clause = (
+                f"column {name[:60]!r} holds {len(set(present))} different values "
+                f"({present[0][:20]}, ...) and no clustering; leave it out with "
+                f"drop=[{name!r}], or name the samples by it with id_column={name!r}"
+            )
+            roles.doubts.append(Doubt("identifier", clause, {"drop": [name]}))
+    return roles
+
+
+def _is_absent(cell: str) -> bool:
+    """Tell whether a cell says that a clustering leaves the sample out."""
+    word = cell.strip()
+    return word.lower() in MISSING or word in ("-1", "-1.0")
 
 
 def _is_consensus_matrix(columns: list[list[str]]) -> bool:
@@ -101,37 +153,114 @@ def _is_consensus_matrix(columns: list[list[str]]) -> bool:
     return is_consensus_matrix(matrix)
 
 
-def label_columns(
-    source: Path, door: Door, header: bool | None
+def _read_cells(
+    source: Path, budget: ReadBudget, header: bool | None
 ) -> tuple[list[str] | None, list[list[str]], Sequence[str] | None]:
     """Return names, cells by column, and names of the rows where they stand apart."""
-    ending = checked_ending(source, door)
+    ending = check_ending(source, budget)
     if ending == ".parquet":
-        raw = read_parquet(source, door)
-        return (
-            raw.columns,
-            [raw.text(j) for j in range(raw.values.shape[1])],
-            raw.samples,
+        raw = read_parquet(source, budget, TableOptions())
+        _ask_for_labels(raw.values.size, budget)
+        columns = [raw.text(j) for j in range(raw.values.shape[1])]
+        return raw.columns, columns, raw.samples
+    if ending not in (*TEXT_ENDINGS, ".xlsx"):
+        raise budget.error(
+            "is no table of labels that mdec reads; use text, .xlsx, .parquet, or an "
+            "ensemble.npz of mdec."
         )
-    if ending == ".xlsx":
-        first, columns = sheet_columns(source, door, "")
-        sure = False
-    elif ending in TEXT_ENDINGS and ending != ".gct":
-        sheet = read_sheet(source, door)
-        found = text_columns(sheet, sheet.lines, range(len(sheet.first)))
-        columns = [found[j][1:] for j in range(len(sheet.first))]
-        first, sure = sheet.first, sheet.named
-    else:
-        raise Refused(
-            f"{door.name!r} is no table of labels that mdec reads; use text, .xlsx, "
-            ".parquet, or an ensemble.npz of mdec."
-        )
-    columns = [[cell.strip() for cell in column] for column in columns]
+    sheet = read_sheet(source, budget)
+    whole = list(sheet.texts(0, range(len(sheet.first))).values())
+    _ask_for_labels(len(sheet.lines) * len(whole), budget)
+    whole = [[unescape_formula(cell.strip()) for cell in cells] for cells in whole]
+    columns = [column[1:] for column in whole]
     if header is None:
-        header = sure or (bool(columns[0]) and first_row_is_members(first, columns))
+        some = len(sheet.lines) > 1
+        header = sheet.named or (some and _first_row_is_members(sheet.first, columns))
     if header is None:
-        raise doubtful_header(door, first)
+        raise ambiguous_header(budget, sheet.first)
     if header:
-        return [read_back(cell.strip()) for cell in first], columns, None
-    whole = [[a.strip(), *b] for a, b in zip(first, columns, strict=True)]
+        return [column[0] for column in whole], columns, None
     return None, whole, None
+
+
+def _first_row_is_members(
+    first: Sequence[str], columns: Sequence[list[str]]
+) -> bool | None:
+    """Tell whether the first row names the clusterings; None if both may be."""
+    cells = [cell.strip() for cell in first]
+    if len(cells) > 1 and not cells[0] and all(columns[0]):
+        return True
+    start = 1 if len(cells) > 1 and len({*columns[0]}) == len(columns[0]) else 0
+    tops, below = cells[start:], columns[start:]
+    numbers = [all(is_number(cell) for cell in column) for column in below]
+    if any(n and not is_number(t) for n, t in zip(numbers, tops, strict=True)):
+        return True
+    ordered = tops in ([str(i + k) for i in range(len(tops))] for k in (0, 1))
+    if ordered and len(tops) > 2:
+        return True if len(tops) > 3 else None
+    again = [top in column for top, column in zip(tops, below, strict=True)]
+    if any(again):
+        return False
+    if start and (is_id_name(cells[0]) or is_class_name(cells[0])):
+        return True
+    if len(tops) == 1:
+        return True if is_class_name(tops[0]) else None
+    return True
+
+
+def _ask_for_labels(n_cells: int, budget: ReadBudget) -> None:
+    """Raise one sentence if there is no memory for so many labels."""
+    cure = "split the table, or give an ensemble.npz of mdec"
+    budget.require_memory(_PER_CELL * n_cells, cure)
+
+
+def read_consensus_matrix(
+    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Read a consensus matrix, with names of the samples or without.
+
+    Parameters
+    ----------
+    path : path-like
+        A text file, compressed or not, a .xlsx, .parquet or .npy file, or "-".
+    max_bytes : int
+        As in `read_table`.
+
+    Returns
+    -------
+    matrix : ndarray of shape (n_samples, n_samples)
+        The numbers, not a number where cells are empty or NA.
+    sample_names : list of str
+        From the first column, else from the first row, else numbers.
+    """
+    source = Path(path)
+    budget = ReadBudget(display_name(source), max_bytes)
+    if source.suffix.lower() == ".npy" and source.is_file():
+        values = read_npy(source, budget, TableOptions()).values.astype(np.float64)
+        return values, [str(i + 1) for i in range(len(values))]
+    first, columns, samples = _read_cells(source, budget, header=True)
+    assert first is not None
+    names = None if samples is None else list(samples)
+    width, height = len(columns), len(columns[0])
+    # A square says by itself whether a row or a column of names stands beside it.
+    whole = [[a, *b] for a, b in zip(first, columns, strict=True)]
+    if width == height + 1 and all(is_number(cell) for cell in first):
+        columns, names = whole, [str(i + 1) for i in range(width)]
+    elif width == height + 1:
+        columns, names = columns[1:], columns[0]
+    elif width == height + 2:
+        columns, names = whole[1:], whole[0]
+    elif names is None:
+        names = first
+    try:
+        cells = [
+            [math.nan if _is_absent(c) else float(c) for c in row] for row in columns
+        ]
+    except ValueError:
+        cells = []
+    if not cells or any(len(row) != len(cells) for row in cells):
+        raise budget.error(
+            "is no square of numbers, beside which at most one row and one column of "
+            "names may stand."
+        )
+    return np.array(cells).T, names

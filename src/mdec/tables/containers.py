@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mdec.confidence import (
-    confidence,
-    firm_labels,
-    item_consensus,
-    second_choice,
-)
-from mdec.ensemble import Ensemble
+from mdec._support.files import copy_permissions
+from mdec._support.memory import MAX_BYTES
+from mdec._support.optional import import_optional
+from mdec.clustering import Clustering
 from mdec.estimator import MDEC
+from mdec.tables.hdf5 import check_h5ad
 
 
 def cluster_frame(frame: Any, n_clusters: int | str = "auto", **parameters: Any) -> Any:
@@ -46,7 +46,12 @@ def cluster_frame(frame: Any, n_clusters: int | str = "auto", **parameters: Any)
     import pandas
 
     model = MDEC(n_clusters, **parameters).fit(frame)
-    found = pandas.DataFrame(_columns(model), index=frame.index)
+    columns = {
+        "cluster": model.labels_,
+        "confidence": model.confidence_,
+        "second_choice": model.clustering_.second_choice,
+    }
+    found = pandas.DataFrame(columns, index=frame.index)
     found.attrs["mdec"] = model
     return found
 
@@ -83,81 +88,102 @@ def cluster_anndata(
     Returns
     -------
     anndata.AnnData or None
-        The copy, if asked for. What is added is told in `write_back`; with
+        The copy, if asked for. `add_clustering` says what is added; with
         ``n_clusters="auto"`` the criteria and the reason are in ``uns`` too.
     """
     if use_rep is not None and layer is not None:
         raise ValueError("give use_rep or layer, not both.")
     target = adata.copy() if copy else adata
-    X = target.obsm[use_rep] if use_rep is not None else _matrix(target, layer)
+    if use_rep is not None:
+        X = target.obsm[use_rep]
+    else:
+        X = target.X if layer is None else target.layers[layer]
+        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     model = MDEC(n_clusters, **parameters).fit(X)
-    told: dict[str, Any] = {"params": model.get_params()}
+    notes: dict[str, Any] = {"params": model.get_params()}
     if n_clusters == "auto":
-        told["reason"] = model.k_selection_.reason
-        told["criteria"] = dict(model.k_selection_.table)
-    clustered = model.ensemble_, model.consensus_labels_, model.cluster_weights_
-    least = model.min_confidence
-    write_back(target, *clustered, told, key_added=key_added, min_confidence=least)
+        notes["reason"] = model.k_selection_.reason
+        notes["criteria"] = dict(model.k_selection_.table)
+    add_clustering(target, model.clustering_, notes, key_added=key_added)
     return target if copy else None
 
 
-def write_back(
+def add_clustering(
     adata: Any,
-    ensemble: Ensemble,
-    labels: NDArray[np.int32],
-    weights: NDArray[np.floating],
-    told: dict[str, Any],
+    clustering: Clustering,
+    notes: dict[str, Any],
     *,
     key_added: str = "mdec",
-    min_confidence: float | None = None,
 ) -> None:
-    """Put a clustering of its observations into an AnnData object.
+    """Add a clustering of its observations to an AnnData object.
 
     Parameters
     ----------
     adata : anndata.AnnData
-        The object. ``obs[key]`` becomes a category of cluster names,
-        ``obs[key + "_confidence"]`` and ``obs[key + "_second_choice"]`` stand beside
-        it, and ``obsm[key + "_item_consensus"]`` has the mean co-association with
-        every cluster.
-    ensemble : Ensemble
-        The base clusterings.
-    labels : ndarray of shape (n_obs,)
-        The clusters.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    told : dict
+        The object. ``obs[key]`` becomes a category of cluster names, none for samples
+        below the least confidence; ``obs[key + "_confidence"]`` and
+        ``obs[key + "_second_choice"]`` stand beside it, and
+        ``obsm[key + "_item_consensus"]`` has the mean co-association with every
+        cluster.
+    clustering : Clustering
+        The clustering of the observations.
+    notes : dict
         What ``uns[key]`` says, beside the number of clusters; parameters become text.
     key_added : str, default="mdec"
         The key.
-    min_confidence : float, default=None
-        Samples held less firmly have no category; None gives one to all.
     """
     import pandas
 
-    association = item_consensus(ensemble, labels, weights)
-    n_clusters = association.shape[1]
-    names = [str(k) for k in range(n_clusters)]
-    sure = confidence(association, labels)
-    codes = firm_labels(labels, sure, min_confidence)
-    adata.obs[key_added] = pandas.Categorical.from_codes(codes, names)
-    adata.obs[f"{key_added}_confidence"] = sure
-    adata.obs[f"{key_added}_second_choice"] = second_choice(association, labels)
-    adata.obsm[f"{key_added}_item_consensus"] = association
-    params = {k: str(v) for k, v in told["params"].items() if v is not None}
-    adata.uns[key_added] = {**told, "n_clusters": n_clusters, "params": params}
+    names = [str(k) for k in range(clustering.n_clusters)]
+    codes = pandas.Categorical.from_codes(clustering.firm_labels, names)
+    adata.obs[key_added] = codes
+    adata.obs[f"{key_added}_confidence"] = clustering.confidence
+    adata.obs[f"{key_added}_second_choice"] = clustering.second_choice
+    adata.obsm[f"{key_added}_item_consensus"] = clustering.association
+    params = {k: str(v) for k, v in notes["params"].items() if v is not None}
+    rest = {"n_clusters": clustering.n_clusters, "params": params}
+    adata.uns[key_added] = {**notes, **rest}
 
 
-def _columns(model: MDEC) -> dict[str, Any]:
-    labels = model.consensus_labels_
-    association = item_consensus(model.ensemble_, labels, model.cluster_weights_)
-    return {
-        "cluster": model.labels_,
-        "confidence": model.confidence_,
-        "second_choice": second_choice(association, labels),
-    }
+@contextmanager
+def write_h5ad(
+    source: Path,
+    target: Path,
+    clustering: Clustering,
+    notes: dict[str, Any],
+    *,
+    max_bytes: int = MAX_BYTES,
+) -> Iterator[None]:
+    """Make a copy of an AnnData file with a clustering of its observations.
 
+    It takes its name when the block has ended well.
 
-def _matrix(adata: Any, layer: str | None) -> Any:
-    X = adata.X if layer is None else adata.layers[layer]
-    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    Parameters
+    ----------
+    source : Path
+        The file. One with links, external or virtual data, or with more than
+        `max_bytes`, is refused before anything is read or written.
+    target : Path
+        The copy; an old one is replaced at the end.
+    clustering : Clustering
+        The clustering of the observations.
+    notes : dict
+        As in `add_clustering`.
+    max_bytes : int
+        What the whole file may unpack to.
+    """
+    anndata = import_optional(
+        "anndata", needed_for="writing .h5ad files", install="mdec[anndata]"
+    )
+    check_h5ad(source, max_bytes)
+    adata = anndata.read_h5ad(source)
+    add_clustering(adata, clustering, notes)
+    # HDF5 writes to a name and not to an open file.
+    beside = target.with_name(f".mdec-{target.name}")
+    try:
+        adata.write_h5ad(beside)
+        copy_permissions(target, beside)
+        yield
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,85 +1,111 @@
-"""AnnData files: every part passes the door, and no link leads out of the file."""
+"""AnnData files: every part is checked first, and no link leads out of the file."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.memory import MAX_BYTES
 from mdec._support.optional import import_optional
-from mdec.tables.door import DAMAGED, Door, Refused, damaged, not_there
-from mdec.tables.raw import MAX_BESIDE, RawTable, as_text
+from mdec.preparation.kinds import kind_of_layer
+from mdec.tables.budget import ReadBudget
+from mdec.tables.columns import MAX_BESIDE, RawTable, TableOptions, as_text
 
-_PLACES = ("layers", "obsm")
-# What an element of variable length takes in memory, beside its content.
-_PER_TEXT = 64
+_WHAT = "an .h5ad file with X, obs and var"
+# What an element of variable length takes in memory beside its content, and an object.
+_PER_TEXT, _PER_OBJECT = 64, 4096
 
 
-def read_h5ad(
-    path: Path, door: Door, variable: str, label_column: str | None
-) -> RawTable:
+def read_h5ad(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
     """Read X, a layer or an embedding of an AnnData file.
+
+    The variable is "layers/counts", "obsm/X_pca", "raw/X", the name of a layer, or ""
+    for X; known classes are in a column of obs. Names and classes are outside the
+    columns.
+    """
+    with _open_guarded(path, budget) as file:
+        place = _find_matrix(file, options.variable)
+        values = _read_matrix(file, place)
+        samples = [str(each) for each in file.column("obs", file.index("obs"))]
+        label, labels = options.label_column, None
+        if label is not None:
+            known = [name for name in file.names("obs") if not name.startswith("_")]
+            if label not in known:
+                raise budget.unknown_name("column of obs", label, known)
+            labels = file.column("obs", label)
+        holder, _, name = place.partition("/")
+        frame = {"X": "var", "layers": "var", "raw": "raw/var"}.get(holder)
+        if frame is not None:
+            features = [str(each) for each in file.column(frame, file.index(frame))]
+        else:
+            features = [f"{name} {i + 1}" for i in range(values.shape[1])]
+        raw = RawTable(values, features, samples=samples, labels=labels, settled=True)
+        # The names of raw and obsm do not tell what the values are.
+        if holder in ("X", "layers"):
+            raw.kind = kind_of_layer(values, name or None, file.names("uns"))
+        raw.beside = _read_beside(file, label, len(samples))
+        return raw
+
+
+def check_h5ad(path: Path, max_bytes: int = MAX_BYTES) -> None:
+    """Raise a TableError unless a whole AnnData file can be read without harm.
 
     Parameters
     ----------
     path : Path
         The file.
-    door : Door
-        Weighs shapes, lengths and texts before they are read.
-    variable : str
-        "layers/counts", "obsm/X_pca", "raw/X", the name of a layer, or "" for X.
-    label_column : str or None
-        Column of obs that holds known classes.
-
-    Returns
-    -------
-    RawTable
-        Samples in rows, all names and classes outside the columns.
+    max_bytes : int
+        What all of it together may unpack to.
     """
+    budget = ReadBudget(path.name, max_bytes)
+    with _open_guarded(path, budget) as file:
+        file.check("/")
+    budget.require_memory(3 * budget.taken, "free some memory")
+
+
+@contextmanager
+def _open_guarded(path: Path, budget: ReadBudget) -> Iterator[GuardedFile]:
     h5py = import_optional(
         "h5py", needed_for="reading .h5ad files", install="mdec[anndata]"
     )
-    try:
-        with h5py.File(path, "r") as file:
-            return _read(_Inside(file, door), variable, label_column)
-    except (Refused, MemoryError):
-        raise
-    except DAMAGED as error:
-        raise damaged(door, "an .h5ad file with X, obs and var") from error
+    with budget.parsing(_WHAT), h5py.File(path, "r") as file:
+        yield GuardedFile(file, budget)
 
 
-class _Inside:
-    """Gives parts of a file, if they lie in it."""
+class GuardedFile:
+    """Gives parts of an HDF5 file, if they lie in it and are not too large."""
 
-    def __init__(self, file: Any, door: Door) -> None:
+    def __init__(self, file: Any, budget: ReadBudget) -> None:
         self.file = file
-        self.door = door
+        self.budget = budget
 
     def get(self, place: str) -> Any:
         """Return a group or a dataset; links, external and virtual data are refused."""
         import h5py
 
         found = self.file
-        for part in place.split("/"):
+        for part in place.strip("/").split("/") if place != "/" else ():
             # `in` and `get` of h5py would open what a link leads to.
             links, name = found.id.links, part.encode()
             if not links.exists(name):
                 raise KeyError(place)
-            if links.get_info(name).type != h5py.h5l.TYPE_HARD:
-                raise self._outside(place)
-            found = found[part]
-            if isinstance(found, h5py.Dataset) and (found.is_virtual or found.external):
-                raise self._outside(place)
+            outside = links.get_info(name).type != h5py.h5l.TYPE_HARD
+            if not outside:
+                found = found[part]
+                dataset = isinstance(found, h5py.Dataset)
+                outside = dataset and bool(found.is_virtual or found.external)
+            if outside:
+                raise self.budget.error(
+                    f"keeps {place[:60]!r} outside itself, by a link or as external or "
+                    "virtual data, which mdec does not follow; write the file again as "
+                    "a whole."
+                )
         return found
-
-    def _outside(self, place: str) -> Refused:
-        return Refused(
-            f"{self.door.name!r} keeps {place[:60]!r} outside itself, by a link or as "
-            "external or virtual data, which mdec does not follow; write the file "
-            "again as a whole."
-        )
 
     def has(self, place: str) -> bool:
         """Tell whether the file has such a part."""
@@ -94,152 +120,157 @@ class _Inside:
         return sorted(self.get(place)) if self.has(place) else []
 
     def array(self, place: str) -> NDArray[Any]:
-        """Return a dataset, weighed by its shape, its chunks and its texts."""
+        """Return a dataset, checked by its shape, its chunks and its texts."""
         dataset = self.get(place)
-        cells = int(np.prod(dataset.shape, dtype=object)) if dataset.shape else 1
-        chunk = int(np.prod(dataset.chunks, dtype=object)) if dataset.chunks else 0
-        if dataset.dtype.kind == "O":
-            return self._texts(dataset, cells)
-        self.door.admit(max(cells, chunk) * dataset.dtype.itemsize)
-        values: NDArray[Any] = dataset[...]
-        return values
+        self._take(dataset)
+        if dataset.dtype.kind != "O":
+            values: NDArray[Any] = dataset[...]
+            return values
+        texts = [each for part in self._texts(dataset) for each in part]
+        return np.array(texts, "O").reshape(dataset.shape)
 
-    def _texts(self, dataset: Any, cells: int) -> NDArray[Any]:
-        """Read texts a few at a time: many may point to one long text of the file."""
-        self.door.admit(_PER_TEXT * cells)
-        longest = max(1, Path(self.file.filename).stat().st_size)
-        step = int(np.clip(self.door.limit // longest, 1, 4096))
-        flat: list[Any] = []
-        for start in range(0, dataset.shape[0] if dataset.shape else 0, step):
-            part = dataset[start : start + step].tolist()
-            self.door.admit(sum(len(each) for each in part), copies=1)
-            flat += part
-        return np.array(flat, dtype=object)
+    def check(self, place: str) -> None:
+        """Check a part and all parts inside it, as if all were read."""
+        found = self.get(place)
+        # Groups may contain each other; the budget ends such a walk.
+        self.budget.take(_PER_OBJECT, copies=0)
+        if not hasattr(found, "shape"):
+            for name in found:
+                self.check(f"{place.rstrip('/')}/{name}")
+            return
+        self._take(found)
+        if found.dtype.hasobject:
+            for _ in self._texts(found):
+                pass
 
-
-def _read(inside: _Inside, variable: str, label_column: str | None) -> RawTable:
-    place = _place(inside, variable)
-    source = inside.get(place)
-    sparse = not hasattr(source, "shape")
-    shape = tuple(int(n) for n in (source.attrs["shape"] if sparse else source.shape))
-    if len(shape) != 2:
-        raise Refused(
-            f"{inside.door.name!r} holds an array of {len(shape)} dimensions in "
-            f"{place!r}; a table has two."
+    def _take(self, dataset: Any) -> None:
+        cells, chunk = (
+            int(np.prod(shape, dtype=object)) if shape else default
+            for shape, default in ((dataset.shape, 1), (dataset.chunks, 0))
         )
-    for part in ("data", "indices", "indptr") if sparse else ():
-        if not hasattr(inside.get(f"{place}/{part}"), "shape"):
-            raise KeyError(part)
-    values = _matrix(inside, place, shape) if sparse else inside.array(place)
-    samples = _texts(_column(inside, "obs", _index(inside, "obs")))
-    labels = None
-    if label_column is not None:
-        known = [n for n in inside.names("obs") if not n.startswith("_")]
-        if label_column not in known:
-            raise not_there(inside.door, "column of obs", label_column, known)
-        labels = _column(inside, "obs", label_column)
-    features = None
-    holder = {"X": "var", "layers": "var", "raw": "raw/var"}.get(place.split("/")[0])
-    if holder is not None:
-        features = _texts(_column(inside, holder, _index(inside, holder)))
-    else:
-        features = [f"{place.split('/')[-1]} {i + 1}" for i in range(shape[1])]
-    return RawTable(
-        values,
-        features,
-        samples=samples,
-        labels=labels,
-        beside=_beside(inside, label_column, len(samples)),
-        settled=True,
-        layer=_layer(inside, place),
-    )
+        size = dataset.dtype.itemsize
+        if dataset.dtype.kind == "O":
+            chunk, size = 0, _PER_TEXT
+        self.budget.take(max(cells, chunk) * size)
+
+    def _texts(self, dataset: Any) -> Iterator[list[Any]]:
+        """Read texts a few at a time: many may point to one long text of the file."""
+        longest = max(1, Path(self.file.filename).stat().st_size)
+        step = int(min(max(self.budget.limit // longest, 1), 4096))
+        if dataset.ndim > 1:
+            # One by one along the first axes, a few at a time along the last.
+            for place in np.ndindex(dataset.shape[:-1]):
+                for start in range(0, dataset.shape[-1], step):
+                    some = (*place, slice(start, start + step))
+                    yield self._take_texts(dataset[some])
+            return
+        for start in range(0, dataset.shape[0] if dataset.shape else 0, step):
+            yield self._take_texts(dataset[start : start + step])
+
+    def _take_texts(self, values: NDArray[Any]) -> list[Any]:
+        part: list[Any] = values.tolist()
+        self.budget.take(sum(_length(each) for each in part), copies=1)
+        return part
+
+    def index(self, holder: str) -> str:
+        """Return the name of the column that names the rows of obs or var."""
+        attributes = self.get(holder).attrs
+        if attributes.get_id("_index").shape != ():
+            raise ValueError("many names may point to one long text")
+        return as_text(attributes["_index"])
+
+    def _list(self, place: str) -> list[Any]:
+        """Return a dataset as objects, which take more than the numbers in the file."""
+        values = self.array(place)
+        cure = "leave columns of obs out"
+        self.budget.require_memory(2 * _PER_TEXT * values.size, cure)
+        found: list[Any] = values.tolist()
+        return found
+
+    def column(self, holder: str, name: str) -> list[Any]:
+        """Return a column of obs or var, None where a value is missing."""
+        place = f"{holder}/{name}"
+        column = self.get(place)
+        older = f"{holder}/__categories/{name}"  # before AnnData 0.8
+        if hasattr(column, "shape"):
+            values = self._list(place)
+            if not self.has(older):
+                return [_decode(value) for value in values]
+            return _name_codes(values, self._list(older))
+        if "codes" in column:
+            codes = self._list(f"{place}/codes")
+            return _name_codes(codes, self._list(f"{place}/categories"))
+        values = self._list(f"{place}/values")
+        mask = self._list(f"{place}/mask")
+        return [None if m else _decode(v) for v, m in zip(values, mask, strict=True)]
 
 
-def _beside(
-    inside: _Inside, label_column: str | None, n_samples: int
-) -> dict[str, list[str]]:
-    """Return the first plain columns of obs beside the names and the classes."""
-    taken = {label_column, _index(inside, "obs")}
-    found: dict[str, list[str]] = {}
-    for name in inside.names("obs"):
-        if name in taken or name.startswith("_") or len(found) == MAX_BESIDE:
-            continue
-        column = inside.get(f"obs/{name}")
-        if hasattr(column, "shape") or "codes" in column:
-            cells = [as_text(value) for value in _column(inside, "obs", name)]
-            if len(cells) == n_samples:
-                found[name] = cells
-    return found
+def _length(value: Any) -> int:
+    """Return the length of a text or an array, or of those of a record or a list."""
+    if isinstance(value, (tuple, list)):
+        return sum(_length(each) for each in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return int(value.nbytes)
+    return len(value) if isinstance(value, (str, bytes)) else 0
 
 
-def _layer(inside: _Inside, place: str) -> tuple[str | None, tuple[str, ...]] | None:
-    """Return what names tell of the values; those of raw and obsm tell nothing."""
-    holder, _, name = place.partition("/")
-    if holder == "X":
-        return None, ("log1p",) if inside.has("uns/log1p") else ()
-    return (name, ()) if holder == "layers" else None
+def _decode(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
 
 
-def _place(inside: _Inside, variable: str) -> str:
-    """Return the path of what was asked for."""
-    there = [place for place in ("X", "raw/X") if inside.has(place)]
-    there += [f"{each}/{name}" for each in _PLACES for name in inside.names(each)]
+def _name_codes(codes: list[int], categories: list[Any]) -> list[Any]:
+    # Code -1 stands for no category.
+    return [None if code < 0 else _decode(categories[code]) for code in codes]
+
+
+def _find_matrix(file: GuardedFile, variable: str) -> str:
+    """Return the place of the matrix that is asked for."""
+    known = [place for place in ("X", "raw/X") if file.has(place)]
+    known += [f"{group}/{n}" for group in ("layers", "obsm") for n in file.names(group)]
     # obsm may hold frames too.
-    there = [each for each in there if _is_matrix(inside.get(each))]
+    known = [
+        n for n in known if hasattr(g := file.get(n), "shape") or "shape" in g.attrs
+    ]
     for place in (variable or "X", f"layers/{variable}"):
-        if place in there:
+        if place in known:
             return place
-    raise not_there(inside.door, "matrix", variable or "X", there)
+    raise file.budget.unknown_name("matrix", variable or "X", known)
 
 
-def _is_matrix(found: Any) -> bool:
-    return hasattr(found, "shape") or "shape" in found.attrs
-
-
-def _matrix(inside: _Inside, place: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _read_matrix(file: GuardedFile, place: str) -> NDArray[Any]:
     from scipy import sparse
 
-    inside.door.admit(8 * shape[0] * shape[1])
-    parts = [inside.array(f"{place}/{part}") for part in ("data", "indices", "indptr")]
-    encoding = str(inside.get(place).attrs["encoding-type"])
+    source = file.get(place)
+    stored = hasattr(source, "shape")
+    shape = tuple(int(n) for n in (source.shape if stored else source.attrs["shape"]))
+    if len(shape) != 2:
+        raise file.budget.error(
+            f"holds an array of {len(shape)} dimensions in {place!r}; a table has two."
+        )
+    if stored:
+        return file.array(place)
+    file.budget.take(8 * shape[0] * shape[1])
+    parts = tuple(file.array(f"{place}/{n}") for n in ("data", "indices", "indptr"))
+    encoding = str(source.attrs["encoding-type"])
     kind = sparse.csr_array if "csr" in encoding else sparse.csc_array
-    matrix = kind(tuple(parts), shape=shape)
+    matrix = kind(parts, shape=shape)
     matrix.check_format(full_check=True)
     dense: NDArray[Any] = matrix.toarray()
     return dense
 
 
-def _index(inside: _Inside, holder: str) -> str:
-    name = inside.get(holder).attrs["_index"]
-    return name.decode() if isinstance(name, bytes) else str(name)
-
-
-def _column(inside: _Inside, holder: str, name: str) -> list[Any]:
-    """Return a column of obs or var, None where a value is missing."""
-    place = f"{holder}/{name}"
-    column = inside.get(place)
-    if hasattr(column, "shape"):
-        values = inside.array(place).tolist()
-        older = f"{holder}/__categories/{name}"  # before AnnData 0.8
-        if inside.has(older):
-            return _named(values, inside.array(older).tolist())
-        return [_text(value) for value in values]
-    if "codes" in column:
-        codes = inside.array(f"{place}/codes").tolist()
-        return _named(codes, inside.array(f"{place}/categories").tolist())
-    values = inside.array(f"{place}/values").tolist()
-    mask = inside.array(f"{place}/mask").tolist()
-    return [None if m else _text(v) for v, m in zip(values, mask, strict=True)]
-
-
-def _named(codes: list[int], categories: list[Any]) -> list[Any]:
-    # Code -1 stands for no category.
-    return [None if code < 0 else _text(categories[code]) for code in codes]
-
-
-def _text(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value
-
-
-def _texts(values: list[Any]) -> list[str]:
-    return [str(value) for value in values]
+def _read_beside(
+    file: GuardedFile, label_column: str | None, n_samples: int
+) -> dict[str, list[str]]:
+    """Return the first plain columns of obs beside the names and the classes."""
+    taken = {label_column, file.index("obs")}
+    found: dict[str, list[str]] = {}
+    for name in file.names("obs"):
+        if name in taken or name.startswith("_") or len(found) == MAX_BESIDE:
+            continue
+        column = file.get(f"obs/{name}")
+        if hasattr(column, "shape") or "codes" in column:
+            cells = [as_text(value) for value in file.column("obs", name)]
+            if len(cells) == n_samples:
+                found[name] = cells
+    return found

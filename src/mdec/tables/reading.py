@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,45 +12,63 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.preparation.kinds import kind_of_layer
-from mdec.tables.binary import read_mat, read_npy, read_npz
-from mdec.tables.door import (
+from mdec._support.memory import MAX_BYTES
+from mdec.tables.arrays import read_mat, read_mtx, read_npy, read_npz, read_parquet
+from mdec.tables.budget import (
     COMPRESSIONS,
-    MAX_BYTES,
     STANDARD_INPUT,
-    Door,
-    Refused,
+    ReadBudget,
+    TableError,
+    display_name,
     ending_of,
-    shown_name,
 )
-from mdec.tables.frames import read_parquet, read_xlsx
+from mdec.tables.columns import (
+    MAX_BESIDE,
+    RawTable,
+    TableOptions,
+    as_text,
+    is_number,
+)
 from mdec.tables.hdf5 import read_h5ad
-from mdec.tables.market import read_mtx
-from mdec.tables.raw import MAX_BESIDE, RawTable, as_text, is_number, turned
 from mdec.tables.roles import (
-    Doubtful,
+    CATEGORIES,
+    DATES,
+    AmbiguousTableError,
+    Doubt,
     Roles,
-    Wishes,
     class_names,
     find_roles,
+    name_row,
     raise_doubts,
 )
-from mdec.tables.text import (
-    TEXT_ENDINGS,
-    read_back,
-    read_gct,
-    read_text,
-)
-from mdec.tables.values import IMPUTATIONS, check_finite, imputed
+from mdec.tables.text import TEXT_ENDINGS, read_gct, read_text
+from mdec.tables.words import encode_category
 
+IMPUTATIONS = ("median", "knn")
 MAX_FEATURES = 1_000_000
 # Rows that are looked at together, to save memory.
 _ROWS = 1024
+# Bytes in memory for each number, and for each sample or feature, of a table beside
+# what was read of it.
+_PER_NUMBER, _PER_NAME = 20, 300
 
-
-_UNPACKED = (*TEXT_ENDINGS, ".mtx")
+# A reader takes the file, what it may take of memory, and what the user says of it.
+READERS: dict[str, Callable[[Path, ReadBudget, TableOptions], RawTable]] = {
+    **dict.fromkeys(TEXT_ENDINGS, read_text),
+    ".gct": read_gct,
+    ".mtx": read_mtx,
+    ".xlsx": read_text,
+    ".parquet": read_parquet,
+    ".npz": read_npz,
+    ".npy": read_npy,
+    ".mat": read_mat,
+    ".h5ad": read_h5ad,
+}
+ENDINGS = tuple(READERS)
+_COMPRESSIBLE = (*TEXT_ENDINGS, ".gct", ".mtx")
 _WITH_VARIABLES = (".xlsx", ".npz", ".mat", ".h5ad")
-ENDINGS = (*_UNPACKED, ".xlsx", ".parquet", ".npz", ".npy", ".mat", ".h5ad")
+# Their readers put samples in rows; the others give the table as the file has it.
+_ORIENTED = (".gct", ".mtx", ".npz", ".mat")
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,9 @@ class Table:
         files name their layers. None where the values must tell.
     columns : dict of str to list of str
         The first columns that are no features, as they are written.
+    encoding : dict of str to list of str
+        Columns of categories and their values, each of which is a feature; these are
+        the last ones.
     """
 
     values: NDArray[np.floating]
@@ -82,6 +104,14 @@ class Table:
     reading: dict[str, Any] = field(default_factory=dict)
     kind: str | None = None
     columns: dict[str, list[str]] = field(default_factory=dict)
+    encoding: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Number of the category that each feature is a value of, -1 for others."""
+        sizes = [len(values) for values in self.encoding.values()]
+        own = np.full(len(self.feature_names) - sum(sizes), -1)
+        return np.concatenate([own, np.repeat(np.arange(len(sizes)), sizes)])
 
 
 def read_table(
@@ -96,8 +126,12 @@ def read_table(
     index: bool | None = None,
     variable: str | None = None,
     impute: str | None = None,
+    categories: str | None = None,
+    category_columns: Sequence[str] = (),
+    dates: str | None = None,
     max_bytes: int = MAX_BYTES,
     known_features: Sequence[str] | None = None,
+    encoding: Mapping[str, Sequence[str]] | None = None,
     least_samples: int = 3,
 ) -> Table:
     """Read a table by the ending of its name.
@@ -126,11 +160,21 @@ def read_table(
         such as "layers/counts" or "obsm/X_pca"; None looks for the usual ones.
     impute : {"median", "knn"}, default=None
         How to fill in missing values; None refuses them.
+    categories : {"encode", "annotate"}, default=None
+        Columns of a few different words: "encode" makes a feature of each word,
+        "annotate" sets the columns aside for display; None refuses them.
+    category_columns : sequence of str, default=()
+        Columns of numbers that are codes and no amounts, names or shell patterns; they
+        are encoded, or set aside, like words.
+    dates : {"number", "annotate"}, default=None
+        Columns of dates: days since 1970, or set aside for display; None refuses them.
     max_bytes : int
         A file that claims more is refused before anything is allocated.
     known_features : sequence of str, default=None
-        Names of the features of a model: these are taken, in that order, and all other
+        Names of the columns of a model: these are taken, in that order, and all other
         columns are left out. A table without names is read as ever.
+    encoding : mapping of str to sequence of str, default=None
+        Values of those that hold categories.
     least_samples : int, default=3
         Fewer are refused; new samples may be fewer than those of a clustering.
 
@@ -142,161 +186,163 @@ def read_table(
     Raises
     ------
     ValueError
-        One sentence that says what is wrong with the file, or which columns may be
-        meant in two ways and how to say which.
+        What is wrong with the file, in one sentence; or what may be meant in several
+        ways, all of it in one list, and the parameters that say which.
     """
     source = Path(path)
-    door = Door(shown_name(source), max_bytes)
-    if impute is not None and impute not in IMPUTATIONS:
-        raise ValueError(f"impute={impute!r} is not one of {', '.join(IMPUTATIONS)}.")
-    known = None if known_features is None else tuple(known_features)
-    wishes = Wishes(label_column, id_column, tuple(drop), tuple(features), index, known)
-    ending = checked_ending(source, door)
-    raw, wishes = _read(source, door, ending, wishes, header, variable or "", transpose)
-    roles = find_roles(raw, wishes, door)
-    raise_doubts(roles, door, _described(raw, roles, door, ending))
-    return _checked(raw, roles, door, ending, impute, least_samples)
+    budget = ReadBudget(display_name(source), max_bytes)
+    for name, value, choices in (
+        ("impute", impute, IMPUTATIONS),
+        ("categories", categories, CATEGORIES),
+        ("dates", dates, DATES),
+    ):
+        if value is not None and value not in choices:
+            raise ValueError(f"{name}={value!r} is not one of {', '.join(choices)}.")
+    options = TableOptions(
+        label_column,
+        id_column,
+        tuple(drop),
+        tuple(features),
+        header,
+        index,
+        variable or "",
+        transpose,
+        categories,
+        tuple(category_columns),
+        dates,
+        None if known_features is None else tuple(known_features),
+        encoding or {},
+    )
+    ending = check_ending(source, budget)
+    if variable and ending not in _WITH_VARIABLES:
+        raise budget.error(
+            f"holds one table only; variable=... is for {', '.join(_WITH_VARIABLES)}."
+        )
+    raw = READERS[ending](source, budget, options)
+    n_names = len(raw.values) + raw.values.shape[-1]
+    needed = _PER_NAME * n_names + _PER_NUMBER * raw.values.size
+    budget.require_memory(needed, "read fewer samples or features")
+    if transpose and ending not in _ORIENTED:
+        raw, options = _transpose(raw, options, budget)
+    elif options.known is None:
+        _check_text_row(raw, budget)
+    roles = find_roles(raw, options, budget)
+    _note_missing(raw, roles, impute)
+    reading = _describe(raw, roles, budget, ending)
+    raise_doubts(roles, budget, reading)
+    _check_shape(raw, roles, budget, least_samples)
+    return _finish(raw, roles, budget, reading, impute)
 
 
-def checked_ending(source: Path, door: Door) -> str:
+def check_ending(source: Path, budget: ReadBudget) -> str:
     """Return the ending that says how a file is read, or raise if there is none."""
     if str(source) != STANDARD_INPUT and not source.is_file():
         raise ValueError(f"{str(source)!r} is not a file; check its name.")
     ending, compression = ending_of(source)
-    if ending not in ENDINGS or (compression and ending not in _UNPACKED):
-        raise Refused(
-            f"{door.name!r} has no ending that mdec reads; use {', '.join(ENDINGS)}, "
-            f"text also with {', '.join(COMPRESSIONS)}."
+    if ending not in ENDINGS or (compression and ending not in _COMPRESSIBLE):
+        raise budget.error(
+            f"has no ending that mdec reads; use {', '.join(ENDINGS)}, text also with "
+            f"{', '.join(COMPRESSIONS)}."
         )
     return ending
 
 
-def _read(
-    source: Path,
-    door: Door,
-    ending: str,
-    wishes: Wishes,
-    header: bool | None,
-    variable: str,
-    transpose: bool,
-) -> tuple[RawTable, Wishes]:
-    """Return the table with samples in rows, and the wishes that are still open."""
-    label = wishes.label_column
-    if variable and ending not in _WITH_VARIABLES:
-        raise Refused(
-            f"{door.name!r} holds one table only; --variable (variable) is for "
-            f"{', '.join(_WITH_VARIABLES)}."
+def _check_text_row(raw: RawTable, budget: ReadBudget) -> None:
+    """Raise once for a row of text above numbers: classes of samples in columns."""
+    columns = range(1, raw.values.shape[1])
+    if raw.columns is None or not raw.words.issuperset(columns) or len(columns) < 3:
+        return
+    first = [raw.text(j)[0].strip() for j in columns]
+    below = (raw.text(j)[1:] for j in columns)
+    if any(is_number(cell) for cell in first) or len(raw.values) < 3:
+        return
+    if all(is_number(cell) for cells in below for cell in cells):
+        name = raw.text(0)[0].strip()
+        shown = ", ".join(repr(cell[:20]) for cell in first[:3])
+        raise AmbiguousTableError(
+            f"{budget.name!r}: row 2 holds text in every column ({shown}, ...); if "
+            "these are the classes of samples in columns, say transpose=True and "
+            f"label_column={name!r}.",
+            {"transpose": True, "label_column": name},
         )
-    asked = [name for name in (label, wishes.id_column) if name is not None]
-    if ending == ".gct":
-        return read_gct(source, door, label), wishes
-    if ending == ".mtx":
-        return read_mtx(source, door, transpose), wishes
-    if ending == ".npz":
-        return read_npz(source, door, variable, label, transpose), wishes
-    if ending == ".mat":
-        return read_mat(source, door, variable, label, transpose), wishes
-    if ending == ".npy":
-        raw = read_npy(source, door, label)
-    elif ending == ".h5ad":
-        raw = read_h5ad(source, door, variable, label)
-    elif ending == ".parquet":
-        raw = read_parquet(source, door, asked)
-    elif ending == ".xlsx":
-        raw = read_xlsx(source, door, variable, header)
-    else:
-        raw = read_text(source, door, header, asked)
-    return _turned(raw, wishes, door) if transpose else (raw, wishes)
 
 
-def _turned(raw: RawTable, wishes: Wishes, door: Door) -> tuple[RawTable, Wishes]:
-    """Exchange rows and columns; the first column then holds the features' names."""
-    names = raw.columns or [str(i + 1) for i in range(raw.values.shape[1])]
-    columns = {each for each in wishes.drop if each in names}
-    rest = Wishes(None, None, tuple(columns), (), wishes.index)
-    roles = find_roles(raw, rest, door)
-    ids = roles.ids
-    bare = {
-        j for j in raw.words if not any(is_number(c) and c.strip() for c in raw.text(j))
-    }
-    extra = [j for j in roles.features if j in bare]
-    if extra:
-        name = names[extra[0]]
-        raise Doubtful(
-            f"{door.name!r}: column {name[:60]!r} holds no numbers, and samples are in "
-            f"columns; leave it out with --drop {name!r}."
-        )
+def _transpose(
+    raw: RawTable, options: TableOptions, budget: ReadBudget
+) -> tuple[RawTable, TableOptions]:
+    """Exchange rows and columns; return what the options still say of the result."""
+    drop = tuple(each for each in options.drop if each in raw.names)
+    names_only = TableOptions(drop=drop, index=options.index, transpose=True)
+    roles = find_roles(raw, names_only, budget)
+    for j in roles.features:
+        if j in raw.words and not any(is_number(c) for c in raw.text(j) if c.strip()):
+            name = roles.names[j]
+            raise AmbiguousTableError(
+                f"{budget.name!r}: column {name[:60]!r} holds no numbers, and samples "
+                f"are in columns; leave it out with drop=[{name!r}].",
+                {"drop": [name]},
+            )
     doubts = [each.clause for each in roles.doubts if each.kind == "identifier"]
-    if doubts and ids is None and raw.samples is None:
-        raise Doubtful(
-            f"{door.name!r}: {doubts[0].partition(';')[0]}; say with --index or "
-            "--no-index whether it names the features."
+    if doubts and roles.ids is None and raw.samples is None:
+        raise AmbiguousTableError(
+            f"{budget.name!r}: {doubts[0].partition(';')[0]}; say with index=True or "
+            "index=False whether it names the features.",
+            {"index": True},
         )
-    kept = roles.features
-    place = {old: new for new, old in enumerate(kept)}
-    chosen = RawTable(
-        raw.values[:, kept],
-        None if raw.columns is None else [names[j] for j in kept],
-        {place[j] for j in raw.words if j in place},
-        {place[j]: raw.texts[j] for j in raw.texts if j in place},
-        labels=raw.labels,
+    names = (
+        raw.samples if roles.ids is None else [c.strip() for c in raw.text(roles.ids)]
     )
-    rows = raw.samples if ids is None else [c.strip() for c in raw.text(ids)]
-    left = tuple(each for each in wishes.drop if each not in columns)
-    rest = replace(wishes, drop=left, index=None)
-    return turned(chosen, rows), rest
+    left = tuple(each for each in options.drop if each not in drop)
+    rest = replace(options, drop=left, index=None, transpose=False)
+    return raw.select(roles.features).transpose(names, budget), rest
 
 
-def _checked(
-    raw: RawTable,
-    roles: Roles,
-    door: Door,
-    ending: str,
-    impute: str | None,
-    least_samples: int,
-) -> Table:
-    """Raise one sentence for a table that cannot be clustered."""
-    name = door.name
-    n_samples, n_features = len(raw.values), len(roles.features)
+def _check_shape(
+    raw: RawTable, roles: Roles, budget: ReadBudget, least_samples: int
+) -> None:
+    n_samples = len(raw.values)
+    n_features = len(roles.features) + sum(map(len, roles.encoded.values()))
     if n_samples < least_samples or n_features > MAX_FEATURES:
-        raise Refused(
-            f"{name!r} has {n_samples} samples in rows and {n_features} features in "
-            "columns; transpose it if samples are in its columns."
+        raise budget.error(
+            f"has {n_samples} samples in rows and {n_features} features in columns; "
+            "transpose it if samples are in its columns."
         )
     if n_features < 2:
-        raise Refused(
-            f"{name!r} has {n_features} columns of numbers and needs two or more; "
-            "check its separator."
+        raise budget.error(
+            f"has {n_features} columns of numbers and needs two or more; check its "
+            "separator."
         )
-    samples = sample_names(raw, roles, name)
+
+
+def _finish(
+    raw: RawTable,
+    roles: Roles,
+    budget: ReadBudget,
+    reading: dict[str, Any],
+    impute: str | None,
+) -> Table:
+    """Return a table of finite numbers, or raise one sentence."""
+    samples = name_samples(raw, roles, budget)
     precision = np.float32 if raw.values.dtype == np.float32 else np.float64
-    chosen = raw.values
-    if roles.features != list(range(raw.values.shape[1])):
-        chosen = raw.values[:, roles.features]
-    values: NDArray[np.floating] = np.ascontiguousarray(chosen, dtype=precision)
+    values: NDArray[Any] = raw.values
+    if roles.features != list(range(values.shape[1])):
+        values = values[:, roles.features]
+    values = np.ascontiguousarray(values, dtype=precision)
     features = [f"feature {j + 1}" for j in roles.features]
     if raw.columns is not None:
         features = [raw.columns[j] for j in roles.features]
-    check_finite(values, samples, features, name, impute)
-    labels = None
-    if roles.classes is not None:
-        labels = class_names(raw.text(roles.classes))
-    elif raw.labels is not None:
-        labels = class_names([as_text(each) for each in raw.labels])
-    if labels is not None and labels.size != n_samples:
-        raise Refused(
-            f"{name!r} has {labels.size} known classes for {n_samples} samples."
-        )
-    if labels is not None and not (labels != "").any():
-        raise Refused(f"{name!r} has no known class at all in that column.")
-    reading = _described(raw, roles, door, ending)
-    reading["missing"] = int(np.isnan(values).sum())
-    reading["impute"] = impute
+    _check_infinite(values, samples, features, budget)
+    labels = _read_classes(raw, roles, budget)
+    reading |= {"missing": int(np.isnan(values).sum()), "impute": impute}
     if impute is not None and reading["missing"]:
-        values = imputed(values, impute, features, name)
+        values = _impute_missing(values, impute)
+    encoding = {roles.names[j]: each for j, each in roles.encoded.items()}
+    for j, each in roles.encoded.items():
+        ones = encode_category(raw.text(j), each).astype(precision)
+        values = np.hstack([values, ones])
+        features += [f"{roles.names[j]}={value}" for value in each]
     reading |= {
-        "n_samples": n_samples,
-        "n_features": n_features,
+        "n_features": len(features),
         "samples": samples[:5],
         "features": features[:5],
         "first_features": _ranges(values, features),
@@ -305,58 +351,133 @@ def _checked(
     if labels is not None:
         reading["n_classes"] = len(set(labels.tolist()) - {""})
         reading["n_without_class"] = int((labels == "").sum())
-    kind = None if raw.layer is None else kind_of_layer(values, *raw.layer)
     columns = {roles.names[j]: raw.text(j) for j in roles.dropped[:MAX_BESIDE]}
-    return Table(values, samples, features, labels, reading, kind, columns | raw.beside)
+    columns |= raw.beside
+    named = values, samples, features, labels, reading
+    return Table(*named, raw.kind, columns, encoding)
 
 
-def sample_names(raw: RawTable, roles: Roles, name: str) -> list[str]:
+def _note_missing(raw: RawTable, roles: Roles, impute: str | None) -> None:
+    """Add to the doubts that values are missing, if nobody fills them in."""
+    numbers = [j for j in roles.features if j not in raw.words]
+    gaps = np.isnan(raw.values)[:, numbers]
+    filled = ~gaps.all(axis=0)
+    for place in np.flatnonzero(~filled):
+        name = roles.names[numbers[place]]
+        clause = (
+            f"there is no value at all in column {name[:60]!r}; leave it out with "
+            f"drop=[{name!r}]"
+        )
+        roles.doubts.append(Doubt("empty", clause, {"drop": [name]}))
+    gaps &= filled
+    if impute is None and gaps.any():
+        row, column = np.argwhere(gaps)[0]
+        clause = (
+            f"there are {gaps.sum()} missing values, in {gaps.any(axis=1).sum()} of "
+            f"{len(gaps)} samples and {gaps.any(axis=0).sum()} of {gaps.shape[1]} "
+            f"features, the first in sample {name_row(raw, roles, int(row))!r}, column "
+            f"{roles.names[numbers[column]][:60]!r}; fill them in with impute='median' "
+            "or impute='knn', or leave columns out with drop=..."
+        )
+        roles.doubts.append(Doubt("missing", clause, {"impute": "median"}))
+
+
+def _check_infinite(
+    values: NDArray[np.floating],
+    samples: list[str],
+    features: list[str],
+    budget: ReadBudget,
+) -> None:
+    """Raise for the first infinite value."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise TableError(
+            f"{budget.name!r}, sample {samples[row][:60]!r}, column "
+            f"{features[column][:60]!r}: the value is infinite; correct it or leave "
+            "the sample out."
+        )
+
+
+def _impute_missing(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
+    """Fill in the feature's median, or the mean of the five nearest samples with it.
+
+    Examples
+    --------
+    >>> _impute_missing(np.array([[1.0], [np.nan], [4.0], [9.0]]), "median").ravel()
+    array([1., 4., 4., 9.])
+    """
+    from sklearn.impute import KNNImputer, SimpleImputer
+
+    imputer = KNNImputer() if how == "knn" else SimpleImputer(strategy="median")
+    filled: NDArray[np.floating] = imputer.fit_transform(values)
+    return filled
+
+
+def _read_classes(
+    raw: RawTable, roles: Roles, budget: ReadBudget
+) -> NDArray[np.str_] | None:
+    if roles.classes is not None:
+        labels = class_names(raw.text(roles.classes))
+    elif raw.labels is not None:
+        labels = class_names([as_text(each) for each in raw.labels])
+    else:
+        return None
+    if labels.size != len(raw.values):
+        raise budget.error(
+            f"has {labels.size} known classes for {len(raw.values)} samples."
+        )
+    if not (labels != "").any():
+        raise budget.error("has no known class at all in that column.")
+    return labels
+
+
+def name_samples(raw: RawTable, roles: Roles, budget: ReadBudget) -> list[str]:
     """Return the samples' names, numbers where there are none; all are different."""
-    n_samples = len(raw.values)
-    samples = [str(i + 1) for i in range(n_samples)]
+    samples = [str(i + 1) for i in range(len(raw.values))]
     if roles.ids is not None:
-        samples = [read_back(cell.strip()) for cell in raw.text(roles.ids)]
+        samples = [cell.strip() for cell in raw.text(roles.ids)]
     elif raw.samples is not None:
         samples = [str(each) for each in raw.samples]
     if len(set(samples)) < len(samples):
-        seen: set[str] = set()
-        twice = next(s for s in samples if s in seen or seen.add(s))  # type: ignore[func-returns-value]
-        raise Refused(
-            f"{name!r} has the sample {twice[:60]!r} more than once; give each its own "
-            "name, or name that column with --label-column (label_column) if it holds "
-            "known classes."
+        twice = next(name for name, count in Counter(samples).items() if count > 1)
+        raise budget.error(
+            f"has the sample {twice[:60]!r} more than once; give each its own name, or "
+            "name that column with label_column=... if it holds known classes."
         )
     return samples
 
 
-def _described(raw: RawTable, roles: Roles, door: Door, ending: str) -> dict[str, Any]:
+def _describe(
+    raw: RawTable, roles: Roles, budget: ReadBudget, ending: str
+) -> dict[str, Any]:
     """Return what was read, for people and for summary.json."""
     names = roles.names
-    whole = _whole_columns(raw.values)
-    n_whole = sum(bool(whole[j]) for j in roles.features if j not in raw.words)
+    whole = np.ones(raw.values.shape[1], dtype=bool)
+    for start in range(0, len(raw.values), _ROWS):
+        part = raw.values[start : start + _ROWS]
+        whole &= ((part == np.rint(part)) | np.isnan(part)).all(axis=0)
+    origin = "numbers from 1" if raw.samples is None else "the file's own index"
+    if roles.ids is not None:
+        origin = f"column {names[roles.ids]!r}"
     return {
-        "file": door.name,
+        "file": budget.name,
         "format": ending.lstrip("."),
         "n_samples": len(raw.values),
         "n_features": len(roles.features),
         "names_of_columns": raw.columns is not None,
         "features": [names[j] for j in roles.features[:5]],
-        "whole_number_features": n_whole,
-        "sample_names": _origin(raw, roles),
+        "whole_number_features": sum(
+            bool(whole[j]) for j in roles.features if j not in raw.words
+        ),
+        "sample_names": origin,
         "classes": None if roles.classes is None else names[roles.classes],
+        "categories": [names[j] for j in roles.encoded],
         "left_out": [names[j] for j in roles.dropped[:20]],
         "n_left_out": len(roles.dropped),
         "suspicious": [each.clause for each in roles.doubts],
         "notes": list(roles.notes),
     }
-
-
-def _whole_columns(values: NDArray[Any]) -> NDArray[np.bool_]:
-    whole = np.ones(values.shape[1], dtype=bool)
-    for start in range(0, len(values), _ROWS):
-        part = values[start : start + _ROWS]
-        whole &= ((part == np.rint(part)) | np.isnan(part)).all(axis=0)
-    return whole
 
 
 def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str, Any]]:
@@ -370,9 +491,3 @@ def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str,
         }
         for name, column in zip(features[:5], values.T[:5], strict=True)
     ]
-
-
-def _origin(raw: RawTable, roles: Roles) -> str:
-    if roles.ids is not None:
-        return f"column {roles.names[roles.ids]!r}"
-    return "numbers from 1" if raw.samples is None else "the file's own index"

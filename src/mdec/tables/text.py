@@ -1,7 +1,7 @@
-"""Text tables: separators, decimal points, comments, and cells that are shown as text.
+"""Text tables and workbooks: separators, decimal points, comments, formulas.
 
 pandas parses them; what it would let pass, such as rows of different lengths, is
-refused here.
+refused here. The sheet of a workbook is read as the text that it could be saved as.
 """
 
 from __future__ import annotations
@@ -9,34 +9,74 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._support.memory import require_memory
 from mdec._support.optional import import_optional
-from mdec.tables.door import Door, Refused, damaged, unpacked
-from mdec.tables.headers import first_row_is_names, is_class_name, is_id_name
-from mdec.tables.raw import MISSING, RawTable, from_texts, is_number, number, turned
-from mdec.tables.roles import Doubtful
+from mdec.tables.budget import ReadBudget, ending_of, read_bytes
+from mdec.tables.columns import (
+    ENOUGH,
+    RawTable,
+    TableOptions,
+    as_text,
+    has_role,
+    is_class_name,
+    is_id_name,
+    is_number,
+    number,
+)
+from mdec.tables.roles import AmbiguousTableError
+from mdec.tables.words import MISSING, strip_thousands
 
-TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".gct")
+TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
 
-# Bytes held for each byte of text while it is read, and for each of its cells.
-_COPIES, _PER_CELL = 5, 42
+# Bytes in memory while text is read: for each byte of it, for each line, and for each
+# cell that pandas turns into a number, or that becomes a text of its own.
+_COPIES, _PER_LINE, _PER_CELL, _PER_TEXT = 5, 120, 42, 160
+# The objects of a workbook's cells take so many times the bytes of its XML.
+_XML_COPIES = 12
+_CURE = "save it as .npy or .parquet, which need far less"
 _SEPARATORS = ("\t", ";", ",", "|", " ")
-_LOOKED_AT = 50
-_CELLS_LOOKED_AT = 10_000
+# Rows and cells that are looked at to find the separator and the decimal point.
+_ROWS, _CELLS = 50, 10_000
 _MISSING_WORDS = sorted(
     {form for word in MISSING for form in (word, word.upper(), word.title(), "NaN")}
 )
 
 # What spreadsheets take for the start of a formula, wide forms included.
 _FORMULA = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+
+
+def escape_formula(name: str) -> str:
+    """Return a cell that spreadsheets show as it is and never compute.
+
+    Examples
+    --------
+    >>> escape_formula("=1+1"), escape_formula("s1"), escape_formula("-5")
+    ("'=1+1", 's1', '-5')
+    """
+    risky = re.match(f"'*[{_FORMULA}]", name) and not is_number(name)
+    return f"'{name}" if risky else name
+
+
+def unescape_formula(cell: str) -> str:
+    """Return the name that `escape_formula` wrote.
+
+    Examples
+    --------
+    >>> [unescape_formula(cell) for cell in ("'=1+1", "s1", escape_formula("'=a"))]
+    ['=1+1', 's1', "'=a"]
+    """
+    escaped = cell[:1] == "'" and re.match(f"'+[{_FORMULA}]", cell)
+    return cell[1:] if escaped else cell
 
 
 @dataclass(frozen=True)
@@ -53,6 +93,10 @@ class Sheet:
         Cells of the first row.
     named : bool
         Whether the first row is surely one of names.
+    budget : ReadBudget
+        Is asked for the memory, and names the file in messages.
+    quoted : bool
+        Whether cells may stand between quotation marks.
     """
 
     lines: list[str]
@@ -60,204 +104,261 @@ class Sheet:
     decimal: str
     first: list[str]
     named: bool
+    budget: ReadBudget
+    quoted: bool = True
+
+    @cached_property
+    def n_letters(self) -> int:
+        """Length of all rows together."""
+        return sum(map(len, self.lines)) + len(self.lines)
+
+    def parse(self, start: int, n_bytes: int, **options: Any) -> Any:
+        """Return rows as a pandas frame of columns with numbers, for bytes by cell."""
+        n_cells = (len(self.lines) - start) * len(options.get("usecols", self.first))
+        self.budget.require_memory(n_bytes * n_cells + 5 * self.n_letters, _CURE)
+        return pandas().read_csv(
+            io.BytesIO("\n".join(self.lines[start:]).encode()),
+            sep=r"\s+" if self.separator == " " else self.separator,
+            header=None,
+            index_col=False,
+            skipinitialspace=True,
+            low_memory=False,
+            skip_blank_lines=False,
+            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+            **options,
+        )
+
+    def texts(self, start: int, places: Iterable[int]) -> dict[int, list[str]]:
+        """Return columns exactly as they are written, by their place."""
+        as_written: dict[str, Any] = {"dtype": str, "na_filter": False}
+        frame = self.parse(start, _PER_TEXT, usecols=sorted(places), **as_written)
+        return {int(place): frame[place].tolist() for place in frame.columns}
+
+    def numbers(self, start: int) -> RawTable:
+        """Return the rows from one on; columns of words with their text."""
+        missing = {"na_values": _MISSING_WORDS, "keep_default_na": False}
+        try:
+            frame = self.parse(
+                start, _PER_CELL, decimal=self.decimal, **missing, **exact_numbers()
+            )
+        except (pandas().errors.ParserError, OverflowError) as error:
+            raise self.budget.damage("a text table") from error
+        if frame.shape != (len(self.lines) - start, len(self.first)):
+            raise self.budget.damage("a text table")
+        numeric = np.array([each.kind in "fiub" for each in frame.dtypes])
+        if numeric.all():
+            return RawTable(frame.to_numpy(dtype=np.float64))
+        raw = RawTable(np.full(frame.shape, np.nan))
+        raw.values[:, numeric] = frame.loc[:, numeric].to_numpy(dtype=np.float64)
+        others = np.flatnonzero(~numeric).tolist()
+        raw.parse(self.texts(start, others), self.decimal)
+        return raw
 
 
-def shown_as_text(name: str) -> str:
-    """Return a cell that spreadsheets show as it is and never compute.
+def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
+    """Read a text table, compressed or not, or a sheet of a workbook."""
+    sheet = read_sheet(path, budget, options.variable)
+    if len(sheet.first) == 1:
+        raise budget.error("has one column and needs two or more; check its separator.")
+    if len(sheet.lines) == 1:
+        raise budget.error("has a row of names and no numbers below it.")
+    raw = sheet.numbers(1)
+    header = options.header
+    if header is None:
+        header = sheet.named or _first_row_is_names(sheet.first, raw, sheet.decimal)
+    if header is None:
+        raise ambiguous_header(budget, sheet.first)
+    if header:
+        raw.columns = [unescape_formula(cell.strip()) for cell in sheet.first]
+    else:
+        raw = sheet.numbers(0)
+    # The text of columns that may be names or classes is kept: 007 is not 7.
+    asked = (options.label_column, options.id_column)
+    wanted = {j for j, name in enumerate(raw.names) if j == 0 or has_role(name, asked)}
+    if missing := wanted - set(raw.texts):
+        raw.texts |= sheet.texts(int(header), missing)
+    for j, cells in raw.texts.items():
+        raw.texts[j] = [unescape_formula(c) if c[:1] == "'" else c for c in cells]
+    # A separator at the end of each row makes an empty last column.
+    last = raw.values.shape[1] - 1
+    unnamed = raw.columns is None or not raw.columns[last]
+    empty = last not in raw.words and bool(np.isnan(raw.values[:, last]).all())
+    return raw.select(list(range(last))) if last > 1 and unnamed and empty else raw
 
-    Examples
-    --------
-    >>> shown_as_text("=1+1"), shown_as_text("s1"), shown_as_text("-5")
-    ("'=1+1", 's1', '-5')
-    """
-    risky = re.match(f"'*[{_FORMULA}]", name) and not is_number(name)
-    return f"'{name}" if risky else name
+
+def _first_row_is_names(
+    first: Sequence[str], below: RawTable, decimal: str = "."
+) -> bool | None:
+    """Tell by the columns below whether a row names them; None if both may be."""
+    cells = [cell.strip() for cell in first]
+    numbers = [j for j in range(len(cells)) if j not in below.words]
+    # A row of classes below the names of samples has no name of its own.
+    if not cells[0] and all(cells[1:]) and all(c.strip() for c in below.text(0)[1:]):
+        return True
+    if any(cells[j] in below.texts[j] for j in below.words if cells[j]):
+        return False
+    if not numbers:
+        return True
+    wordy = {j for j in numbers if not is_number(cells[j], decimal)}
+    tops = [cells[j] for j in numbers if cells[j] and j not in wordy]
+    counted = all(re.fullmatch(r"\d+", top) for top in tops)
+    distinct = len(set(tops)) == len(tops)
+    if wordy:
+        return True if counted and distinct else None
+    named = (is_id_name(cells[j]) or is_class_name(cells[j]) for j in below.words)
+    if counted and distinct and any(named):
+        return True
+    if len(tops) < len(numbers) or not distinct or len(tops) < 2:
+        return False
+    row = np.array([number(top, decimal) for top in tops])
+    return _is_row_of_names(row, counted, below.values[:, numbers])
 
 
-def read_back(cell: str) -> str:
-    """Return the name that `shown_as_text` wrote.
+def _is_row_of_names(
+    row: NDArray[np.float64], counted: bool, below: NDArray[np.float64]
+) -> bool | None:
+    """Compare a first row of distinct numbers with the numbers below it."""
+    whole = np.isnan(below) | (below == np.rint(below))
+    fractions = (~whole).any(axis=0).mean() > 0.5 and not whole.all(axis=1).any()
+    rising = row.size >= 4 and bool((np.diff(row) > 0.0).all())
+    if rising:
+        rising = bool(((np.diff(below, axis=1) > 0.0).all(axis=1)).mean() <= 0.1)
+    least = np.fmin.reduce(below, axis=0, initial=np.inf)
+    greatest = np.fmax.reduce(below, axis=0, initial=-np.inf)
+    outside = (row < least) | (row > greatest)
+    far = len(below) >= ENOUGH and bool(outside.mean() > 0.5)
+    ordered = bool((np.diff(row) == 1.0).all()) and row[0] in (0.0, 1.0)
+    if not counted:
+        return None if rising and far and row.size >= ENOUGH else False
+    if (fractions and (rising or far or ordered)) or (rising and (ordered or far)):
+        return True
+    return None if fractions or ordered or far else False
 
-    Examples
-    --------
-    >>> read_back("'=1+1"), read_back("s1"), read_back(shown_as_text("'=a"))
-    ('=1+1', 's1', "'=a")
-    """
-    return cell[1:] if re.match(f"'+[{_FORMULA}]", cell) else cell
+
+def ambiguous_header(budget: ReadBudget, first: Sequence[str]) -> AmbiguousTableError:
+    """Return the error for a first row that may be names or a sample."""
+    shown = ", ".join(cell.strip()[:20] for cell in first[:4])
+    return AmbiguousTableError(
+        f"the first row of {budget.name!r} ({shown}, ...) may hold names or a sample; "
+        "say which with header=True or header=False.",
+        {"header": True},
+    )
 
 
-def read_text(
-    path: Path, door: Door, header: bool | None = None, asked: Iterable[str] = ()
-) -> RawTable:
-    """Read a text table.
+def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
+    """Return the rows of a text file or of a workbook's page, checked to be a table."""
+    if ending_of(path)[0] == ".xlsx":
+        return _read_page(path, budget, page)
+    # Spreadsheets leave rows of nothing but separators.
+    lines = [line for line in read_lines(path, budget) if line.strip(' \t,;|"')]
+    rows = [line for line in lines if not _is_comment(line)]
+    if not rows:
+        raise budget.error("is empty.")
+    signs = max(sum(line.count(s) for line in rows[:_ROWS]) for s in _SEPARATORS)
+    budget.require_memory(_PER_TEXT * signs, _CURE)
+    separator = _find_separator(rows[:_ROWS], path)
+    marked = _find_marked_header(lines, rows, separator)
+    if len(rows) < len(lines):
+        _refuse_hidden_rows(lines, rows[0], separator, budget)
+    rows = [*marked, *rows]
+    if separator == " ":
+        rows = [line.replace("\t", " ").strip() for line in rows]
+    rows, widths, first = _split_records(rows, separator, budget)
+    named = bool(marked)
+    if len(rows) > 1 and len(first) == widths[1] - 1:
+        # write.table of R leaves out the name of the column of row names.
+        first, named = ["", *first], True
+        rows[0] = separator.replace(" ", '"" ') + rows[0]
+        widths[0] += 1
+    if len(set(widths)) > 1:
+        odd = next(i for i, width in enumerate(widths) if width != widths[0])
+        raise budget.error(
+            f"has {widths[0]} cells in its first row and {widths[odd]} in row "
+            f"{odd + 1}; every row needs the same number."
+        )
+    decimal = _find_decimal(rows, separator)
+    return Sheet(rows, separator, decimal, first, named, budget)
+
+
+def read_lines(path: Path, budget: ReadBudget, errors: str = "strict") -> list[str]:
+    """Return the lines of a text file, whichever system wrote it.
 
     Parameters
     ----------
     path : Path
         The file, compressed or not.
-    door : Door
-        Weighs what it unpacks to.
-    header : bool or None
-        Whether the first row holds names; None looks.
-    asked : iterable of str
-        Columns whose text is kept as it is written.
+    budget : ReadBudget
+        Is asked for the memory of the lines before they are cut apart.
+    errors : {"strict", "replace"}
+        What becomes of bytes that are no text.
 
     Returns
     -------
-    RawTable
-        As the file has it.
+    list of str
+        Without their ends; signs of text that may end lines too are left alone.
     """
-    sheet = read_sheet(path, door)
-    if len(sheet.first) == 1:
-        raise Refused(
-            f"{door.name!r} has one column and needs two or more; check its separator."
-        )
-    if len(sheet.lines) == 1:
-        raise Refused(f"{door.name!r} has a row of names and no numbers below it.")
-    below = _parsed(sheet, sheet.lines[1:], door)
-    if header is None:
-        header = sheet.named or first_row_is_names(sheet.first, below, sheet.decimal)
-    if header is None:
-        raise doubtful_header(door, sheet.first)
-    lines = sheet.lines[1:] if header else sheet.lines
-    raw = below if header else _parsed(sheet, lines, door)
-    names = [read_back(cell.strip()) for cell in sheet.first] if header else None
-    _keep_text(raw, names, sheet, lines, frozenset(asked))
-    return _without_empty(raw, names)
-
-
-def doubtful_header(door: Door, first: Sequence[str]) -> Doubtful:
-    """Return the error for a first row that may be names or a sample."""
-    shown = ", ".join(cell.strip()[:20] for cell in first[:4])
-    return Doubtful(
-        f"the first row of {door.name!r} ({shown}, ...) may hold names or a sample; "
-        "say which with --header or --no-header (header)."
-    )
-
-
-def read_sheet(path: Path, door: Door) -> Sheet:
-    """Return the rows of a text file, checked to be a table."""
-    content = unpacked(path, door, copies=_COPIES)
+    content = read_bytes(path, budget, copies=_COPIES)
+    n_lines = content.count(b"\n") + content.count(b"\r") + 1
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig", errors)
     except UnicodeDecodeError as error:
-        raise Refused(
-            f"{door.name!r} is not UTF-8 text; save it again as UTF-8."
-        ) from error
+        raise budget.error("is not UTF-8 text; save it again as UTF-8.") from error
     if "\x00" in text:
-        raise damaged(door, "a text table")
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    # Spreadsheets leave rows of nothing but separators.
-    lines = [line for line in lines if line.strip(' \t,;|"')]
-    kept = [line for line in lines if not _is_comment(line)]
-    if not kept:
-        raise Refused(f"{door.name!r} is empty.")
-    separator = _separator(kept[:_LOOKED_AT], path)
-    marked = _marked_header(lines, kept, separator)
-    kept = [*marked, *kept]
-    if separator == " ":
-        kept = [line.replace("\t", " ").strip() for line in kept]
-    kept, widths, first = _records(kept, separator, door)
-    named = bool(marked)
-    if len(kept) > 1 and len(first) == widths[1] - 1:
-        # write.table of R leaves out the name of the column of row names.
-        first, named = ["", *first], True
-        kept[0] = separator.replace(" ", '"" ') + kept[0]
-        widths[0] += 1
-    if len(set(widths)) > 1:
-        odd = next(i for i, width in enumerate(widths) if width != widths[0])
-        raise Refused(
-            f"{door.name!r} has {widths[0]} cells in its first row and {widths[odd]} "
-            f"in row {odd + 1}; every row needs the same number."
-        )
-    require_memory(
-        _PER_CELL * len(kept) * len(first),
-        f"reading {door.name!r}",
-        "save it as .npy or .parquet, which need far less",
-    )
-    return Sheet(kept, separator, _decimal(kept, separator), first, named)
+        raise budget.damage("a text table")
+    budget.require_memory(2 * sys.getsizeof(text) + _PER_LINE * n_lines, _CURE)
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def text_columns(sheet: Sheet, lines: list[str], places: Iterable[int]) -> Any:
-    """Return columns exactly as they are written, by their place."""
-    frame = _pandas().read_csv(
-        _bytes(lines),
-        usecols=sorted(places),
-        dtype=str,
-        na_filter=False,
-        **_dialect(sheet),
-    )
-    return {int(place): frame[place].tolist() for place in frame.columns}
-
-
-def read_numbers(
-    content: bytes, n_rows: int, n_columns: int, door: Door
-) -> NDArray[np.float64]:
-    """Return rows of numbers that nothing but spaces separate.
-
-    Parameters
-    ----------
-    content : bytes
-        The rows.
-    n_rows, n_columns : int
-        What there has to be.
-    door : Door
-        Names the file in sentences.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
-        The numbers that Python's float gives.
-    """
-    pandas = _pandas()
-    if n_rows == 0 and not content.strip():
-        return np.empty((0, n_columns))
-    try:
-        frame = pandas.read_csv(
-            io.BytesIO(content), sep=r"\s+", header=None, dtype=np.float64, **_exact()
-        )
-    except (ValueError, OverflowError) as error:
-        raise damaged(door, "a list of numbers") from error
-    if frame.shape != (n_rows, n_columns) or frame.isna().to_numpy().any():
-        raise damaged(door, f"a list of {n_rows} numbers, as it claims")
-    values: NDArray[np.float64] = frame.to_numpy()
-    return values
+def _refuse_hidden_rows(
+    lines: list[str], first: str, separator: str, budget: ReadBudget
+) -> None:
+    """Raise for a comment below the first row that may well be a sample."""
+    width = len(_split_cells(first, separator))
+    for line in lines[lines.index(first) :]:
+        if _is_comment(line):
+            cells = _split_cells(line, separator)
+            if len(cells) == width and any(is_number(c) for c in cells[1:] if c):
+                raise AmbiguousTableError(
+                    f"{budget.name!r}: the row of {cells[0][:60]!r} begins like a "
+                    "comment and has as many cells as the others; put quotation marks "
+                    "around its name if it is a sample, else delete the row."
+                )
 
 
 def _is_comment(line: str) -> bool:
     return line.startswith("#") and not line.upper().startswith("#N/A")
 
 
-def _marked_header(lines: list[str], kept: list[str], separator: str) -> list[str]:
+def _find_marked_header(lines: list[str], rows: list[str], separator: str) -> list[str]:
     """Return the last comment before the rows, if it is their row of names."""
-    leading = [line for line in lines[: lines.index(kept[0])] if _is_comment(line)]
-    if not leading:
+    comments = [line for line in lines[: lines.index(rows[0])] if _is_comment(line)]
+    if not comments:
         return []
-    names = leading[-1].lstrip("#").strip(" ")
-    width = len(_cells(kept[0], separator))
-    numbers = [is_number(cell) for cell in _cells(kept[0], separator)]
-    if width > 1 and len(_cells(names, separator)) == width and any(numbers):
-        return [names]
-    return []
+    names = comments[-1].lstrip("#").strip(" ")
+    cells = _split_cells(rows[0], separator)
+    fits = 1 < len(cells) == len(_split_cells(names, separator))
+    return [names] if fits and any(is_number(cell) for cell in cells) else []
 
 
-def _cells(line: str, separator: str) -> list[str]:
+def _split_cells(line: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
     except (csv.Error, StopIteration):
         return [line]
 
 
-def _separator(lines: list[str], path: Path) -> str:
+def _find_separator(lines: list[str], path: Path) -> str:
     """Return the sign that cuts the rows into the most numbers, evenly."""
     best, found = -1.0, ""
     for separator in _SEPARATORS:
-        rows = [_cells(line.strip(" "), separator) for line in lines]
-        widths = {len(row) for row in rows[1:] or rows}
+        rows = [_split_cells(line.strip(" "), separator) for line in lines]
+        below = rows[1:] or rows
+        widths = {len(row) for row in below}
         if len(widths) > 1 or widths == {1}:
             continue
         if len(rows[0]) not in (max(widths), max(widths) - 1):
             continue
-        cells = _some([cell for row in rows[1:] or rows for cell in row])
+        cells = _thin_out(below)
         share = sum(is_number(c) or is_number(c, ",") for c in cells) / len(cells)
         if share > best + 1e-9:
             best, found = share, separator
@@ -269,23 +370,25 @@ def _separator(lines: list[str], path: Path) -> str:
     return max("\t,;", key=first.count)
 
 
-def _some(cells: list[str]) -> list[str]:
+def _thin_out(rows: list[list[str]]) -> list[str]:
     """Return cells from everywhere; an odd step meets all columns of most tables."""
-    return cells[:: len(cells) // _CELLS_LOOKED_AT | 1]
+    cells = [cell for row in rows for cell in row]
+    return cells[:: len(cells) // _CELLS | 1]
 
 
-def _decimal(lines: list[str], separator: str) -> str:
+def _find_decimal(lines: list[str], separator: str) -> str:
     if separator == ",":
         return "."
-    rows = [_cells(line, separator) for line in lines[1 : _LOOKED_AT + 1]]
-    cells = _some([cell for row in rows for cell in row])
+    cells = _thin_out([_split_cells(line, separator) for line in lines[1 : _ROWS + 1]])
+    if strip_thousands(cells):
+        return "."
     point = any("." in cell and is_number(cell) for cell in cells)
     comma = any("," in cell and is_number(cell, ",") for cell in cells)
     return "," if comma and not point else "."
 
 
-def _records(
-    lines: list[str], separator: str, door: Door
+def _split_records(
+    lines: list[str], separator: str, budget: ReadBudget
 ) -> tuple[list[str], list[int], list[str]]:
     """Return the rows as text, how many cells each has, and the cells of the first."""
     if separator != " " and not any('"' in line for line in lines):
@@ -303,146 +406,105 @@ def _records(
             widths.append(len(row))
             start = rows.line_num
     except csv.Error as error:
-        raise Refused(f"{door.name!r} is not a table: {error}.") from error
+        raise budget.error(f"is not a table: {error}.") from error
     return records, widths, first
 
 
-def _pandas() -> Any:
+def pandas() -> Any:
+    """Return pandas, or say how to install it."""
     return import_optional(
         "pandas", needed_for="reading text tables", install="mdec[data]"
     )
 
 
-def _bytes(lines: list[str]) -> io.BytesIO:
-    return io.BytesIO("\n".join(lines).encode())
-
-
-def _dialect(sheet: Sheet) -> dict[str, Any]:
-    return {
-        "sep": r"\s+" if sheet.separator == " " else sheet.separator,
-        "header": None,
-        "index_col": False,
-        "skipinitialspace": True,
-        "low_memory": False,
-        "skip_blank_lines": False,
-    }
-
-
-def _exact() -> dict[str, str]:
+def exact_numbers() -> dict[str, str]:
     """Return what makes pandas read the same numbers as Python's float."""
-    version = tuple(int(part) for part in _pandas().__version__.split(".")[:2])
+    version = tuple(int(part) for part in pandas().__version__.split(".")[:2])
     # From 3.1 on that is the default, and asking for it is deprecated.
     return {} if version >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _parsed(sheet: Sheet, lines: list[str], door: Door) -> RawTable:
-    """Return the columns of some rows; those of words with their text."""
-    pandas = _pandas()
-    try:
-        frame = pandas.read_csv(
-            _bytes(lines),
-            decimal=sheet.decimal,
-            na_values=_MISSING_WORDS,
-            keep_default_na=False,
-            **_dialect(sheet),
-            **_exact(),
-        )
-    except (pandas.errors.ParserError, OverflowError) as error:
-        raise damaged(door, "a text table") from error
-    if frame.shape != (len(lines), len(sheet.first)):
-        raise damaged(door, "a text table")
-    numeric = np.array([each.kind in "fiub" for each in frame.dtypes])
-    if numeric.all():
-        return RawTable(frame.to_numpy(dtype=np.float64))
-    values = np.full(frame.shape, np.nan)
-    values[:, numeric] = frame.loc[:, numeric].to_numpy(dtype=np.float64)
-    others = np.flatnonzero(~numeric).tolist()
-    texts = text_columns(sheet, lines, others)
-    words = set()
-    for place in others:
-        try:
-            values[:, place] = [number(c, sheet.decimal) for c in texts[place]]
-        except ValueError:
-            words.add(place)
-            if sheet.decimal == ",":
-                texts[place] = [_pointed(cell) for cell in texts[place]]
-    return RawTable(values, None, words, texts)
+def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
+    """Return the rows of a page of a workbook, the first one if it has no name."""
+    openpyxl = import_optional(
+        "openpyxl", needed_for="reading .xlsx files", install="mdec[data]"
+    )
+    with budget.parsing("an .xlsx workbook"):
+        with ZipFile(path) as archive:
+            n_bytes = sum(each.file_size for each in archive.infolist())
+        budget.take(n_bytes, copies=_XML_COPIES)
+        # From memory, so that the file is closed whatever happens.
+        content = io.BytesIO(path.read_bytes())
+        book = openpyxl.load_workbook(content, read_only=True, data_only=True)
+        if name and name not in book.sheetnames:
+            raise budget.unknown_name("sheet", name, book.sheetnames)
+        page = book[name] if name else book.worksheets[0]
+        # Pages may claim more rows and columns than they have.
+        page.reset_dimensions()
+        lines, first, widths = _write_rows(page.iter_rows(values_only=True), budget)
+    if len(lines) < 2:
+        raise budget.error("has no rows of numbers in that sheet.")
+    width = max(widths)
+    budget.take(8 * width * len(lines))
+    lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
+    first += [""] * (width - len(first))
+    return Sheet(lines, "\t", ".", first, named=False, budget=budget)
 
 
-def _pointed(cell: str) -> str:
-    return cell.replace(",", ".") if is_number(cell, ",") else cell
+def _write_rows(
+    rows: Iterable[Sequence[Any]], budget: ReadBudget
+) -> tuple[list[str], list[str], list[int]]:
+    """Return rows of cells as text, the first as cells too, and their widths."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="")
+    lines: list[str] = []
+    first: list[str] = []
+    widths = []
+    for row in rows:
+        cells = [as_text(value) for value in row]
+        # A text may stand in many cells and is in the file but once.
+        n_bytes = sum(len(cell) + 1 for cell in cells)
+        if n_bytes == len(cells) or not any(cell.strip() for cell in cells):
+            continue
+        budget.take(n_bytes, copies=0)
+        first = first or cells
+        line = "\t".join(cells)
+        if any(s in line for s in '"\n\r') or line.count("\t") >= len(cells):
+            text.seek(text.truncate(0))
+            writer.writerow(cells)
+            line = text.getvalue()
+        lines.append(line)
+        widths.append(len(cells))
+    return lines, first, widths
 
 
-def _keep_text(
-    raw: RawTable,
-    names: list[str] | None,
-    sheet: Sheet,
-    lines: list[str],
-    asked: frozenset[str],
-) -> None:
-    """Keep the text of columns that may be names or classes: 007 is not 7."""
-    shown = names or [str(i + 1) for i in range(raw.values.shape[1])]
-    wanted = {
-        j
-        for j, name in enumerate(shown)
-        if j == 0 or name in asked or is_id_name(name) or is_class_name(name)
-    }
-    missing = wanted - set(raw.texts)
-    if missing:
-        raw.texts |= text_columns(sheet, lines, missing)
+def read_gct(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
+    """Read a .gct table, version 1.2 or 1.3, compressed or not; genes become columns.
 
-
-def _without_empty(raw: RawTable, names: list[str] | None) -> RawTable:
-    """Leave out a last column that a separator at the end of each row makes."""
-    last = raw.values.shape[1] - 1
-    raw.columns = names
-    unnamed = names is None or not names[last]
-    empty = last not in raw.words and bool(np.isnan(raw.values[:, last]).all())
-    if last > 1 and unnamed and empty:
-        raw.values = raw.values[:, :last]
-        raw.texts.pop(last, None)
-        raw.columns = None if names is None else names[:last]
-    return raw
-
-
-def read_gct(path: Path, door: Door, label_column: str | None) -> RawTable:
-    """Read a .gct table, version 1.2 or 1.3; samples in rows.
-
-    Parameters
-    ----------
-    path : Path
-        The file, compressed or not.
-    door : Door
-        Weighs what it unpacks to.
-    label_column : str or None
-        The one row of 1.3's descriptions of samples that is kept.
-
-    Returns
-    -------
-    RawTable
-        Genes in columns.
+    Of the descriptions of samples in version 1.3 only the known classes are kept.
     """
-    text = unpacked(path, door, copies=_COPIES).decode("utf-8-sig", "replace")
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in read_lines(path, budget, "replace") if line.strip()]
     version, sizes = (
         (lines[0].strip(), lines[1].split()) if len(lines) > 2 else ("", [])
     )
     needed = {"#1.2": 2, "#1.3": 4}.get(version)
     if len(sizes) != needed or not all(re.fullmatch("[0-9]+", n) for n in sizes):
-        raise damaged(door, "a .gct table of version 1.2 or 1.3")
-    counts = [int(each) for each in sizes]
-    beside, above = (counts[2], counts[3]) if version == "#1.3" else (1, 0)
-    rows = [line.split("\t") for line in lines[2:]]
-    width = 1 + beside + counts[1]
-    if any(len(row) != width for row in rows) or len(rows) != 1 + above + counts[0]:
-        raise damaged(door, f"a .gct table of the {' x '.join(sizes)} that it claims")
-    chosen = [
-        row
-        for place, row in enumerate(rows[1:])
-        if place >= above or row[0] == label_column
-    ]
-    samples = [cell.strip() for cell in rows[0][1 + beside :]]
-    columns = [list(column) for column in zip(*chosen, strict=True)][1 + beside :]
-    table = turned(from_texts(columns, samples), [row[0].strip() for row in chosen])
+        raise budget.damage("a .gct table of version 1.2 or 1.3")
+    n_rows, n_samples, beside, above = (int(n) for n in [*sizes, "1", "0"][:4])
+    width, head = 1 + beside + n_samples, 3 + above
+    if any(line.count("\t") != width - 1 for line in lines[2:]) or (
+        len(lines) != head + n_rows
+    ):
+        raise budget.damage(f"a .gct table of the {' x '.join(sizes)} that it claims")
+    rows = [lines[2], *lines[head:]]
+    first = [cell.strip() for cell in lines[2].split("\t")]
+    sheet = Sheet(rows, "\t", ".", first, named=True, budget=budget, quoted=False)
+    raw = sheet.numbers(1)
+    raw.columns, genes = first, [cell.strip() for cell in sheet.texts(1, [0])[0]]
+    table = raw.select(list(range(1 + beside, width))).transpose(genes, budget)
+    for line in lines[3:head]:
+        cells = line.split("\t")
+        if cells[0] == options.label_column:
+            table.labels = cells[1 + beside :]
     table.settled = True
     return table

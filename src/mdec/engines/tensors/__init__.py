@@ -1,4 +1,4 @@
-"""The heavy steps on a graphics card, for many members at a time.
+"""The heavy steps on a GPU, for many members at a time.
 
 The only package that imports PyTorch, and it is itself imported only where a device
 was asked for. What it offers are the steps that the CPU has as compiled loops: nearest
@@ -6,18 +6,20 @@ neighbours, products with sparse graphs, small factorisations, k-means, linkage.
 it also runs on PyTorch's own CPU device.
 """
 
+from mdec.engines.tensors.consensus import (
+    GramOperator,
+    average_linkage,
+    count_overlaps,
+)
 from mdec.engines.tensors.device import budget, find_device, fits, with_less_memory
-from mdec.engines.tensors.eigen import GramOperator
-from mdec.engines.tensors.linkage import average_linkage, count_overlaps
-from mdec.engines.tensors.members import Data, Task, base_labels, member_bytes
+from mdec.engines.tensors.members import Data, cluster_batch, member_bytes
 
 __all__ = [
     "Data",
     "GramOperator",
-    "Task",
     "average_linkage",
-    "base_labels",
     "budget",
+    "cluster_batch",
     "count_overlaps",
     "find_device",
     "fits",

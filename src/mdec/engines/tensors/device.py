@@ -25,7 +25,7 @@ def find_device(name: str) -> torch.device:
         return torch.device("cpu")
     if not torch.cuda.is_available():
         raise RuntimeError(
-            f"device={name!r} needs an NVIDIA card that PyTorch can use, and it finds "
+            f"device={name!r} needs an NVIDIA GPU that PyTorch can use, and it finds "
             "none; install PyTorch with CUDA and a driver, or use device='cpu'."
         )
     return torch.device("cuda")
@@ -49,7 +49,7 @@ def host_pool() -> ThreadPoolExecutor:
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Return the bytes that a card has left, or None where it is not a card."""
+    """Return the bytes that a GPU has left, or None where it is not a GPU."""
     if device.type != "cuda":
         return None
     free, _ = torch.cuda.mem_get_info(device)
@@ -58,9 +58,21 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def fits(n_bytes: int, device: torch.device) -> bool:
-    """Tell whether a device can hold this much, with a tenth to spare."""
-    free = free_bytes(device)
-    return free is None or 1.1 * n_bytes <= free
+    """Tell whether a device is large enough, with a tenth to spare.
+
+    What else is on it decides nothing: if there is no room left, one sentence says so.
+    """
+    free, wanted = free_bytes(device), 1.1 * n_bytes
+    if free is None:
+        return True
+    if wanted > torch.cuda.mem_get_info(device)[1]:
+        return False
+    if wanted > free:
+        raise MemoryError(
+            f"the consensus needs {wanted / 1e9:.1f} GB of the GPU, on which "
+            f"{free / 1e9:.1f} GB are free; free the GPU or use device='cpu'."
+        )
+    return True
 
 
 def budget(device: torch.device) -> int:
@@ -84,8 +96,8 @@ def with_less_memory(work: Callable[[int], T], n_bytes: int, purpose: str) -> T:
                 free, total = torch.cuda.mem_get_info()
                 raise MemoryError(
                     f"{purpose} does not fit the {free / 1e9:.1f} of "
-                    f"{total / 1e9:.1f} GB that are free on the card, even in blocks "
-                    f"of {n_bytes / 1e9:.2f} GB; free the card, cluster fewer samples "
+                    f"{total / 1e9:.1f} GB that are free on the GPU, even in blocks "
+                    f"of {n_bytes / 1e9:.2f} GB; free the GPU, cluster fewer samples "
                     "or use device='cpu'."
                 ) from error
             n_bytes >>= 1

@@ -1,29 +1,23 @@
-"""Similarity graphs of many members, side by side in one sparse matrix."""
+"""Similarity graphs of many members in one matrix, and their leading eigenvectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from mdec.base.graphs import MAX_OPEN_SHARE
-from mdec.base.kernels import (
-    ANGULAR,
-    SIMILARITY,
-    angular_similarity,
-    mean_neighbor_distance,
-    scaling_term,
-)
-from mdec.engines.tensors.neighbors import (
-    FLOAT32_FEATURES,
-    SPARE,
-    TiledDistances,
-    across_members,
-    distances_to_all,
-    pair_distances,
-)
+from mdec._support.parallel import single_threaded_blas
+from mdec.engines.tensors.device import host_pool
+from mdec.numerics.eigen import FIRST_CUT, LAST_CUT, MAX_ROUNDS, filter_block
+
+# Symmetric matrices up to this order are solved in one batch on a GPU.
+_TOGETHER = 32
+
+# Below any eigenvalue of a normalised affinity: where unused columns sort to.
+_BELOW = -2.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ class BatchGraph:
     def __call__(self, block: Tensor) -> Tensor:
         """Return the matrices times blocks of vectors, (n_members, order, width)."""
         # A sum over bags adds in the order of the entries, every time; products with
-        # PyTorch's own sparse matrices do not on a card.
+        # PyTorch's own sparse matrices do not on a GPU.
         flat = torch.nn.functional.embedding_bag(
             self.indices,
             block.reshape(self.n_members * self.order, -1),
@@ -109,259 +103,11 @@ class BatchGraph:
             label = lower
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """What members draw for their graphs: k, (n_members,), and the kernel's width."""
-
-    n_neighbors: list[int]
-    mu: list[float]
-
-    def some(self, members: list[int]) -> Drawn:
-        """Return what some members draw."""
-        return Drawn(
-            [self.n_neighbors[each] for each in members],
-            [self.mu[each] for each in members],
-        )
-
-
-Listed = tuple[Tensor, Tensor] | ValueError
-
-
-def listed_neighbors(
-    rows: Tensor,
-    kernel: str,
-    drawn: Drawn,
-    *,
-    dtype: torch.dtype,
-    tile: int,
-    limit: int,
-) -> list[Listed]:
-    """Return the neighbours that each row keeps, Eqs. 8 and 9, and their similarities.
-
-    The rows, (n_members, n_samples, n_features), are the samples in the members'
-    subspaces, of unit length for angular kernels. Both results of a member have shape
-    (n_samples, n_neighbors), the similarities in float64; an error stands for a member
-    that has no graph.
-
-    All pairs are looked at in `dtype`, `tile` rows at a time, or in float64 where that
-    leaves many rows open; somewhat more than k are kept, and their distances are
-    computed from differences, `limit` numbers at a time. Where rounding or ties could
-    have hidden one of the k best, all distances of the row are computed so. The k best
-    stay, the first of equals.
-    """
-    if rows.shape[2] > FLOAT32_FEATURES and dtype != torch.float64:
-        dtype, tile = torch.float64, max(1, tile // 2)
-    n_members, n_samples, _ = rows.shape
-    most = max(drawn.n_neighbors)
-    count = min(most + SPARE, n_samples - 1)
-    distances = TiledDistances.of(rows, dtype, tile)
-    columns, exact = _in_order(rows, distances.smallest(count), limit)
-    unsettled = _kth(exact, drawn) >= distances.unseen(exact)
-    if dtype != torch.float64:
-        n_open = unsettled.sum(dim=1).tolist()
-        many = [i for i, each in enumerate(n_open) if each > MAX_OPEN_SHARE * n_samples]
-        if many:
-            few = [i for i in range(n_members) if i not in many]
-            return _in_two(rows, kernel, drawn, (few, many), dtype, tile, limit)
-    columns, exact = _settled(
-        rows, (columns, exact), unsettled, lambda near, *_: near, limit
-    )
-    if kernel in ANGULAR:
-        found = _best(columns, -exact, most)
-        return _cut(found[0], angular_similarity(-found[1]), drawn)
-    if kernel == "scaled_exponential":
-        exact = exact.sqrt()
-    rho, errors = _neighbor_distances(exact, drawn)
-    mu = torch.tensor(drawn.mu, dtype=torch.float64, device=rows.device)[:, None]
-
-    def similarity_of(near: Tensor, own: Tensor, others: Tensor, mu: Tensor) -> Tensor:
-        return SIMILARITY[kernel](near, scaling_term(near, own, others), mu)
-
-    def of_columns(columns: Tensor, near: Tensor) -> Tensor:
-        others = rho.flatten()[across_members(columns)]
-        return similarity_of(near, rho[..., None], others, mu[..., None])
-
-    if kernel == "scaled_exponential":
-        nearest, negative = _best(columns, -exact, most)
-        return _cut(nearest, of_columns(nearest, -negative), drawn, errors)
-    short = (rho * distances.scale[:, None]).to(dtype)
-    narrow = mu.to(dtype)[..., None]
-
-    def unlikeness(block: Tensor, near: slice) -> Tensor:
-        return _gaussian_unlikeness(block, short[:, near, None], short[:, None], narrow)
-
-    def unlike(near: Tensor, member: Tensor, row: Tensor) -> Tensor:
-        return -similarity_of(near, rho[member, row, None], rho[member], mu[member])
-
-    columns, exact = _in_order(rows, distances.smallest(count, unlikeness), limit)
-    unsettled = _unsettled_gaussian(columns, exact, distances, rho, drawn, mu)
-    columns, exact = _settled(rows, (columns, exact), unsettled, unlike, limit)
-    return _cut(*_best(columns, of_columns(columns, exact), most), drawn, errors)
-
-
-def _in_two(
-    rows: Tensor,
-    kernel: str,
-    drawn: Drawn,
-    parts: tuple[list[int], list[int]],
-    dtype: torch.dtype,
-    tile: int,
-    limit: int,
-) -> list[Listed]:
-    """List the neighbours of some members again, of the last ones in float64."""
-    found: dict[int, Listed] = {}
-    precisions = (dtype, tile), (torch.float64, max(1, tile // 2))
-    for members, (kind, height) in zip(parts, precisions, strict=True):
-        if members:
-            listed = listed_neighbors(
-                rows[members],
-                kernel,
-                drawn.some(members),
-                dtype=kind,
-                tile=height,
-                limit=limit,
-            )
-            found |= zip(members, listed, strict=True)
-    return [found[member] for member in range(len(rows))]
-
-
-def _kth(ordered: Tensor, drawn: Drawn) -> Tensor:
-    """Return each row's k-th smallest entry, (n_members, n_samples)."""
-    ordered = ordered.sort(dim=2).values
-    last = torch.tensor(drawn.n_neighbors, device=ordered.device) - 1
-    place = last[:, None, None].expand(-1, ordered.shape[1], 1)
-    return ordered.gather(2, place)[..., 0]
-
-
-def _neighbor_distances(
-    exact: Tensor, drawn: Drawn
-) -> tuple[Tensor, dict[int, ValueError]]:
-    """Return the neighbour distances of each member, Eq. 2, or why it has none."""
-    counts = torch.tensor(drawn.n_neighbors, device=exact.device)[:, None]
-    nearest = torch.arange(exact.shape[2], device=exact.device) < counts[..., None]
-    means = torch.where(nearest, exact.sort(dim=2).values, 0.0).sum(dim=2) / counts
-    errors = {}
-    for member, zeros in enumerate((means == 0.0).any(dim=1).tolist()):
-        # Without copies among the samples there is nothing to put a floor under.
-        if zeros:
-            try:
-                means[member] = mean_neighbor_distance(means[member])
-            except ValueError as error:
-                means[member], errors[member] = 1.0, error
-    return means, errors
-
-
-def _cut(
-    nearest: Tensor,
-    similarity: Tensor,
-    drawn: Drawn,
-    errors: dict[int, ValueError] | None = None,
-) -> list[Listed]:
-    """Leave each member its own number of neighbours."""
-    errors = errors or {}
-    return [
-        errors.get(member) or (nearest[member, :, :k], similarity[member, :, :k])
-        for member, k in enumerate(drawn.n_neighbors)
-    ]
-
-
-def _unsettled_gaussian(
-    columns: Tensor,
-    exact: Tensor,
-    distances: TiledDistances,
-    rho: Tensor,
-    drawn: Drawn,
-    mu: Tensor,
-) -> Tensor:
-    r"""Tell which rows' most similar others rounding or ties could have hidden.
-
-    Notes
-    -----
-    With :math:`s = D + \rho_i + \rho_j` the unlikeness changes with the distance by
-    at most :math:`(1 + 2.25 / \mu^2) / s`; rounding moves a distance by `slack` and a
-    share of itself, and its own terms by some units of the last place.
-    """
-    if exact.shape[2] == rho.shape[1] - 1:
-        return torch.zeros_like(rho, dtype=torch.bool)
-    scale = distances.scale[:, None, None]
-    unlike = _gaussian_unlikeness(
-        exact * scale,
-        rho[..., None] * scale,
-        rho.flatten()[across_members(columns)] * scale,
-        mu[..., None],
-    )
-    steep = 1.0 + 2.25 / mu**2
-    moved = steep * (distances.slack / rho + 2.0 * distances.share)
-    place = torch.finfo(distances.left.dtype).eps
-    own = 8.0 * place * (unlike.abs().amax(dim=2) + 4.5 / mu**2)
-    return _kth(unlike, drawn) >= unlike.amax(dim=2) - 2.0 * (moved + own)
-
-
-def _settled(
-    rows: Tensor,
-    found: tuple[Tensor, Tensor],
-    unsettled: Tensor,
-    order: Callable[[Tensor, Tensor, Tensor], Tensor],
-    limit: int,
-) -> tuple[Tensor, Tensor]:
-    """Choose the columns of unsettled rows from all, by true distances, in place.
-
-    `order` maps the distances of chosen rows, with their members and places, to what
-    is to be small; the first of equals are taken.
-    """
-    columns, exact = found
-    chosen, done = unsettled.nonzero(), 0
-    for near in distances_to_all(rows, chosen, limit):
-        member, row = chosen[done : done + len(near)].T
-        own = torch.arange(len(near), device=near.device)
-        ranked = order(near, member, row).index_put_(
-            (own, row), torch.full_like(near[:, 0], torch.inf)
-        )
-        first = ranked.sort(dim=1, stable=True).indices[:, : columns.shape[2]]
-        columns[member, row] = first.sort(dim=1).values
-        exact[member, row] = near.gather(1, columns[member, row])
-        done += len(near)
-    return columns, exact
-
-
-def _gaussian_unlikeness(
-    distance: Tensor, rho_i: Tensor, rho_j: Tensor, mu: Tensor
-) -> Tensor:
-    r"""Return what orders pairs as the scaled Gaussian similarity does, reversed.
-
-    Writes over the distances, since tiles are large and this is most of their traffic.
-
-    Notes
-    -----
-    With the width :math:`s = \frac{\sqrt 2}{3} \mu (D + \rho_i + \rho_j)` the
-    similarity is, up to a factor, :math:`\exp(-(D/s)^2) / s`, and this is minus its
-    logarithm.
-    """
-    width = 2.0**0.5 / 3.0 * mu
-    scale = torch.addcmul(width * rho_j, distance, width)
-    scale += width * rho_i
-    distance /= scale
-    return scale.log_().addcmul_(distance, distance)
-
-
-def _in_order(rows: Tensor, columns: Tensor, limit: int) -> tuple[Tensor, Tensor]:
-    """Sort listed columns, so that the first of equals wins, and add distances."""
-    columns = columns.sort(dim=2).values
-    return columns, pair_distances(rows, columns, limit)
-
-
-def _best(columns: Tensor, order: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Keep the columns with the largest order, the first of equals."""
-    ordered = order.sort(dim=2, descending=True, stable=True)
-    kept = ordered.indices[..., :count]
-    return columns.gather(2, kept), ordered.values[..., :count]
-
-
-def joined_graph(listed: list[tuple[Tensor, Tensor]], order: int) -> BatchGraph:
+def join_graph(listed: list[tuple[Tensor, Tensor]], order: int) -> BatchGraph:
     """Put members' neighbour lists side by side, an edge if either end lists it.
 
     Both ends of an edge have computed the same similarity, so it does not matter whose
-    is kept.
+    is kept. One of zero is none.
     """
     rows, columns, data = [], [], []
     for member, (near, similarity) in enumerate(listed):
@@ -375,8 +121,121 @@ def joined_graph(listed: list[tuple[Tensor, Tensor]], order: int) -> BatchGraph:
     keys, origin = keys.sort()
     fresh = torch.ones_like(keys, dtype=torch.bool)
     fresh[1:] = keys[1:] != keys[:-1]
-    keys = keys[fresh]
-    values = torch.cat(data + data)[origin[fresh]]
+    values = torch.cat(data + data)[origin]
+    fresh &= values > 0.0
+    keys, values = keys[fresh], values[fresh]
     starts = torch.arange(side + 1, device=keys.device) * side
     pointers = torch.searchsorted(keys, starts)
     return BatchGraph(pointers.int(), (keys % side).int(), values, len(listed), order)
+
+
+def normalized_graph(graph: BatchGraph) -> BatchGraph:
+    r"""Return the affinities scaled by degrees, :math:`D^{-1/2} W D^{-1/2}`, Eq. 12."""
+    tiny = torch.finfo(graph.data.dtype).tiny
+    scale = graph.degrees().flatten().clamp(min=tiny).rsqrt()
+    by_row, by_column = scale[graph.rows()], scale[graph.indices.long()]
+    return graph.with_data(graph.data * by_row * by_column)
+
+
+def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:
+    """Return leading eigenvectors by a full factorisation, for small orders.
+
+    The graph holds normalised affinities; `known`, (n_members, order, n_known), are
+    orthonormal eigenvectors to leave out, columns of zeros standing for none. The
+    result, (n_members, order, n_vectors), has the largest eigenvalue first.
+    """
+    identity = torch.eye(graph.order, dtype=graph.data.dtype, device=known.device)
+    dense = graph(identity.repeat(graph.n_members, 1, 1))
+    dense -= 3.0 * (known @ known.mT)
+    vectors = torch.linalg.eigh(dense).eigenvectors
+    return vectors.flip(-1)[..., :n_vectors]
+
+
+def iterated_leading(
+    graph: BatchGraph,
+    block: Tensor,
+    known: Tensor,
+    widths: list[int],
+    n_wanted: list[int],
+    tol: float,
+) -> Tensor:
+    """Return leading eigenvectors by filtered subspace iteration.
+
+    As `dense_leading`, from starting vectors `block`, (n_members, order, width), whose
+    columns are zeros from each member's own of `widths` on. Of each member its
+    `n_wanted` vectors come out, with residual norms up to `tol`, then zeros.
+
+    A member takes the same rounds as it would alone: its columns of zeros stay zeros,
+    and it leaves the batch when it has settled.
+    """
+    n_members, _, width = block.shape
+    place = torch.arange(width, device=block.device)
+    counts = torch.tensor([widths, n_wanted], device=block.device)
+    unused = place >= counts[0, :, None]
+    wanted = place < counts[1, :, None]
+    settled = torch.zeros_like(block)
+    cut = block.new_full((n_members, 1, 1), FIRST_CUT)
+    left = list(range(n_members))
+    for last in [False] * (MAX_ROUNDS - 1) + [True]:
+        steps = partial(orthonormal, unused=unused), partial(rotation, unused=unused)
+        values, block, residuals = filter_block(graph, block, known, cut, *steps)
+        worst = torch.where(wanted, residuals, 0.0).amax(dim=1)
+        done = ((worst <= tol) | last).tolist()
+        for position, member in enumerate(left):
+            if done[position]:
+                kept = wanted[position]
+                settled[member] = torch.where(kept, block[position], 0.0)
+        going = [position for position, ready in enumerate(done) if not ready]
+        if not going:
+            break
+        least = values.gather(1, counts[0, left, None] - 1)
+        cut = least[:, :, None].clamp(max=LAST_CUT)
+        if len(going) < len(left):
+            graph = graph.members(going)
+            left = [left[position] for position in going]
+            block, known, cut = block[going], known[going], cut[going]
+            unused, wanted = unused[going], wanted[going]
+    return settled
+
+
+def orthonormal(block: Tensor, unused: Tensor) -> Tensor:
+    """Return orthonormal bases of blocks; unused columns of zeros stay zeros.
+
+    Two Cholesky factorisations of the Gram matrices do in few launches what a QR
+    factorisation does in many; the first is in float64, because filtered vectors are
+    nearly dependent.
+    """
+    gap = unused.to(torch.float64).diag_embed()
+    for dtype in (torch.float64, block.dtype):
+        wide = block.to(dtype)
+        norms = torch.linalg.norm(wide, axis=-2, keepdims=True)
+        wide = wide / norms.clamp(min=torch.finfo(dtype).tiny)
+        factor, failed = torch.linalg.cholesky_ex(wide.mT @ wide + gap.to(dtype))
+        if bool(failed.any()):
+            wide = torch.linalg.qr(wide).Q
+            block = torch.where(unused[:, None, :], 0.0, wide).to(block.dtype)
+            continue
+        identity = torch.eye(wide.shape[-1], dtype=dtype, device=wide.device)
+        inverse = torch.linalg.solve_triangular(factor.mT, identity, upper=True)
+        block = (wide @ inverse).to(block.dtype)
+    return block
+
+
+def rotation(matrix: Tensor, unused: Tensor) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues, largest first, and eigenvectors; unused places come last.
+
+    Small matrices are solved on the device together. It solves larger ones one after
+    the other, and several of the host's cores are faster.
+    """
+    matrix = matrix.to(torch.float64) + _BELOW * unused.to(torch.float64).diag_embed()
+    if matrix.shape[-1] <= _TOGETHER:
+        values, vectors = torch.linalg.eigh(matrix)
+    else:
+        with single_threaded_blas():
+            solved = list(host_pool().map(np.linalg.eigh, matrix.cpu().numpy()))
+        values, vectors = (
+            torch.from_numpy(np.stack(each)).to(matrix.device)
+            for each in zip(*solved, strict=True)
+        )
+    single = torch.float32
+    return values.flip(-1).to(single), vectors.flip(-1).to(single)

@@ -1,14 +1,25 @@
-"""Nearest neighbours of all rows, one tile of rows at a time."""
+"""The neighbours of the rows of many members, one tile of rows at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from mdec.base.graphs import MAX_OPEN_SHARE
+from mdec.base.kernels import (
+    ANGULAR,
+    SIMILARITY,
+    angular_similarity,
+    as_kernel_takes_them,
+    mean_neighbor_distance,
+    scaling_term,
+)
+from mdec.ensemble.plan import Member
+from mdec.numerics.digits import nine_digits
 from mdec.numerics.magnitude import to_power
 from mdec.numerics.neighbors import TOP, distance_factors
 
@@ -158,7 +169,8 @@ def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
         difference = flat[listed[near]]
         difference -= flat[near, None]
         pieces.append(difference.square_().sum(dim=2, dtype=torch.float64))
-    return torch.cat(pieces).reshape(columns.shape)
+    distances: Tensor = nine_digits(torch.cat(pieces).reshape(columns.shape))
+    return distances
 
 
 def across_members(columns: Tensor) -> Tensor:
@@ -171,23 +183,227 @@ def across_members(columns: Tensor) -> Tensor:
 def distances_to_all(rows: Tensor, chosen: Tensor, limit: int) -> Iterator[Tensor]:
     """Yield squared distances of chosen rows to their member's, by differences.
 
-    Parameters
-    ----------
-    rows : Tensor of shape (n_members, n_samples, n_features)
-        The rows.
-    chosen : Tensor of shape (n_chosen, 2)
-        Members and rows.
-    limit : int
-        Numbers that may be held at a time.
-
-    Yields
-    ------
-    Tensor of shape (some, n_samples)
-        In the order of `chosen`, in float64.
+    The rows are (n_members, n_samples, n_features); `chosen`, (n_chosen, 2), are
+    members and rows; `limit` numbers may be held at a time. The distances come in the
+    order of `chosen`, (some, n_samples), in float64.
     """
     height = max(1, limit // rows[0].numel())
     for start in range(0, len(chosen), height):
         member, row = chosen[start : start + height].T
         difference = rows[member]
         difference -= rows[member, row, None]
-        yield difference.square_().sum(dim=2, dtype=torch.float64)
+        yield nine_digits(difference.square_().sum(dim=2, dtype=torch.float64))
+
+
+# The neighbours of each row of a member and their similarities, or why it has none.
+Neighbors = tuple[Tensor, Tensor] | ValueError
+
+
+def list_neighbors(
+    rows: Tensor,
+    kernel: str,
+    members: Sequence[Member],
+    *,
+    dtype: torch.dtype,
+    tile: int,
+    limit: int,
+) -> list[Neighbors]:
+    """Return the neighbours that each row keeps, Eqs. 8 and 9, and their similarities.
+
+    The rows, (n_members, n_samples, n_features), are the samples in the members'
+    subspaces, of unit length for angular kernels. Both results of a member have shape
+    (n_samples, n_neighbors), the similarities in float64; an error stands for a member
+    that has no graph.
+
+    All pairs are looked at in `dtype`, `tile` rows at a time, or in float64 where that
+    leaves many rows open; somewhat more than k are kept, and their distances are
+    computed from differences, `limit` numbers at a time. Where rounding or ties could
+    have hidden one of the k best, all distances of the row are computed so. The k best
+    stay, the first of equals.
+    """
+    wide = torch.float64, max(1, tile // 2)
+    if rows.shape[2] > FLOAT32_FEATURES and dtype != torch.float64:
+        dtype, tile = wide
+    search = _Search(rows, members, TiledDistances.of(rows, dtype, tile), limit)
+    columns, exact = search.candidates()
+    unsettled = search.kth(exact) >= search.distances.unseen(exact)
+    if dtype != torch.float64:
+        many = (unsettled.sum(dim=1) > MAX_OPEN_SHARE * rows.shape[1]).tolist()
+        if any(many):
+            # In float64, apart from the rest.
+            found: dict[int, Neighbors] = {}
+            for wanted, (kind, height) in ((False, (dtype, tile)), (True, wide)):
+                part = [i for i, each in enumerate(many) if each == wanted]
+                if part:
+                    some = [members[i] for i in part]
+                    lists = list_neighbors(
+                        rows[part], kernel, some, dtype=kind, tile=height, limit=limit
+                    )
+                    found |= zip(part, lists, strict=True)
+            return [found[member] for member in range(len(members))]
+    columns, exact = search.settle(columns, exact, unsettled, lambda near, *_: near)
+    if kernel in ANGULAR:
+        nearest, negative = search.best(columns, -exact)
+        return search.cut(nearest, angular_similarity(-negative))
+    return _scaled_neighbors(search, kernel, columns, exact)
+
+
+def _scaled_neighbors(
+    search: _Search, kernel: str, columns: Tensor, exact: Tensor
+) -> list[Neighbors]:
+    """Keep the most similar by a scaled kernel, given the nearest by exact distances.
+
+    These are the nearest themselves for Eq. 1; the Gaussian's are searched again.
+    """
+    distances, mu = search.distances, search.mu
+    exact = as_kernel_takes_them(exact, kernel)
+    rho = search.neighbor_distances(exact)
+
+    def similarity(near: Tensor, own: Tensor, others: Tensor, mu: Tensor) -> Tensor:
+        return SIMILARITY[kernel](near, scaling_term(near, own, others), mu)
+
+    def of_columns(columns: Tensor, near: Tensor) -> Tensor:
+        others = rho.flatten()[across_members(columns)]
+        return similarity(near, rho[..., None], others, mu[..., None])
+
+    if kernel == "scaled_exponential":
+        nearest, negative = search.best(columns, -exact)
+        return search.cut(nearest, of_columns(nearest, -negative))
+    dtype = distances.left.dtype
+    short = (rho * distances.scale[:, None]).to(dtype)
+    narrow = mu.to(dtype)[..., None]
+
+    def unlikeness(block: Tensor, near: slice) -> Tensor:
+        return _gaussian_unlikeness(block, short[:, near, None], short[:, None], narrow)
+
+    def unlike(near: Tensor, member: Tensor, row: Tensor) -> Tensor:
+        return -similarity(near, rho[member, row, None], rho[member], mu[member])
+
+    columns, exact = search.candidates(unlikeness)
+    unsettled = search.unsettled_gaussian(columns, exact, rho)
+    columns, exact = search.settle(columns, exact, unsettled, unlike)
+    return search.cut(*search.best(columns, of_columns(columns, exact)))
+
+
+class _Search:
+    """The rows of several members, and what their neighbours are searched by."""
+
+    def __init__(
+        self,
+        rows: Tensor,
+        members: Sequence[Member],
+        distances: TiledDistances,
+        limit: int,
+    ) -> None:
+        self.rows, self.distances, self.limit = rows, distances, limit
+        self.errors: dict[int, ValueError] = {}
+        self.counts = [each.n_neighbors for each in members]
+        self.k = torch.tensor(self.counts, device=rows.device)[:, None]
+        widths = [each.mu for each in members]
+        self.mu = torch.tensor(widths, dtype=torch.float64, device=rows.device)[:, None]
+
+    def candidates(self, *transform: Callable[..., Tensor]) -> tuple[Tensor, Tensor]:
+        """Return somewhat more columns than k, in order, and their exact distances."""
+        count = min(max(self.counts) + SPARE, self.rows.shape[1] - 1)
+        # In order, so that the first of equals wins.
+        columns = self.distances.smallest(count, *transform).sort(dim=2).values
+        return columns, pair_distances(self.rows, columns, self.limit)
+
+    def kth(self, values: Tensor) -> Tensor:
+        """Return each row's k-th smallest entry, (n_members, n_samples)."""
+        place = (self.k - 1)[..., None].expand(-1, values.shape[1], 1)
+        return values.sort(dim=2).values.gather(2, place)[..., 0]
+
+    def neighbor_distances(self, exact: Tensor) -> Tensor:
+        """Return the neighbour distances of each member, Eq. 2; 1 where it has none."""
+        nearest = torch.arange(exact.shape[2], device=exact.device) < self.k[..., None]
+        means = torch.where(nearest, exact.sort(dim=2).values, 0.0).sum(dim=2) / self.k
+        for member, zeros in enumerate((means == 0.0).any(dim=1).tolist()):
+            # Without copies among the samples there is nothing to put a floor under.
+            if zeros:
+                try:
+                    means[member] = mean_neighbor_distance(means[member])
+                except ValueError as error:
+                    means[member], self.errors[member] = 1.0, error
+        return means
+
+    def unsettled_gaussian(self, columns: Tensor, exact: Tensor, rho: Tensor) -> Tensor:
+        r"""Tell which rows' most similar others rounding or ties could have hidden.
+
+        Notes
+        -----
+        With :math:`s = D + \rho_i + \rho_j` the unlikeness changes with the distance
+        by at most :math:`(1 + 2.25 / \mu^2) / s`; rounding moves a distance by `slack`
+        and a share of itself, and its own terms by some units of the last place.
+        """
+        if exact.shape[2] == rho.shape[1] - 1:
+            return torch.zeros_like(rho, dtype=torch.bool)
+        distances, mu = self.distances, self.mu
+        scale = distances.scale[:, None, None]
+        others = rho.flatten()[across_members(columns)]
+        unlike = _gaussian_unlikeness(
+            exact * scale, rho[..., None] * scale, others * scale, mu[..., None]
+        )
+        steep = 1.0 + 2.25 / mu**2
+        moved = steep * (distances.slack / rho + 2.0 * distances.share)
+        place = torch.finfo(distances.left.dtype).eps
+        own = 8.0 * place * (unlike.abs().amax(dim=2) + 4.5 / mu**2)
+        return self.kth(unlike) >= unlike.amax(dim=2) - 2.0 * (moved + own)
+
+    def settle(
+        self,
+        columns: Tensor,
+        exact: Tensor,
+        unsettled: Tensor,
+        order: Callable[[Tensor, Tensor, Tensor], Tensor],
+    ) -> tuple[Tensor, Tensor]:
+        """Choose the columns of unsettled rows from all, by true distances, in place.
+
+        `order` maps the distances of chosen rows, with their members and places, to
+        what is to be small; the first of equals are taken.
+        """
+        chosen, done = unsettled.nonzero(), 0
+        for near in distances_to_all(self.rows, chosen, self.limit):
+            member, row = chosen[done : done + len(near)].T
+            own = torch.arange(len(near), device=near.device)
+            ranks = order(near, member, row).index_put_(
+                (own, row), torch.full_like(near[:, 0], torch.inf)
+            )
+            first = ranks.sort(dim=1, stable=True).indices[:, : columns.shape[2]]
+            columns[member, row] = first.sort(dim=1).values
+            exact[member, row] = near.gather(1, columns[member, row])
+            done += len(near)
+        return columns, exact
+
+    def best(self, columns: Tensor, order: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep the columns with the largest order, the first of equals."""
+        values, places = order.sort(dim=2, descending=True, stable=True)
+        most = max(self.counts)
+        return columns.gather(2, places[..., :most]), values[..., :most]
+
+    def cut(self, nearest: Tensor, similarity: Tensor) -> list[Neighbors]:
+        """Leave each member its own number of neighbours, if it can have any."""
+        return [
+            self.errors.get(i) or (nearest[i, :, :k], similarity[i, :, :k])
+            for i, k in enumerate(self.counts)
+        ]
+
+
+def _gaussian_unlikeness(
+    distance: Tensor, rho_i: Tensor, rho_j: Tensor, mu: Tensor
+) -> Tensor:
+    r"""Return what orders pairs as the scaled Gaussian similarity does, reversed.
+
+    Writes over the distances, since tiles are large and this is most of their traffic.
+
+    Notes
+    -----
+    With the width :math:`s = \frac{\sqrt 2}{3} \mu (D + \rho_i + \rho_j)` the
+    similarity is, up to a factor, :math:`\exp(-(D/s)^2) / s`, and this is minus its
+    logarithm.
+    """
+    width = 2.0**0.5 / 3.0 * mu
+    scale = torch.addcmul(width * rho_j, distance, width)
+    scale += width * rho_i
+    distance /= scale
+    return scale.log_().addcmul_(distance, distance)

@@ -1,6 +1,6 @@
-"""Few samples: all their distances, and the largest of all their pairs.
+"""Distances of dense rows, of listed pairs and of all, and the largest of all pairs.
 
-Pairs are in the order of a condensed triangle: (0, 1), (0, 2), ..., (1, 2), ...
+All pairs are in the order of a condensed triangle: (0, 1), (0, 2), ..., (1, 2), ...
 """
 
 from __future__ import annotations
@@ -9,25 +9,65 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import compiled
-from mdec.numerics.loops.selection import insert_ordered
-from mdec.numerics.loops.sparse import distance_by_differences, mirror_pairs
+from mdec.numerics import digits
+from mdec.numerics.loops.csr import LEAST_SQUARE, mirror_pairs
+from mdec.numerics.loops.jit import REASSOCIATE, inner, jit
+from mdec.numerics.loops.selection import insert_ordered, nearest_entries
 
 # A distance that is less than this share of the norms has lost four digits to them.
 _CANCELLED = 1e-4
+
+nine_digits: Any = inner()(digits.nine_digits)
+
+
+@inner(fastmath=REASSOCIATE)
+def _sum_of_squares(X: Any, i: int, j: int) -> Any:
+    total = 0.0
+    for f in range(X.shape[1]):
+        difference = np.float64(X[i, f] - X[j, f])
+        total += difference * difference
+    return total
+
+
+@inner()
+def distance_by_differences(X: Any, i: int, j: int) -> Any:
+    """Return the squared distance of two rows, -1 if float64 does not hold it."""
+    total = _sum_of_squares(X, i, j)
+    if total < LEAST_SQUARE:
+        for f in range(X.shape[1]):
+            if X[i, f] != X[j, f]:
+                return -1.0
+    return total
+
+
+def pair_distances(X: Any, rows: Any, columns: Any) -> Any:
+    """Return the squared distance of each listed pair, -1 if float64 does not hold it.
+
+    Computed by differences.
+    """
+    out = np.empty(rows.size)
+    _pair_distances(X, rows, columns, out)
+    return out
+
+
+@jit()
+def _pair_distances(X: Any, rows: Any, columns: Any, out: Any) -> None:
+    for e in range(out.size):
+        out[e] = distance_by_differences(X, rows[e], columns[e])
 
 
 def products_to_distances(products: Any) -> Any:
     """Replace products of rows by squared distances, with zeros on the diagonal.
 
-    Distances that lost digits are -1; returns the rows that have any.
+    They are rounded to nine digits, so that equal ones are equal. Distances that lost
+    digits are -1; returns the rows that have any.
     """
     lost = np.zeros(len(products), dtype=np.bool_)
     _to_distances(products, products.diagonal().copy(), lost)
     return np.flatnonzero(lost)
 
 
-@compiled()
+@jit()
 def _to_distances(products: Any, norms: Any, lost: Any) -> None:
     n = norms.size
     for i in range(n):
@@ -36,7 +76,7 @@ def _to_distances(products: Any, norms: Any, lost: Any) -> None:
             both = norms[i] + norms[j]
             value = -2.0 * products[i, j] + both
             cancelled = value < _CANCELLED * both
-            products[i, j] = -1.0 if cancelled else value
+            products[i, j] = -1.0 if cancelled else nine_digits(value)
             n_lost += cancelled
         n_lost -= products[i, i] == -1.0
         products[i, i] = 0.0
@@ -47,7 +87,7 @@ def _to_distances(products: Any, norms: Any, lost: Any) -> None:
                 lost[j] |= products[i, j] == -1.0
 
 
-@compiled()
+@jit()
 def fill_lost(distances: Any, rows: Any, X: Any) -> Any:
     """Compute the distances that are -1 by differences; tell whether all exist.
 
@@ -60,33 +100,16 @@ def fill_lost(distances: Any, rows: Any, X: Any) -> Any:
             if distances[i, j] < 0.0 or distances[j, i] < 0.0:
                 value = distance_by_differences(X, a, b)
                 all_exist &= value >= 0.0
-                distances[i, j] = value
-                distances[j, i] = value
+                distances[i, j] = nine_digits(value)
+                distances[j, i] = distances[i, j]
     return all_exist
 
 
 def mean_of_nearest(distances: Any, k: int) -> Any:
     """Return the mean of the k smallest entries of each row off the diagonal."""
-    means = np.empty(len(distances))
-    _mean_of_nearest(distances, np.empty(k), means)
-    return means
-
-
-@compiled()
-def _mean_of_nearest(distances: Any, ordered: Any, means: Any) -> None:
-    k = ordered.size
-    for i in range(means.size):
-        for t in range(k):
-            ordered[t] = np.inf
-        row, last = distances[i], np.inf
-        for j in range(means.size):
-            if row[j] < last and j != i:
-                insert_ordered(row[j], ordered)
-                last = ordered[k - 1]
-        total = 0.0
-        for t in range(k):
-            total += ordered[t]
-        means[i] = total / k
+    n, others = len(distances), distances.copy()
+    np.fill_diagonal(others, np.inf)
+    return nearest_entries(n * np.arange(n + 1), others.ravel(), k)[0]
 
 
 def upper_triangle(distances: Any, ends: Any) -> Any:
@@ -98,7 +121,7 @@ def upper_triangle(distances: Any, ends: Any) -> Any:
     return near, first, second
 
 
-@compiled()
+@jit()
 def _upper_triangle(
     distances: Any, ends: Any, near: Any, first: Any, second: Any
 ) -> None:
@@ -132,7 +155,7 @@ def largest_both_ways(order: Any, values: Any, n: int, k: int) -> Any:
     return mirror_pairs(low[:size], high[:size], data[:size], n)
 
 
-@compiled()
+@jit()
 def _largest_both_ways(
     order: Any,
     values: Any,

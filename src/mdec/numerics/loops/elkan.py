@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import compiled, inner
+from mdec.numerics.loops.jit import inner, jit
 from mdec.numerics.loops.kmeans import refill, squared_distance
 
 
-@compiled()
+@jit()
 def greedy_start(X: Any, first: int, uniforms: Any) -> Any:
     """Choose the first row, then one more for each row of uniform numbers.
 
@@ -101,7 +101,7 @@ def _move(centers: Any, sums: Any, counts: Any, moved: Any) -> None:
         moved[c] = np.sqrt(total)
 
 
-@compiled()
+@jit()
 def elkan(X: Any, centers: Any, max_iter: int) -> Any:
     """Run Lloyd's iteration from distinct centres to its fixed point; return labels.
 

@@ -9,12 +9,13 @@ loop.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
-from numba.core import event
+from numba.core import caching, event
 
 Function = Callable[..., Any]
 
@@ -25,16 +26,62 @@ REASSOCIATE = {"reassoc", "contract", "nsz"}
 COMPILING = "compiling the loops for this machine, once after an installation"
 
 
-def compiled(**options: Any) -> Callable[[Function], Function]:
+class _Cache:
+    """Compiled loops on disk; where the disk does not serve, they are compiled again.
+
+    Numba's own cache of a function, whose errors would end a fit.
+    """
+
+    warned = False
+
+    def __init__(self, function: Function) -> None:
+        numba_caching: Any = caching
+        self._files: Any = numba_caching.FunctionCache(function)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return a compiled loop, or None if there is none that can be read."""
+        try:
+            return self._files.load_overload(signature, target_context)
+        except Exception as error:  # noqa: BLE001 - a damaged file raises anything
+            self._warn(f"could not be read ({type(error).__name__})")
+            # What is written next replaces the damaged files.
+            with suppress(Exception):
+                self._files.flush()
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        """Keep a compiled loop, unless the disk refuses it."""
+        try:
+            self._files.save_overload(signature, data)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._warn(f"could not be written ({error})")
+
+    def _warn(self, problem: str) -> None:
+        if _Cache.warned:
+            return
+        _Cache.warned = True
+        warnings.warn(
+            f"the cache of compiled loops in {self._files.cache_path} {problem}, so "
+            "loops are compiled again, which takes a while; make room there, or name "
+            "another folder in NUMBA_CACHE_DIR.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def jit(**options: Any) -> Callable[[Function], Function]:
     """Compile a function on first use, cached on disk, without the interpreter lock."""
     options |= {"nogil": True, "no_cfunc_wrapper": True}
 
     def decorate(function: Function) -> Function:
         njit: Any = numba.njit
-        try:
-            found: Function = njit(cache=True, **options)(function)
-        except RuntimeError:  # no folder to cache in: compile in each process
-            found = njit(**options)(function)
+        found: Any = njit(**options)(function)
+        # Without a folder to cache in each process compiles.
+        with suppress(RuntimeError, OSError):
+            found._cache = _Cache(function)
         return found
 
     return decorate
@@ -65,7 +112,7 @@ class _Listener(event.Listener):
 
 
 @contextmanager
-def compiling_told(tell: Callable[[str], None]) -> Iterator[None]:
+def report_compiling(tell: Callable[[str], None]) -> Iterator[None]:
     """Call `tell` with one line when the first loop has to be compiled meanwhile."""
     events: Any = event
     listener = _Listener(tell)

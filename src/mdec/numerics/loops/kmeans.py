@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import REASSOCIATE, compiled, inner
+from mdec.numerics.loops.jit import REASSOCIATE, inner, jit
+
+# Squared distances, and sums of them, that differ by less than this share are equal.
+TIE = 1e-9
 
 
 @inner(fastmath=REASSOCIATE)
@@ -20,23 +23,46 @@ def squared_distance(A: Any, i: int, B: Any, j: int) -> Any:
     return total
 
 
+@inner(fastmath=REASSOCIATE)
+def precise_distance(A: Any, i: int, B: Any, j: int) -> Any:
+    """Return the squared distance of a row of A and a row of B in float64.
+
+    What is decided by it is decided alike on every processor, up to ties.
+    """
+    total = 0.0
+    for f in range(A.shape[1]):
+        difference = np.float64(A[i, f]) - np.float64(B[j, f])
+        total += difference * difference
+    return total
+
+
+def rounding_square(X: Any) -> float:
+    """Return how far copies of a point are from their mean by rounding, squared."""
+    largest = max(float(X.max()), -float(X.min()))
+    return X.shape[1] * (4.0 * float(np.finfo(X.dtype).eps) * largest) ** 2
+
+
 def kmeans_plus_plus(X: Any, uniforms: Any) -> Any:
     """Choose one centre per uniform number, each with chance prop. to D squared."""
     n_samples = len(X)
     centers = np.empty((uniforms.size, X.shape[1]), dtype=X.dtype)
     centers[0] = X[min(int(uniforms[0] * n_samples), n_samples - 1)]
-    _choose_centers(X, uniforms, np.full(n_samples, np.inf), centers)
+    nearest = np.full(n_samples, np.inf)
+    _choose_centers(X, uniforms, rounding_square(X), nearest, centers)
     return centers
 
 
-@compiled()
-def _choose_centers(X: Any, uniforms: Any, nearest: Any, centers: Any) -> None:
+@jit()
+def _choose_centers(
+    X: Any, uniforms: Any, rounding: float, nearest: Any, centers: Any
+) -> None:
     n_samples = nearest.size
     for c in range(1, uniforms.size):
         total = 0.0
         for i in range(n_samples):
-            distance = np.float64(squared_distance(X, i, centers, c - 1))
-            nearest[i] = min(nearest[i], distance)
+            distance = precise_distance(X, i, centers, c - 1)
+            # Copies of a centre have no chance at all.
+            nearest[i] = min(nearest[i], distance if distance > rounding else 0.0)
             total += nearest[i]
         target = uniforms[c] * total
         chosen = n_samples - 1
@@ -76,26 +102,38 @@ def _two_nearest(X: Any, i: int, transposed: Any, half_norms: Any, scores: Any) 
 
 @inner()
 def nearest_by_differences(
-    X: Any, i: int, centers: Any, scores: Any, greatest: Any, best: int
+    X: Any,
+    i: int,
+    centers: Any,
+    scores: Any,
+    greatest: Any,
+    best: int,
+    rounding: float,
 ) -> Any:
     """Return the centre nearest to row i of those whose score is at most `greatest`.
 
-    `best` is any of them; the first of equals is returned.
+    `best` is any of them; the first of equals is returned, and those within a
+    billionth of each other or within `rounding` are equal.
     """
-    least = squared_distance(X, i, centers, best)
+    least = precise_distance(X, i, centers, best)
     for c in range(centers.shape[0]):
         if scores[c] <= greatest and c != best:
-            distance = squared_distance(X, i, centers, c)
-            if distance < least or (distance == least and c < best):
-                best, least = c, distance
+            least = min(least, precise_distance(X, i, centers, c))
+    most = least * (1.0 + TIE) + rounding
+    for c in range(centers.shape[0]):
+        if scores[c] <= greatest and precise_distance(X, i, centers, c) <= most:
+            return c
     return best
 
 
-@compiled()
+@jit()
 def refill(
     X: Any, centers: Any, labels: Any, upper: Any, sums: Any, counts: Any, least: float
 ) -> int:
-    """Give each empty centre the sample farthest from its own, if beyond `least`."""
+    """Give each empty centre the sample farthest from its own, if beyond `least`.
+
+    The first of those that are equally far.
+    """
     n_moved = 0
     for c in range(counts.size):
         if counts[c] > 0:
@@ -103,8 +141,8 @@ def refill(
         farthest, largest = -1, least
         for i in range(labels.size):
             if counts[labels[i]] > 1:
-                distance = squared_distance(X, i, centers, np.int64(labels[i]))
-                if distance > largest:
+                distance = precise_distance(X, i, centers, np.int64(labels[i]))
+                if distance > largest * (1.0 + TIE):
                     farthest, largest = i, distance
         if farthest >= 0:
             old = labels[farthest]
@@ -137,13 +175,12 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     scores, half_norms = np.empty((2, n_centers), dtype=dtype)
     transposed = np.empty((n_features, n_centers), dtype=dtype)
     moved, gap = np.empty((2, n_centers))
-    # Copies of a point are this far from their mean by rounding alone.
-    largest = max(float(X.max()), -float(X.min()))
-    rounding = n_features * (4.0 * eps * largest) ** 2
-    # What rounding may add to or take from a score, as a share of half the norms.
-    share = (n_features + 2) * eps
+    rounding = rounding_square(X)
+    # What rounding may add to or take from a score, as a share of half the norms; and
+    # what ties may.
+    share = (n_features + 2) * eps + 4.0 * TIE
     half = 0.5 * np.einsum("ij,ij->i", X, X)
-    bounds = upper, np.zeros(n_samples), gap, moved, share, half
+    bounds = upper, np.zeros(n_samples), gap, moved, share, rounding, half
     scratch = scores, half_norms, transposed
     assigned, iteration, inertia = False, 0, 0.0
     while iteration < max_iter:
@@ -168,7 +205,7 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     return labels, inertia
 
 
-@compiled()
+@jit()
 def _iterate(
     X: Any,
     centers: Any,
@@ -180,6 +217,7 @@ def _iterate(
     gap: Any,
     moved: Any,
     share: float,
+    rounding: float,
     half: Any,
     scores: Any,
     half_norms: Any,
@@ -217,7 +255,8 @@ def _iterate(
             for i in range(n_samples):
                 label = np.int64(labels[i])
                 if label >= 0:
-                    safe = max(lower[i], gap[label])
+                    # By more than rounding, which differs between processors.
+                    safe = (1.0 - share) * max(lower[i], gap[label])
                     if upper[i] < safe:
                         continue
                     upper[i] = math.sqrt(squared_distance(X, i, centers, label))
@@ -227,7 +266,7 @@ def _iterate(
                 error = share * (half[i] + largest_half)
                 if second <= first + 2.0 * error:
                     best = nearest_by_differences(
-                        X, i, centers, scores, first + 2.0 * error, best
+                        X, i, centers, scores, first + 2.0 * error, best, rounding
                     )
                 upper[i] = math.sqrt(squared_distance(X, i, centers, best))
                 lower[i] = math.sqrt(max(2.0 * (half[i] + second - error), 0.0))
@@ -264,5 +303,5 @@ def _iterate(
         iteration += 1
     inertia = 0.0
     for i in range(n_samples):
-        inertia += squared_distance(X, i, centers, np.int64(labels[i]))
+        inertia += precise_distance(X, i, centers, np.int64(labels[i]))
     return iteration, n_changed, inertia

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import REASSOCIATE, compiled
+from mdec.numerics.loops.jit import REASSOCIATE, jit
 from mdec.numerics.loops.kmeans import nearest_by_differences, squared_distance
 from mdec.numerics.loops.selection import insert_ordered
 
@@ -14,7 +14,7 @@ from mdec.numerics.loops.selection import insert_ordered
 _GROUPS = 128
 
 
-@compiled()
+@jit()
 def smallest_columns(scores: Any, k: int, index: Any) -> Any:
     """Write the columns of the k smallest entries of each row, in any order.
 
@@ -60,7 +60,48 @@ def smallest_columns(scores: Any, k: int, index: Any) -> Any:
     return all_found
 
 
-@compiled()
+@jit()
+def settle_nearest(
+    scores: Any, X: Any, points: Any, largest_half: float, index: Any, ordered: Any
+) -> None:
+    """Choose the nearest points once more where rounding leaves them in doubt.
+
+    `scores` and `largest_half` are those of `nearest_column`, and `index` holds the
+    points of the k smallest scores; `ordered` is scratch of length k. Differences tell
+    what products, which round as many rows at a time, do not; the first of equals stay.
+    """
+    n_features, k = X.shape[1], ordered.size
+    share = (n_features + 2) * np.finfo(X.dtype).eps
+    for i in range(scores.shape[0]):
+        row, columns = scores[i], index[i]
+        worst = row[columns[0]]
+        for t in range(1, k):
+            worst = max(worst, row[columns[t]])
+        norm = 0.0
+        for f in range(n_features):
+            norm += X[i, f] * X[i, f]
+        limit = worst + 4.0 * share * (0.5 * norm + largest_half)
+        n_within = 0
+        for c in range(row.size):
+            n_within += row[c] <= limit
+        if n_within == k:
+            continue
+        for t in range(k):
+            ordered[t] = np.inf
+        for c in range(row.size):
+            if row[c] <= limit:
+                value = squared_distance(X, i, points, c)
+                if value < ordered[k - 1]:
+                    position = k - 1
+                    while position > 0 and ordered[position - 1] > value:
+                        ordered[position] = ordered[position - 1]
+                        columns[position] = columns[position - 1]
+                        position -= 1
+                    ordered[position] = value
+                    columns[position] = c
+
+
+@jit()
 def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
     """Sort each row's points by their squared distance, computed by differences.
 
@@ -86,7 +127,7 @@ def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
             index[i, position] = j
 
 
-@compiled()
+@jit()
 def nearest_column(
     scores: Any, points: Any, centers: Any, largest_half: float, labels: Any
 ) -> None:
@@ -110,11 +151,11 @@ def nearest_column(
             norm += points[i, f] * points[i, f]
         greatest = least + 2.0 * share * (0.5 * norm + largest_half)
         if second <= greatest:
-            best = nearest_by_differences(points, i, centers, row, greatest, best)
+            best = nearest_by_differences(points, i, centers, row, greatest, best, 0.0)
         labels[i] = best
 
 
-@compiled()
+@jit()
 def group_sums(X: Any, labels: Any, sums: Any, counts: Any) -> None:
     """Add each row to the sum of its group, and one to the group's count."""
     for i in range(labels.size):
@@ -124,7 +165,7 @@ def group_sums(X: Any, labels: Any, sums: Any, counts: Any) -> None:
             sums[label, f] += X[i, f]
 
 
-@compiled()
+@jit()
 def add_shared(index: Any, shares: Any, out: Any) -> None:
     """Add the share of each row to every two columns that the row is tied to.
 
@@ -145,7 +186,7 @@ def add_shared(index: Any, shares: Any, out: Any) -> None:
                         row[other] += share
 
 
-@compiled(fastmath=REASSOCIATE)
+@jit(fastmath=REASSOCIATE)
 def embed_rows(index: Any, weights: Any, vectors: Any, out: Any) -> None:
     """Write the weighted sums of vectors to `out`, scaled to length one."""
     n_rows, k = index.shape
@@ -165,3 +206,22 @@ def embed_rows(index: Any, weights: Any, vectors: Any, out: Any) -> None:
             scale = 1.0 / np.sqrt(norm)
             for c in range(width):
                 target[c] *= scale
+
+
+def count_overlaps(labels: Any, member: int, offsets: Any) -> Any:
+    """Count the samples that each cluster of one member shares with every cluster."""
+    n_own = offsets[member + 1] - offsets[member]
+    counts = np.zeros((n_own, offsets[-1]), dtype=np.int64)
+    _count_overlaps(labels, member, offsets, counts)
+    return counts
+
+
+@jit()
+def _count_overlaps(labels: Any, member: int, offsets: Any, counts: Any) -> None:
+    n_samples, n_members = labels.shape
+    for i in range(n_samples):
+        own = labels[i, member]
+        if own >= 0:
+            for m in range(n_members):
+                if labels[i, m] >= 0:
+                    counts[own, offsets[m] + labels[i, m]] += 1

@@ -1,4 +1,4 @@
-"""Average linkage in two forms: of few regions in a square, of more in a triangle.
+"""Average linkage of the similarities of all pairs of rows.
 
 Of equal similarities the pair with the lowest rows merges first, a region being named
 by its lowest row. Sums in different orders differ by rounding, so similarities are
@@ -12,41 +12,133 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import compiled, inner
-from mdec.numerics.loops.products import square_of_products
-from mdec.numerics.loops.triangle import (
-    SIDE,
-    entry_of,
-    get_row,
-    get_tail,
-    padded,
-    set_row,
-    set_tail,
-)
+from mdec.numerics.loops.jit import inner, jit
 
-# Most similar regions that a region remembers.
-_LISTED = 16
+# Up to this many rows chains alone are as fast as passes, and a shorter loop, for which
+# people wait less on their first run.
+CHAINED_ROWS = 1000
+
+# Rows whose products of presence are made together, and rows of a tile that stays in
+# the cache while it is mirrored.
+_ROWS_AT_ONCE = 256
+_TILE = 32
 
 
-def linkage_of_products(
-    indptr: Any, indices: Any, data: Any, n_columns: int, sizes: Any, shift: Any
-) -> Any:
-    """Merge few CSR rows by the largest mean of their products, as `average_linkage`.
+def square_of_products(factor: Any, dtype: Any, present: Any = None) -> Any:
+    """Return the products of all pairs of rows of a CSR matrix.
 
-    All pairs are in one square, and each link of a chain looks at a whole row.
+    With dense rows of presence, they are divided by the products of these.
     """
-    n = sizes.size
-    square = square_of_products(indptr, indices, data, n_columns)
-    pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
-    chain = np.empty(n, dtype=np.int64)
-    _merge_chain(square, sizes.astype(np.float64), float(shift), chain, pairs, heights)
-    return pairs, heights
+    n_rows = factor.shape[0]
+    factor = factor.astype(dtype, copy=False)
+    columns = factor.tocsc()
+    start = columns.indptr.astype(np.int64)
+    # Indices without a sign need no test for those below zero.
+    by_column = start, columns.indices.astype(np.uint32), columns.data
+    by_row = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
+    square = np.zeros((n_rows, n_rows), dtype=dtype)
+    _fill_upper(*by_row, factor.data, *by_column, start[:-1].copy(), square)
+    if present is not None:
+        present = present.astype(dtype, copy=False)
+        for first in range(0, n_rows, _ROWS_AT_ONCE):
+            rows = slice(first, first + _ROWS_AT_ONCE)
+            part, both = square[rows, first:], present[rows] @ present[first:].T
+            np.divide(part, both, out=part, where=both > 0)
+    _mirror(square)
+    return square
 
 
-@compiled()
-def _merge_chain(
-    square: Any, size: Any, shift: float, chain: Any, pairs: Any, heights: Any
+@jit()
+def _fill_upper(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    start: Any,
+    rows: Any,
+    values: Any,
+    passed: Any,
+    square: Any,
 ) -> None:
+    """Write the products from the diagonal on; `passed` is where columns go on."""
+    for i in range(square.shape[0]):
+        row = square[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            c, weight = indices[e], data[e]
+            first, stop = passed[c], start[c + 1]
+            row_of, value_of = rows[first:stop], values[first:stop]
+            for t in range(row_of.size):
+                row[row_of[t]] += weight * value_of[t]
+            passed[c] += 1
+
+
+@jit()
+def _mirror(square: Any) -> None:
+    """Copy what is right of the diagonal to the left of it, tile by tile."""
+    n = square.shape[0]
+    for row in range(0, n, _TILE):
+        for column in range(0, row + 1, _TILE):
+            for i in range(row, min(row + _TILE, n)):
+                for j in range(column, min(column + _TILE, i)):
+                    square[i, j] = square[j, i]
+
+
+def average_linkage(square: Any, sizes: Any, shift: Any) -> Any:
+    """Merge the two rows of largest mean similarity, again and again.
+
+    Takes the similarities of all pairs, which it overwrites, the weights of the rows,
+    and what rounds similarities, in their precision; returns the merged pairs, each
+    named by the lowest rows of its regions, and their similarities.
+
+    No merge elsewhere makes a region more similar to one of two that are each other's
+    most similar, so the order of such merges does not matter: of many rows, and while
+    they abound, all of them merge in one pass over the square. When fewer than a tenth
+    of the regions would merge in a pass, chains link those that are left.
+    """
+    size, n = sizes.astype(np.float64), sizes.size
+    name, pairs, heights = np.arange(n), [], []
+    near, row = np.zeros(n, dtype=np.int32), np.zeros((2, n), dtype=square.dtype)
+    if n > CHAINED_ROWS:
+        _find_nearest(square, near, shift)
+    while True:
+        place = np.arange(n)
+        mutual = near[near] == place
+        a = np.flatnonzero(mutual & (near > place))
+        if 20 * a.size < n:
+            break
+        b = near[a]
+        pairs.append(name[np.stack([a, b], axis=1)])
+        heights.append(square[a, b].astype(np.float64))
+        shares = np.zeros((2, n), dtype=square.dtype)
+        shares[0, a], shares[1, a] = size[a], size[b]
+        size[a] += size[b]
+        shares[:, a] /= size[a]
+        second = place.astype(np.int32)
+        second[a] = b
+        first = np.flatnonzero(~mutual | (near > place)).astype(np.int32)
+        second, shares = second[first], np.ascontiguousarray(shares[:, first])
+        joined = np.flatnonzero(second != first).astype(np.int32)
+        near = np.zeros(first.size, dtype=np.int32)
+        _merge_pass(square, n, first, second, shares, joined, row, near, shift)
+        n, size, name = first.size, size[first], name[first]
+    rest, similarities = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    chain, left = np.empty(n, dtype=np.int64), np.ascontiguousarray(square[:n, :n])
+    _merge_chain(left, size, shift, chain, rest, similarities)
+    return (
+        np.concatenate([*pairs, name[rest]]),
+        np.concatenate([*heights, similarities]),
+    )
+
+
+@jit()
+def _merge_chain(
+    square: Any, size: Any, shift: Any, chain: Any, pairs: Any, heights: Any
+) -> None:
+    """Merge regions by chains until one is left.
+
+    A chain goes from a region to the most similar one, the lowest of equals, until the
+    last two are each other's. Since the pair with the lowest rows comes first among
+    equals, links only get better and no chain runs in circles.
+    """
     n = size.size
     length = 0
     first = 0
@@ -83,205 +175,76 @@ def _merge_chain(
 
 
 @inner()
-def _offer(value: Any, index: int, values: Any, indices: Any, i: int) -> None:
-    """Put an entry in its place among descending ones of row i, behind equals."""
-    position = values.shape[1] - 1
-    while position > 0 and values[i, position - 1] < value:
-        values[i, position] = values[i, position - 1]
-        indices[i, position] = indices[i, position - 1]
-        position -= 1
-    values[i, position] = value
-    indices[i, position] = index
+def _nearest(row: Any, n: int, i: int, shift: Any) -> int:
+    """Return the region most similar to region i, the lowest of equals."""
+    best, nearest = -np.inf, -1
+    for j in range(i):
+        value = (row[j] + shift) - shift
+        if value > best:
+            best, nearest = value, j
+    # A view that begins at zero spares the test for indices below it.
+    tail = row[i + 1 : n]
+    for j in range(tail.size):
+        value = (tail[j] + shift) - shift
+        if value > best:
+            best, nearest = value, i + 1 + j
+    return nearest
 
 
-@compiled()
-def _nearest_of_all(
-    triangle: Any, near: Any, values: Any, row: Any, shift: Any
-) -> None:
-    """Fill the lists of most similar rows, and of their similarities."""
-    n, n_listed = near.shape
-    for i in range(n - 1):
-        get_tail(triangle, n, i, row)
-        for j in range(i + 1, n):
-            value = row[j]
-            if shift != 0.0:
-                value = (value + shift) - shift
-            if value > values[i, n_listed - 1]:
-                _offer(value, j, values, near, i)
-            if value > values[j, n_listed - 1]:
-                _offer(value, i, values, near, j)
+@jit()
+def _find_nearest(square: Any, near: Any, shift: Any) -> None:
+    for i in range(near.size):
+        near[i] = _nearest(square[i], near.size, i, shift)
 
 
-@inner()
-def _list_nearest(
-    row: Any, size: Any, tip: int, values: Any, near: Any, shift: Any
-) -> None:
-    """Fill the list of regions most similar to one, given its row."""
-    last = near.shape[1] - 1
-    for t in range(last + 1):
-        values[tip, t] = -np.inf
-        near[tip, t] = -1
-    for i in range(size.size):
-        value = row[i]
-        if shift != 0.0:
-            value = (value + shift) - shift
-        if value > values[tip, last] and size[i] > 0 and i != tip:
-            _offer(value, i, values, near, tip)
-
-
-@compiled()
-def _compact(triangle: Any, n: int, left: Any, row: Any, block: Any) -> None:
-    """Store only the regions that are left.
-
-    A row of tiles is written once its old rows are read, and ends before the first
-    tile of those that are not.
-    """
-    for first in range(0, left.size, SIDE):
-        stop = min(first + SIDE, left.size)
-        for r in range(first, stop):
-            get_tail(triangle, n, left[r], row)
-            for c in range(r + 1, left.size):
-                block[r - first, c] = row[left[c]]
-        for r in range(first, stop):
-            set_tail(triangle, left.size, r, block[r - first])
-
-
-def _root_of_all(parent: Any) -> Any:
-    """Return where each region has been merged to in the end."""
-    root = parent
-    while (root[root] != root).any():
-        root = root[root]
-    return root
-
-
-@inner()
-def first_left(size: Any) -> int:
-    """Return the first region that is not merged into another."""
-    first = 0
-    while size[first] == 0:
-        first += 1
-    return first
-
-
-def average_linkage(triangle: Any, sizes: Any, shift: Any) -> Any:
-    """Merge by largest mean similarity along nearest-neighbour chains.
-
-    Takes a triangle in tiles, which it overwrites, the weights of its rows, and what
-    rounds similarities, in the triangle's precision; returns the merged pairs, each
-    named by the lowest rows of its regions, and their similarities.
-
-    A chain goes from a region to the most similar one, the lowest of equals, until the
-    last two are each other's. Since the pair with the lowest rows comes first among
-    equals, links only get better and no chain runs in circles.
-
-    Every region keeps a list of those most similar to it. A mean is no more than the
-    larger of its parts, so a region outside the list stays below its least entry, and
-    the list answers until only its least entries are left. The triangle is stored anew
-    whenever half of its regions are gone.
-    """
-    n_rows = n = sizes.size
-    dtype = triangle.dtype
-    size, name, parent = sizes.astype(np.float64), np.arange(n), np.arange(n)
-    pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
-    chain, length = np.empty(n, dtype=np.int64), 0
-    near = np.full((n, _LISTED), -1, dtype=np.int32)
-    values = np.full((n, _LISTED), -np.inf, dtype=dtype)
-    rows = np.empty((2, padded(n)), dtype=dtype)
-    _nearest_of_all(triangle, near, values, rows[0], shift)
-    done = 0
-    while True:
-        stop = n_rows - max(n // 2, 1)
-        part = slice(done, stop)
-        length = _merge_pairs(
-            triangle,
-            size,
-            name,
-            parent,
-            near,
-            values,
-            chain,
-            length,
-            rows,
-            shift,
-            pairs[part],
-            heights[part],
-        )
-        done = stop
-        if done == n_rows - 1:
-            return pairs, heights
-        left = np.flatnonzero(size)
-        block = np.zeros((SIDE, padded(left.size)), dtype=dtype)
-        _compact(triangle, n, left, rows[0], block)
-        place = np.zeros(n, dtype=np.int32)
-        place[left] = np.arange(left.size)
-        near = near[left]
-        near = np.where(near >= 0, place[_root_of_all(parent)[near]], np.int32(-1))
-        chain[:length] = place[chain[:length]]
-        n = left.size
-        size, name, values = size[left], name[left], values[left]
-        parent = np.arange(n)
-        rows = np.empty((2, padded(n)), dtype=dtype)
-
-
-@compiled()
-def _merge_pairs(
-    triangle: Any,
-    size: Any,
-    name: Any,
-    parent: Any,
+@jit()
+def _merge_pass(
+    square: Any,
+    n: int,
+    first: Any,
+    second: Any,
+    shares: Any,
+    joined: Any,
+    scratch: Any,
     near: Any,
-    values: Any,
-    chain: Any,
-    length: int,
-    rows: Any,
     shift: Any,
-    pairs: Any,
-    heights: Any,
-) -> int:
-    """Merge as many pairs as asked for; return the length of the chain that is left.
+) -> None:
+    """Store the first n rows of a square anew with pairs of them merged.
 
-    The last similarity of a list bounds all that are not in it; the others grow old.
+    Region r becomes the mean of `first` and `second` by their `shares` if these differ,
+    as they do for the `joined` ones, and stays what it is otherwise. A row may be
+    written once it is made: all that is read later belongs to higher firsts. Both
+    halves of the square get the same digits, since the lower of two regions is always
+    merged first.
     """
-    n, n_listed = near.shape
-    for step in range(heights.size):
-        if length == 0:
-            chain[0] = first_left(size)
-            length = 1
-        while True:
-            tip = chain[length - 1]
-            best, nearest = triangle.dtype.type(-np.inf), -1
-            for t in range(n_listed):
-                region = near[tip, t]
-                if region >= 0:
-                    while parent[region] != region:
-                        region = parent[region]
-                    near[tip, t] = region
-                    if region != tip:
-                        value = (triangle[entry_of(n, tip, region)] + shift) - shift
-                        if value > best or (value == best and region < nearest):
-                            best, nearest = value, region
-            if best <= values[tip, n_listed - 1]:
-                get_row(triangle, n, tip, rows[0])
-                _list_nearest(rows[0], size, tip, values, near, shift)
-                nearest = near[tip, 0]
-            if length > 1 and nearest == chain[length - 2]:
-                break
-            chain[length] = nearest
-            length += 1
-        length -= 2
-        a, b = min(tip, nearest), max(tip, nearest)
-        pairs[step, 0] = name[a]
-        pairs[step, 1] = name[b]
-        heights[step] = triangle[entry_of(n, a, b)]
-        total = size[a] + size[b]
-        share_a, share_b = size[a] / total, size[b] / total
-        get_row(triangle, n, a, rows[0])
-        get_row(triangle, n, b, rows[1])
-        for i in range(n):
-            rows[0, i] = share_b * rows[1, i] + share_a * rows[0, i]
-        set_row(triangle, n, a, rows[0])
-        size[a] = total
-        size[b] = 0
-        _list_nearest(rows[0], size, a, values, near, shift)
-        parent[b] = a
-    return length
+    n_left = first.size
+    merged, row = scratch[0, :n], scratch[1, :n_left]
+    done = 0
+    for r in range(n_left):
+        one, other = square[first[r]], square[second[r]]
+        share, rest = shares[0, r], shares[1, r]
+        while done < joined.size and joined[done] <= r:
+            done += 1
+        if second[r] == first[r]:
+            below = 0
+            for i in range(n):
+                merged[i] = one[i]
+        else:
+            below = done
+            for i in range(n):
+                merged[i] = share * one[i] + rest * other[i]
+        for c in range(n_left):
+            row[c] = merged[first[c]]
+        for t in range(below):
+            c = joined[t]
+            a, b, share_c, rest_c = first[c], second[c], shares[0, c], shares[1, c]
+            of_one = share_c * one[a] + rest_c * one[b]
+            of_other = share_c * other[a] + rest_c * other[b]
+            row[c] = share * of_one + rest * of_other
+        for t in range(below, joined.size):
+            c = joined[t]
+            row[c] = shares[0, c] * row[c] + shares[1, c] * merged[second[c]]
+        near[r] = _nearest(row, n_left, r, shift)
+        target = square[r]
+        for c in range(n_left):
+            target[c] = row[c]

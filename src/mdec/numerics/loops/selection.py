@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import compiled, inner
+from mdec.numerics.loops.jit import inner, jit
 
 # How many entries of a row are tested together before looking at any one of them.
 _CHUNK = 16
@@ -55,35 +55,8 @@ def _push(
     count[i] = n
 
 
+@jit()
 def scan_tile(
-    tile: Any,
-    first_row: int,
-    first_column: int,
-    values: Any,
-    index: Any,
-    count: Any,
-    bound: Any,
-    k: int,
-) -> None:
-    """Offer a tile of a symmetric matrix to the k smallest of its rows and columns.
-
-    `values` and `index` buffer more than k entries per row of the whole matrix;
-    `bound` holds what an entry must stay below to be of interest. Tiles on the
-    diagonal come before all others.
-    """
-    kept = values, index, count, bound, k
-    n_columns = tile.shape[1]
-    if first_row == first_column:
-        others = np.empty(n_columns, dtype=tile.dtype)
-        columns = np.empty(n_columns, dtype=index.dtype)
-        _start_rows(tile, first_row, *kept, others, columns)
-    else:
-        column_bound = bound[first_column : first_column + n_columns].copy()
-        _scan_tile(tile, first_row, first_column, *kept, column_bound)
-
-
-@compiled()
-def _scan_tile(
     tile: Any,
     first_row: int,
     first_column: int,
@@ -94,6 +67,12 @@ def _scan_tile(
     k: int,
     column_bound: Any,
 ) -> None:
+    """Offer a tile of a symmetric matrix to the k smallest of its rows and columns.
+
+    `values` and `index` buffer more than k entries per row of the whole matrix;
+    `bound` holds what an entry must stay below to be of interest, and `column_bound`
+    a copy of it for the columns. Tiles on the diagonal come before all others.
+    """
     n_rows, n_columns = tile.shape
     for r in range(n_rows):
         i = first_row + r
@@ -121,8 +100,8 @@ def _scan_tile(
                     column_bound[c] = bound[j]
 
 
-@compiled()
-def _start_rows(
+@jit()
+def start_rows(
     tile: Any,
     first: int,
     values: Any,
@@ -151,7 +130,7 @@ def _start_rows(
         count[i] = kept
 
 
-@compiled()
+@jit()
 def finish_scan(values: Any, index: Any, count: Any, bound: Any, k: int) -> None:
     """Leave exactly the k smallest of each row in front, and their largest in bound."""
     for i in range(bound.size):
@@ -177,7 +156,7 @@ def keep_largest(indptr: Any, data: Any, k: int) -> Any:
     return marked
 
 
-@compiled()
+@jit()
 def _keep_largest(indptr: Any, data: Any, ordered: Any, marked: Any) -> None:
     k = ordered.size
     for i in range(indptr.size - 1):
@@ -203,7 +182,7 @@ def _keep_largest(indptr: Any, data: Any, ordered: Any, marked: Any) -> None:
                 n_equal -= 1
 
 
-@compiled()
+@jit()
 def exponents(bits: Any) -> Any:
     """Return the least and greatest binary exponents of float64 numbers, given as bits.
 
@@ -235,7 +214,7 @@ def nearest_entries(indptr: Any, data: Any, k: int) -> Any:
     return means, last
 
 
-@compiled()
+@jit()
 def _nearest_entries(
     indptr: Any, data: Any, ordered: Any, means: Any, last: Any
 ) -> None:

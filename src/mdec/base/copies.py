@@ -1,0 +1,73 @@
+"""Copies: samples that are equal in every number that a member looks at."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+class CopiesError(ValueError):
+    """Every sample has copies at all its nearest neighbours, so no scale is known."""
+
+
+def group_copies(X: Any, most: int | None = None) -> NDArray[np.int32] | None:
+    """Number rows in the order of their first copies; equal rows have one number.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        The rows; sparse ones without zeros stored, and their columns in order.
+    most : int, optional
+        Give up as soon as more rows are distinct.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        Number of each row, or None if more than `most` are distinct.
+
+    Examples
+    --------
+    >>> group_copies(np.array([[5.0, 0.0], [1.0, 2.0], [5.0, -0.0]]))
+    array([0, 1, 0], dtype=int32)
+    """
+    numbers: dict[bytes, int] = {}
+    group = np.empty(X.shape[0], dtype=np.int32)
+    for row in range(X.shape[0]):
+        key = blake2b(_bytes_of_row(X, row), digest_size=16).digest()
+        group[row] = numbers.setdefault(key, len(numbers))
+        if most is not None and len(numbers) > most:
+            return None
+    return group
+
+
+def _bytes_of_row(X: Any, row: int) -> bytes:
+    if sparse.issparse(X):
+        part = slice(X.indptr[row], X.indptr[row + 1])
+        stored: bytes = X.indices[part].tobytes() + X.data[part].tobytes()
+        return stored
+    # Zero has a sign, which no distance tells.
+    plain: bytes = (X[row] + 0.0).tobytes()
+    return plain
+
+
+def share_labels(
+    labels: NDArray[np.int32], group: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Give copies the label of the first of them; -1 stays for those left out.
+
+    Examples
+    --------
+    >>> share_labels(np.array([-1, 4, 2, 3]), np.array([0, 1, 0, 0]))
+    array([-1,  4,  2,  2])
+    """
+    present = np.flatnonzero(labels >= 0)
+    _, first, inverse = np.unique(
+        group[present], return_index=True, return_inverse=True
+    )
+    shared = labels.copy()
+    shared[present] = labels[present[first[inverse]]]
+    return shared

@@ -1,0 +1,1 @@
+"""The paper's comparison: baselines, datasets, experiments and their pages."""

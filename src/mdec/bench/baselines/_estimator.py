@@ -1,0 +1,254 @@
+"""Estimators of the two steps of a baseline, generation and consensus.
+
+An estimator is a class that names its consensus function. Its parameters, what is
+checked of them and its docstring follow from the two functions that it calls.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from inspect import Signature, signature
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mdec._support.arrays import Array
+from mdec._support.parallel import single_threaded_blas
+from mdec.bench.baselines._functions import (
+    NATURAL,
+    Consensus,
+    Labels,
+    join_sections,
+    list_entries,
+    option_constraints,
+    read_entries,
+    read_sections,
+)
+from mdec.bench.baselines._generation import (
+    FLOATS,
+    generate_kmeans_ensemble,
+    generate_stratified_ensemble,
+    member_features,
+)
+from mdec.confidence import sum_profiles
+from mdec.ensemble import Ensemble
+from mdec.numerics.nearest import at_common_scale
+from mdec.numerics.transfer import nearest_centers
+from mdec.prediction import nearest_profiles
+from mdec.weights import uniform_weights
+
+_EXAMPLE = """\
+>>> from sklearn.datasets import make_blobs
+>>> X, _ = make_blobs(60, n_features=20, centers=3, random_state=0)
+>>> model = NAME(3, ensemble_size=20, OPTIONS)
+>>> model.fit(X).n_clusters_
+3"""
+
+
+class Baseline(ClusterMixin, BaseEstimator):
+    """Generate an ensemble by k-means on all features, then find its consensus.
+
+    Attributes
+    ----------
+    ensemble_ : Ensemble
+        The base clusterings.
+    n_clusters_ : int
+        Number of clusters in `labels_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    """
+
+    n_clusters: int
+
+    _consensus: ClassVar[Consensus]
+    _generate: ClassVar[Callable[..., Ensemble]] = staticmethod(
+        generate_kmeans_ensemble
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    def __init__(self, n_clusters: int = 8, **options: Any) -> None:
+        raise NotImplementedError("use one of the methods derived from this class.")
+
+    def __init_subclass__(
+        cls, consensus: Consensus | None = None, example: str = "random_state=0"
+    ) -> None:
+        """Give a method its parameters; the options in its example are `example`."""
+        super().__init_subclass__()
+        if consensus is None:
+            return
+        cls._consensus = staticmethod(consensus)
+        steps = (consensus, cls._generate)
+        limits = [option_constraints(step) for step in steps]
+        cls._parameter_constraints = {"n_clusters": [NATURAL], **limits[0], **limits[1]}
+        form = _signature(*steps)
+
+        def __init__(self: Any, *values: Any, **options: Any) -> None:
+            given = form.bind(self, *values, **options)
+            given.apply_defaults()
+            for name in cls._parameter_constraints:
+                setattr(self, name, given.arguments[name])
+
+        __init__.__signature__ = form  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        cls.__doc__ = _describe(cls, example)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            At least three samples, not all equal; no missing values.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        data = validate_data(self, X, dtype=FLOATS, ensure_min_samples=3)
+        if self.n_clusters > len(data):
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; ask "
+                "for at most one cluster per sample."
+            )
+        self.ensemble_ = self._generate(data, **self._options(self._generate))
+        options = self._options(self._consensus)
+        # An integer for both steps: a generator would give the second other numbers.
+        options["random_state"] = self.ensemble_.parameters["entropy"]
+        with single_threaded_blas():
+            self.labels_ = self._consensus(self.ensemble_, **options)
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self._keep_rows(data)
+        return self
+
+    def _keep_rows(self, data: Array) -> None:
+        """Keep what a method needs to predict: nothing, unless it does."""
+
+    def _options(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return those of the parameters that a function takes."""
+        given = self.get_params(deep=False)
+        taken = signature(function).parameters.keys()
+        return {name: given[name] for name in given.keys() & taken}
+
+
+class StratifiedBaseline(Baseline):
+    """Generate an ensemble by k-means on stratified samples of the features."""
+
+    _generate = staticmethod(generate_stratified_ensemble)
+
+
+class PlacingBaseline(Baseline):
+    """A baseline that has a rule for new rows.
+
+    Base clusterings by k-means say where a new row belongs: to the nearest centre. A
+    method that then compares a sample with whole clusters says the same of a new row.
+    The others do not: a balanced partition has no rule for one more sample, and the
+    walks of PTA and PTGP and the graph of SPCE are those of the training samples.
+    """
+
+    # Weights of the base clusters in the consensus, and whether it compares
+    # co-associations over the roots of the degrees.
+    _weigh: ClassVar[Callable[..., Array]] = staticmethod(uniform_weights)
+    _by_degree: ClassVar[bool] = False
+
+    def _keep_rows(self, data: Array) -> None:
+        self._rows = data
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """Return the clusters of new rows.
+
+        In each base clustering a new row joins the base cluster with the nearest
+        centre; it then joins the cluster with the largest mean co-association, as the
+        method weights it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Clusters with the numbers of `labels_`. Rows of `fit` nearly always get
+            their own cluster, but not by rule; for those use `labels_`.
+        """
+        check_is_fitted(self, "ensemble_")
+        new = validate_data(self, X, dtype=FLOATS, reset=False)
+        ensemble, clusters = self.ensemble_, self.ensemble_.split(self.labels_)
+        with single_threaded_blas():
+            base = nearest_base_clusters(self._rows, new, ensemble)
+            weights = self._weigh(ensemble, **self._options(self._weigh))
+            profiles = sum_profiles(ensemble, clusters, weights, self.n_clusters_)
+            means = profiles.means(by_degree=self._by_degree)
+            return nearest_profiles(base, ensemble.offsets, means, weights)
+
+
+def nearest_base_clusters(X: Array, X_new: Array, ensemble: Ensemble) -> Labels:
+    """Return the base cluster with the nearest centre, in each member.
+
+    X is what `generate_kmeans_ensemble` or `generate_stratified_ensemble` made the
+    ensemble of; the labels are those of its clusters.
+    """
+    from mdec.numerics.loops import landmarks
+
+    old, new = at_common_scale(X, X_new)
+    center = old.mean(axis=0)
+    old, new = old - center, new - center
+    base = np.empty((len(new), len(ensemble)), dtype=np.int32)
+    members = member_features(X, ensemble.parameters, len(ensemble))
+    for member, features in enumerate(members):
+        rows = np.ascontiguousarray(old[:, features])
+        labels = np.ascontiguousarray(ensemble.labels[:, member])
+        sums = np.zeros((int(labels.max()) + 1, rows.shape[1]))
+        counts = np.zeros(len(sums), dtype=np.int64)
+        landmarks.group_sums(rows, labels, sums, counts)
+        inside = np.ascontiguousarray(new[:, features])
+        base[:, member] = nearest_centers(inside, sums / counts[:, None])
+    return base
+
+
+def _signature(*steps: Callable[..., Any]) -> Signature:
+    """Return the signature of an estimator: the options of its steps, each once."""
+    parameters = dict(signature(Baseline.__init__, eval_str=True).parameters)
+    del parameters["options"]
+    for step in steps:
+        # `help` shows plain types, not what is checked.
+        hints = typing.get_type_hints(step)
+        for name, each in signature(step).parameters.items():
+            if each.kind is each.KEYWORD_ONLY:
+                parameters.pop(name, None)
+                parameters[name] = each.replace(annotation=hints[name])
+    return Signature([*parameters.values()])
+
+
+def _describe(cls: type[Baseline], options: str) -> str:
+    """Write what an estimator is from what its two steps say of themselves."""
+    consensus, generate = cls._consensus, cls._generate
+    found, made = read_sections(consensus.__doc__), read_sections(generate.__doc__)
+    texts = read_entries(found) | read_entries(made)
+    number = texts["n_clusters"]
+    texts["n_clusters"] = number.replace("int", "int, default=8", 1)
+    attributes = read_sections(Baseline.__doc__).get("Attributes", "")
+    example = _EXAMPLE.replace("OPTIONS", options)
+    both = {
+        heading: "\n\n".join(each[heading] for each in (made, found) if heading in each)
+        for heading in ("Notes", "References")
+    }
+    return join_sections(
+        {
+            "": f"{cls.__doc__}\n\nGeneration: {made['']}\n\nConsensus: {found['']}",
+            "Parameters": list_entries(texts, signature(cls).parameters),
+            "Attributes": f"labels_ : {found['Returns']}\n{attributes}",
+            "See Also": f"mdec.baselines.{consensus.__name__} : The consensus alone.\n"
+            f"mdec.baselines.{generate.__name__} : The base clusterings alone.",
+            "Examples": example.replace("NAME", cls.__name__),
+            **both,
+        }
+    )

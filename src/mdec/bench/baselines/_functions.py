@@ -1,0 +1,180 @@
+"""How the functions of the baselines are declared: checked options and docstrings.
+
+The type hint of an option says what scikit-learn checks of it. A consensus function
+describes what is its own, and `consensus_function` adds what all share.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import cleandoc, signature
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, validate_params
+
+from mdec._support.random import RandomState
+from mdec.consensus.partitions import trivial_partition
+from mdec.ensemble import Ensemble
+
+Labels = NDArray[np.int32]
+Consensus = Callable[..., Labels]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+NATURAL = Interval(Integral, 1, None, closed="left")
+Count = Annotated[int, NATURAL]
+Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
+Bounds = Annotated[tuple[int, int], tuple, list]
+Seed = Annotated[
+    RandomState,
+    *(Interval(Integral, 0, None, closed="left"), np.random.RandomState),
+    *(np.random.Generator, None),
+]
+
+_HEADINGS = (
+    *("", "Parameters", "Attributes", "Returns", "See Also", "Notes"),
+    *("References", "Examples"),
+)
+
+_SHARED = """
+Parameters
+----------
+ensemble : Ensemble
+    The base clusterings.
+n_clusters : int
+    Number of clusters.
+random_state : int, RandomState, Generator or None
+    Not used: there is nothing random in it.
+
+Returns
+-------
+ndarray of shape (n_samples,)
+    Labels, numbered in the order of first samples.
+
+Examples
+--------
+>>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
+>>> NAME(ensemble, 2, OPTIONS)
+array([0, 0, 1, 1], dtype=int32)
+"""
+
+
+def option_constraints(function: Callable[..., Any]) -> dict[str, list[Any]]:
+    """Return what scikit-learn checks of a function's options, from their hints.
+
+    Examples
+    --------
+    >>> def walk(X, *, steps: Count | None = None, lazy: bool = False): ...
+    >>> option_constraints(walk)["lazy"]
+    ['boolean']
+    """
+    hints = typing.get_type_hints(function, include_extras=True)
+    return {
+        name: _constraints(hints[name])
+        for name, each in signature(function).parameters.items()
+        if each.kind is each.KEYWORD_ONLY
+    }
+
+
+def _constraints(hint: Any) -> list[Any]:
+    if typing.get_origin(hint) is Annotated:
+        return list(hint.__metadata__)
+    if typing.get_origin(hint) in (typing.Union, UnionType):
+        return [each for part in typing.get_args(hint) for each in _constraints(part)]
+    return [{bool: "boolean", int: Integral, NoneType: None}.get(hint, hint)]
+
+
+def validate_options(function: Function) -> Function:
+    """Let scikit-learn check the options of every call."""
+    validate = validate_params(
+        option_constraints(function), prefer_skip_nested_validation=True
+    )
+    return typing.cast(Function, validate(function))
+
+
+def complete_docstring(function: Callable[..., Any], *others: str | None) -> str:
+    """Return a docstring with the parameters and sections that it has from others.
+
+    The later of the others come before the earlier ones, and its own before all.
+    """
+    parts: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for each in (*others, function.__doc__):
+        sections = read_sections(each)
+        parts |= sections
+        texts |= read_entries(sections)
+    parts["Parameters"] = list_entries(texts, signature(function).parameters)
+    return join_sections(parts)
+
+
+def consensus_function(
+    like: Consensus | None = None, *, example: str = "random_state=0"
+) -> Callable[[Function], Function]:
+    """Answer what is trivial, check the options, and complete the docstring.
+
+    Parameters that the function does not describe, its result and its references are
+    those of the function `like`, the rest is what all share. The options in its example
+    are `example`.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def consensus(ensemble: Ensemble, n_clusters: int, **options: Any) -> Any:
+            trivial = trivial_partition(ensemble, n_clusters)
+            if trivial is not None:
+                return trivial
+            return function(ensemble, n_clusters, **options)
+
+        shared = _SHARED.replace("OPTIONS", example).replace("NAME", function.__name__)
+        related = read_sections(like.__doc__) if like is not None else {}
+        taken = {k: related.get(k, "") for k in ("Parameters", "Returns", "References")}
+        consensus.__doc__ = complete_docstring(function, shared, join_sections(taken))
+        return validate_options(typing.cast(Function, consensus))
+
+    return decorate
+
+
+def read_sections(docstring: str | None) -> dict[str, str]:
+    """Return the text under each heading of a docstring; the opening has none.
+
+    Examples
+    --------
+    >>> read_sections("Add numbers.\\n\\n    Notes\\n    -----\\n    Slowly.")
+    {'': 'Add numbers.', 'Notes': 'Slowly.'}
+    """
+    # Docstrings are None where Python drops them (-OO).
+    text = cleandoc(docstring or "")
+    opening, *rest = re.split(r"\n*^([A-Z][A-Za-z ]+)\n-{3,}\n", text, flags=re.M)
+    return {"": opening, **dict(zip(rest[::2], rest[1::2], strict=True))}
+
+
+def read_entries(sections: dict[str, str]) -> dict[str, str]:
+    """Return what is said of each parameter: the type, then indented lines.
+
+    Examples
+    --------
+    >>> read_entries({"Parameters": "p : float\\n    Exponent.\\nq : int\\n    Order."})
+    {'p': 'float\\n    Exponent.', 'q': 'int\\n    Order.'}
+    """
+    _, *rest = re.split(r"^(\w+) : ", sections.get("Parameters", ""), flags=re.M)
+    return dict(zip(rest[::2], map(str.rstrip, rest[1::2]), strict=True))
+
+
+def list_entries(texts: dict[str, str], names: Iterable[str]) -> str:
+    """Write the entries of some names, in that order."""
+    return "\n".join(f"{name} : {texts[name]}" for name in names if name in texts)
+
+
+def join_sections(sections: dict[str, str]) -> str:
+    """Write a docstring of sections, in the order of numpydoc, without empty ones."""
+    return "\n\n".join(
+        f"{heading}\n{'-' * len(heading)}\n{sections[heading]}".lstrip()
+        for heading in _HEADINGS
+        if sections.get(heading)
+    )

@@ -1,0 +1,306 @@
+"""Self-paced clustering ensemble (SPCE)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Annotated
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils._param_validation import Interval
+
+from mdec._support.arrays import Array
+from mdec._support.memory import require_memory
+from mdec.bench.baselines._estimator import Baseline
+from mdec.bench.baselines._functions import Labels, Seed, consensus_function
+from mdec.ensemble import Ensemble
+from mdec.numerics.eigen import block_width, leading_eigenvectors
+
+Block = tuple[slice, slice]
+Threshold = Annotated[float, Interval(Real, 0, 1, closed="both")]
+
+# How sure a pair must be at each pace, and the updates made there at most.
+PACES = ((0.9, 5), (0.8, 5), (0.7, 5), (0.6, 5), (0.5, 20))
+
+# Sums of eigenvalues of the authors' code that count as too few or too many components.
+_CONNECTED = 1e-9
+_SCATTERED = 1e-11
+
+_LEAST_ALPHA = 1e-12
+
+# N x N arrays of doubles alive at the same time: S, W, and the eigenvalue problem.
+_MATRICES = 5
+
+# Rows of such arrays that are worked on at a time, to stay in the cache.
+_BLOCK = 128
+
+# Iterating is faster than LAPACK where so many products of the graph with the block of
+# vectors take fewer multiplications than N^3.
+_FEW_EDGES = 300
+
+# Residuals of eigenvectors that are iterated, with eigenvalues scaled to [-1, 1].
+_TOLERANCE = 1e-9
+
+
+@consensus_function()
+def spce(
+    ensemble: Ensemble,
+    n_clusters: int,
+    *,
+    threshold: Threshold = 0.1,
+    random_state: Seed = None,  # noqa: ARG001
+) -> Labels:
+    r"""Learn a consensus graph from easy pairs to hard ones (SPCE).
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of components that the graph is driven to; the number that comes out can
+        be smaller or larger, which is the method's own.
+    threshold : float, default=0.1
+        Entries of the graph below about this, t, are cut. The authors scan 0 to 0.9 and
+        keep the best by the true classes; a fixed 0.1 is our choice.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Connected components of the learned graph, numbered in the order of first
+        samples.
+
+    Notes
+    -----
+    With :math:`A_i` the 0/1 co-membership of member i, the objective is
+
+    .. math:: \min_{S, W, \alpha} \sum_{i=1}^M \frac{1}{\alpha_i}
+        \|W \circ (S - A_i)\|_F^2 - \lambda \|W\|_1 + \gamma \|S\|_0
+
+    over S and W in [0, 1] and :math:`\alpha` in the simplex, where the Laplacian of S
+    has rank N - K, S is 1 where all members join a pair and 0 where none does,
+    :math:`\gamma = t^2 M^2`, and :math:`\lambda = 2 q (1 - q) M^2` with q falling from
+    0.9 to 0.5. Updates are in closed form. The authors' code keeps all
+    :math:`A_i`, O(N^2 M); here the sums over them come from the labels, O(N^2). Time is
+    that of up to 40 eigenvalue problems of order N, O(N^3), or in proportion to the
+    edges where the graph has few.
+
+    References
+    ----------
+    P. Zhou, L. Du, X. Liu, Y.-D. Shen, M. Fan, X. Li, "Self-paced clustering ensemble",
+    IEEE Transactions on Neural Networks and Learning Systems 32(4), 2021.
+    """
+    n_samples = ensemble.n_samples
+    require_memory(
+        _MATRICES * 8 * n_samples**2,
+        f"SPCE of {n_samples} samples",
+        "use fewer samples, or a method without an N x N matrix such as LWGP",
+    )
+    graph = consensus_graph(ensemble, n_clusters, threshold)
+    components = connected_components(sparse.csr_array(graph), directed=False)[1]
+    return np.asarray(components, dtype=np.int32)
+
+
+def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Array:
+    """Return the learned graph S, whose components are the clusters, see `spce`.
+
+    S is symmetric and in [0, 1].
+    """
+    n_samples, n_members = ensemble.n_samples, len(ensemble)
+    clusters = ensemble.indicator().T.tocsr()
+    S, W = np.empty((2, n_samples, n_samples))
+    alpha = np.full(n_members, 1.0 / n_members)
+    for block, counts in _agreements(ensemble, np.ones(n_members)):
+        np.divide(counts, n_members, out=S[block])
+    _mirror(S)
+    joined = S == 1.0
+    rho = 1.0
+    _, Y = smallest_eigenvectors(S, n_clusters)
+    for pace, n_updates in PACES:
+        total = float((1.0 / alpha).sum())
+        for block, Q in _agreements(ensemble, 1.0 / alpha):
+            W[block] = pair_weights(S[block], Q, total, n_members, pace)
+        for update in range(n_updates):
+            total = float((1.0 / alpha).sum())
+            squares = (Y * Y).sum(axis=1)
+            np.matmul(Y, Y.T, out=S)
+            for block, Q in _agreements(ensemble, 1.0 / alpha):
+                gaps = squares[block[0], None] + squares[block[1]] - 2.0 * S[block]
+                S[block] = _update_graph(
+                    Q, W[block], gaps, rho, total, threshold * n_members
+                )
+            S[joined] = 1.0
+            _mirror(S)
+            before = Y
+            values, Y = smallest_eigenvectors(S, n_clusters)
+            alpha = member_weights(ensemble, clusters, S, W)
+            if values[:-1].sum() > _CONNECTED:
+                rho *= 2.0
+            elif values.sum() < _SCATTERED:
+                rho /= 2.0
+                Y = before
+            elif update > 0:
+                break
+    return S
+
+
+def pair_weights(
+    S: Array, Q: Array, total: float, n_members: int, pace: float
+) -> Array:
+    r"""Return how far each pair counts at a pace.
+
+    :math:`W = \min(1, \lambda / (2 B))` with :math:`\lambda = 2 q (1 - q) M^2` and
+    :math:`B = \sum_i (S - A_i)^2 / \alpha_i = S^2 \sum_i 1/\alpha_i - 2 S Q + Q`, where
+    :math:`Q = \sum_i A_i / \alpha_i`.
+    """
+    spread = S * S * total - 2.0 * S * Q + Q
+    limit = pace * (1.0 - pace) * n_members**2
+    return limit / np.maximum(spread, limit)
+
+
+def member_weights(
+    ensemble: Ensemble, clusters: sparse.csr_array, S: Array, W: Array
+) -> Array:
+    r"""Return the share of each member in the misfit.
+
+    :math:`\alpha_i = \|W \circ (S - A_i)\|_F / \sum_j \|W \circ (S - A_j)\|_F`, and the
+    square of a norm is the sum of :math:`W^2 S^2` over all pairs plus that of
+    :math:`W^2 (1 - 2 S)` over the pairs that the member joins. A member equal to S gets
+    a floor of 1e-12 instead of 0. `clusters` is the transposed indicator.
+    """
+    from mdec.bench.baselines import _loops
+
+    lists = clusters.indices, clusters.indptr, clusters.indptr.copy()
+    everywhere, inside = 0.0, np.zeros(len(ensemble))
+    for block in _blocks(len(S)):
+        squared = W[block] * W[block]
+        terms = squared * S[block] * S[block]
+        # Pairs left of the diagonal block stand for those above it too.
+        everywhere += 2.0 * terms.sum() - terms[:, block[0]].sum()
+        squared *= 1.0 - 2.0 * S[block]
+        _loops.add_joined(ensemble.labels, ensemble.offsets, *lists, squared, inside)
+    misfits = np.sqrt(np.maximum(everywhere + inside, 0.0))
+    if misfits.sum() == 0.0:
+        return np.full(len(ensemble), 1.0 / len(ensemble))
+    return np.maximum(misfits / misfits.sum(), _LEAST_ALPHA)
+
+
+def smallest_eigenvectors(S: Array, n_vectors: int) -> tuple[Array, Array]:
+    """Return the smallest eigenvalues of the Laplacian of S, and their eigenvectors.
+
+    S is symmetric and non-negative. The values ascend, up to one past `n_vectors`; the
+    last has no vector.
+    """
+    width = block_width(n_vectors + 1, len(S))
+    if _FEW_EDGES * width * np.count_nonzero(S) < len(S) ** 3:
+        found = _iterate(sparse.csr_array(S), n_vectors)
+        if found is not None:
+            return found
+    try:
+        return _decompose(S, n_vectors, "evr")
+    except linalg.LinAlgError:
+        # The fastest driver of LAPACK gives up on some graphs of equal eigenvalues.
+        return _decompose(S, n_vectors, "evx")
+
+
+def _iterate(graph: sparse.csr_array, n_vectors: int) -> tuple[Array, Array] | None:
+    r"""Return the smallest eigenvalues and eigenvectors of a graph of few edges.
+
+    None if they are not found in the rounds of the solver.
+
+    They lead those of :math:`I - 2 L / b`, where no eigenvalue of L is above
+    :math:`b = \max_i (d_i + \sum_j S_{ij} d_j / d_i)`. Vectors of the eigenvalue zero
+    are constant on components, so that they are known.
+    """
+    component = connected_components(graph, directed=False)[1]
+    sizes = np.bincount(component)
+    few = sizes[:n_vectors]
+    known = (component[:, None] == np.arange(few.size)) / np.sqrt(few)
+    if sizes.size > n_vectors:
+        return np.zeros(n_vectors + 1), known
+    degrees = np.asarray(graph.sum(axis=1)).ravel()
+    tiny = np.finfo(np.float64).tiny
+    bound = float((degrees + graph @ degrees / np.maximum(degrees, tiny)).max())
+    graph.data *= 2.0 / bound
+    diagonal = (1.0 - 2.0 / bound * degrees)[:, None]
+
+    def apply(block: Array) -> Array:
+        image: Array = graph @ block
+        image += diagonal * block
+        return image
+
+    values, vectors = leading_eigenvectors(
+        apply,
+        len(component),
+        n_vectors + 1 - sizes.size,
+        # Any start leads to the same vectors.
+        np.random.default_rng(0),
+        known=known,
+        tol=_TOLERANCE,
+    )
+    residuals = np.linalg.norm(apply(vectors) - values * vectors, axis=0)
+    if residuals.max() > 2.0 * _TOLERANCE:
+        return None
+    values = np.concatenate([np.zeros(sizes.size), 0.5 * bound * (1.0 - values)])
+    return values, np.hstack([known, vectors])[:, :n_vectors]
+
+
+def _decompose(S: Array, n_vectors: int, driver: str) -> tuple[Array, Array]:
+    laplacian = -S
+    laplacian[np.diag_indices(len(S))] += S.sum(axis=1)
+    values, vectors = linalg.eigh(
+        # Symmetric, and in LAPACK's order of entries it is not copied.
+        laplacian.T,
+        subset_by_index=[0, n_vectors],
+        overwrite_a=True,
+        check_finite=False,
+        driver=driver,
+    )
+    return values, vectors[:, :n_vectors]
+
+
+def _blocks(order: int) -> Iterator[Block]:
+    """Yield some rows of a symmetric matrix at a time, up to its diagonal."""
+    for first in range(0, order, _BLOCK):
+        last = min(first + _BLOCK, order)
+        yield slice(first, last), slice(last)
+
+
+def _mirror(matrix: Array) -> None:
+    """Copy what `_blocks` go through to the other side of the diagonal."""
+    for rows, _ in _blocks(len(matrix)):
+        before = slice(rows.start)
+        matrix[before, rows] = matrix[rows, before].T
+
+
+def _agreements(ensemble: Ensemble, weights: Array) -> Iterator[tuple[Block, Array]]:
+    """Yield the summed weights of the members that join each pair of a block."""
+    from mdec.bench.baselines import _loops
+
+    for rows, columns in _blocks(ensemble.n_samples):
+        out = np.empty((rows.stop - rows.start, columns.stop))
+        _loops.weighted_agreement(ensemble.labels, weights, rows.start, out)
+        yield (rows, columns), out
+
+
+def _update_graph(
+    Q: Array, W: Array, gaps: Array, rho: float, total: float, level: float
+) -> Array:
+    r"""Return the update of a block of S, but for the pairs that all members join.
+
+    :math:`C = (Q - \rho \|y_p - y_q\|^2 / (2 W^2)) / \sum_i 1/\alpha_i`, zero below
+    :math:`t M / (W \sqrt{\sum_i 1/\alpha_i})` and where no member joins a pair, and at
+    most one.
+    """
+    S = -0.5 * rho * np.maximum(gaps, 0.0)
+    S /= W
+    S /= W
+    S += Q
+    S /= total
+    S[(level / np.sqrt(total) > S * W) | (Q == 0.0)] = 0.0
+    # At t = 0 a negative entry falls below the threshold as well.
+    np.clip(S, 0.0, 1.0, out=S)
+    return S
+
+
+class SPCE(Baseline, consensus=spce):
+    """Self-paced clustering ensemble."""

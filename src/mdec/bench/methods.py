@@ -1,0 +1,243 @@
+"""The methods that studies know by name.
+
+A method is ``function(data, n_clusters, *, random_state, **parameters) -> labels``,
+where data is the ensemble if the method names a generator and X if it does not. Studies
+name any such function as "module:function". Clusterers from other packages are imported
+when they are used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.neighbors import kneighbors_graph
+
+from mdec._support.optional import MissingPackageError, import_optional
+from mdec.bench.baselines import BASELINES, GENERATION
+from mdec.bench.records import Parameters
+from mdec.consensus import CONSENSUS
+from mdec.ensemble import Ensemble
+from mdec.generation import generate_ensemble
+from mdec.preparation import DRAWN, ExpressionPreparation, kind_of_values
+from mdec.weights import WEIGHTINGS
+
+Labels = NDArray[np.integer]
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A function as "module:function", and the arguments of every call.
+
+    `generator` names the generator of the ensemble that the method works on; None if it
+    works on the data.
+    """
+
+    function: str
+    generator: str | None
+    parameters: Parameters
+
+
+def resolve(function: str) -> Any:
+    """Return the function that "module:function" names.
+
+    Examples
+    --------
+    >>> resolve("math:sqrt")(9.0)
+    3.0
+    """
+    module, _, name = function.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        raise MissingPackageError(
+            f"{function!r} needs the module {error.name!r}, which is not installed; "
+            "install it or start from the folder that holds it."
+        ) from error
+    except AttributeError as error:
+        raise ValueError(
+            f"{function!r} names no function; write it as module:function."
+        ) from error
+
+
+def mdec(
+    ensemble: Ensemble,
+    n_clusters: int,
+    *,
+    consensus: str,
+    weighting: str = "entropy",
+    random_state: int,
+) -> Labels:
+    """Apply a consensus function of MDEC with the weights it asks for."""
+    weights = WEIGHTINGS[weighting](ensemble)
+    return CONSENSUS[consensus](
+        ensemble, n_clusters, weights, random_state=random_state
+    )
+
+
+def baseline(
+    ensemble: Ensemble, n_clusters: int, *, name: str, random_state: int, **options: Any
+) -> Labels:
+    """Apply a baseline's consensus function."""
+    return BASELINES[name](ensemble, n_clusters, random_state=random_state, **options)
+
+
+def generate_prepared_ensemble(
+    X: Any, *, random_state: int, **settings: Any
+) -> Ensemble:
+    """Generate MDEC's ensemble from values that are prepared as `mdec fit` does."""
+    values = np.asarray(X, dtype=np.float64)
+    if kind_of_values(values)[0] in DRAWN:
+        settings["preparation"] = "diversified"
+    else:
+        values = ExpressionPreparation().fit_transform(values)
+    ensemble: Ensemble = generate_ensemble(
+        values, random_state=random_state, **settings
+    )
+    return ensemble
+
+
+def kmeans(X: Array, n_clusters: int, *, random_state: int, n_init: int = 10) -> Labels:
+    """Cluster by k-means, best of several starts."""
+    return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(X)
+
+
+def spectral_knn(
+    X: Array, n_clusters: int, *, random_state: int, n_neighbors: int = 10
+) -> Labels:
+    """Cluster by spectral clustering of the nearest-neighbour graph."""
+    return SpectralClustering(
+        n_clusters,
+        affinity="nearest_neighbors",
+        n_neighbors=min(n_neighbors, len(X) - 1),
+        random_state=random_state,
+    ).fit_predict(X)
+
+
+def ward(X: Array, n_clusters: int, *, random_state: int) -> Labels:  # noqa: ARG001
+    """Cluster by Ward's linkage; nothing in it is random."""
+    return AgglomerativeClustering(n_clusters).fit_predict(X)
+
+
+def hdbscan(
+    X: Array,
+    n_clusters: int,  # noqa: ARG001
+    *,
+    random_state: int,  # noqa: ARG001
+    min_cluster_size: int = 5,
+) -> Labels:
+    """Cluster by density; finds its own number of clusters, noise is one more."""
+    smallest = min(min_cluster_size, len(X))
+    return HDBSCAN(min_cluster_size=smallest, copy=True).fit_predict(X)
+
+
+def finch(X: Array, n_clusters: int, *, random_state: int) -> Labels:  # noqa: ARG001
+    """Cluster by first neighbours, down to the requested number of clusters."""
+    package = import_optional("finch", needed_for="FINCH", install="finch-clust")
+    return package.FINCH(X, req_clust=n_clusters, verbose=False)[2]
+
+
+def leiden(
+    X: Array,
+    n_clusters: int,  # noqa: ARG001
+    *,
+    random_state: int,
+    n_neighbors: int = 15,
+) -> Labels:
+    """Cluster the neighbour graph by modularity; finds its own number of clusters."""
+    leidenalg = import_optional("leidenalg", needed_for="Leiden", install="leidenalg")
+    igraph = import_optional("igraph", needed_for="Leiden", install="igraph")
+    graph = kneighbors_graph(X, min(n_neighbors, len(X) - 1)).tocoo()
+    edges = {(min(i, j), max(i, j)) for i, j in zip(graph.row, graph.col, strict=True)}
+    partition = leidenalg.find_partition(
+        igraph.Graph(n=len(X), edges=sorted(edges)),
+        leidenalg.ModularityVertexPartition,
+        seed=random_state % 2**31,
+    )
+    return np.asarray(partition.membership)
+
+
+def genie(X: Array, n_clusters: int, *, random_state: int) -> Labels:  # noqa: ARG001
+    """Cluster by linkage with a bound on the inequality of cluster sizes."""
+    package = import_optional("genieclust", needed_for="Genie", install="genieclust")
+    return package.Genie(n_clusters=n_clusters).fit_predict(X)
+
+
+def consensusclustering(
+    X: Array, n_clusters: int, *, random_state: int, n_resamples: int = 20
+) -> Labels:
+    """Cluster by average linkage on the consensus matrix of resampled Ward trees."""
+    name = "consensusclustering"
+    package = import_optional(name, needed_for=name, install=name)
+    model = package.ConsensusClustering(
+        AgglomerativeClustering(),
+        min_clusters=n_clusters,
+        max_clusters=n_clusters + 1,
+        n_resamples=n_resamples,
+        rng=random_state,
+    )
+    model.fit(X)
+    linkage = AgglomerativeClustering(
+        n_clusters, metric="precomputed", linkage="average"
+    )
+    return linkage.fit_predict(1.0 - model.consensus_k(n_clusters))
+
+
+def inmoose(
+    X: Array, n_clusters: int, *, random_state: int, n_resamples: int = 20
+) -> Labels:
+    """Cluster the consensus matrix of resampled Ward trees, as inmoose does."""
+    module = "inmoose.consensus_clustering.consensus_clustering"
+    package = import_optional(module, needed_for="inmoose", install="inmoose")
+    model = package.consensusClustering(
+        AgglomerativeClustering,
+        mink=n_clusters,
+        maxk=n_clusters + 1,
+        nb_resampling_iteration=n_resamples,
+    )
+    model.compute_consensus_clustering(X, random_state)
+    return np.asarray(model.predict(n_clusters))
+
+
+PEERS = {
+    "k-means": kmeans,
+    "spectral kNN": spectral_knn,
+    "Ward": ward,
+    "HDBSCAN": hdbscan,
+    "FINCH": finch,
+    "Leiden": leiden,
+    "Genie": genie,
+    "consensusclustering": consensusclustering,
+    "inmoose": inmoose,
+}
+
+GENERATORS = {
+    "mdec": "mdec.generation:generate_ensemble",
+    "prepared": f"{__name__}:generate_prepared_ensemble",
+    "kmeans": "mdec.bench.baselines:generate_kmeans_ensemble",
+    "stratified": "mdec.bench.baselines:generate_stratified_ensemble",
+}
+
+_MDEC = {"MDEC-HC": "hierarchical", "MDEC-SC": "spectral", "MDEC-BG": "bipartite"}
+
+METHODS: dict[str, Method] = {
+    **{
+        name: Method(f"{__name__}:baseline", generator, {"name": name})
+        for name, generator in GENERATION.items()
+    },
+    **{
+        name: Method(f"{__name__}:mdec", "mdec", {"consensus": consensus})
+        for name, consensus in _MDEC.items()
+    },
+    **{
+        name: Method(f"{__name__}:{function.__name__}", None, {})
+        for name, function in PEERS.items()
+    },
+}

@@ -1,0 +1,507 @@
+"""The report of a study: tables, figures and pages in one folder."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdec._support.files import write_atomically
+from mdec._support.optional import import_optional
+from mdec.bench import figures
+from mdec.bench.ranking import average_rank, average_score, rank_test, ranks, top_counts
+from mdec.bench.records import OK, Record, Records
+from mdec.bench.study import ReportSpec, read_report_spec
+from mdec.bench.summary import (
+    METRIC_TITLES,
+    NOT_RUN,
+    Part,
+    ScoreTable,
+    comparable_parts,
+    failures,
+    format_value,
+    hardware,
+    list_hardware,
+    parameter_grid,
+    published_bars,
+    published_points,
+    published_table,
+    score_table,
+    short_title,
+    sweep,
+)
+
+_PUBLISHED = ("nmi_max", "ari", "seconds", "cpu_seconds")
+_CLOCKS = {
+    "cpu_seconds": "One worker on one core; the paper's are seconds of the clock.",
+    "seconds": "Seconds of the clock with one worker for each run; other work on the "
+    "machine makes them longer than those of the CPU.",
+}
+
+
+# How scores against a parameter are drawn, with what of the paper, and in what words.
+_DRAWINGS = {
+    "curves": (
+        *(figures.curves_figure, published_points, "against", "bands"),
+        "; stars are the paper's tables, over the same datasets",
+    ),
+    "bars": (
+        *(figures.bars_figure, published_bars, "by", "whiskers"),
+        "; diamonds are the paper's text, over thirty datasets",
+    ),
+}
+
+N_MARKED = 3
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}"}
+    | {"^": r"\textasciicircum{}"}
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table.
+
+    The mean, or the status of a method without a score; the standard deviation, empty
+    where there is none; a note on the number of runs where it is not the usual one, and
+    on the published value with the difference to it; and the place, 1 for the best of
+    the row, up to 3, 0 for all others.
+    """
+
+    text: str
+    spread: str = ""
+    note: str = ""
+    place: int = 0
+
+
+Rows = list[tuple[str, list[Cell]]]
+
+
+@dataclass
+class Figure:
+    """A figure of the report: file name, caption and drawing."""
+
+    name: str
+    caption: str
+    drawing: Any
+
+
+@dataclass
+class Section:
+    """A part of the report: a table, if it has headers, and figures under it.
+
+    The name is the file name of the table, and the text a line under the heading.
+    """
+
+    name: str
+    heading: str
+    text: str = ""
+    headers: Sequence[str] = ()
+    rows: Rows = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """The table as text, by format."""
+        return render_table(self.headers, self.rows) if self.headers else {}
+
+
+def write_report(
+    records: Records,
+    folder: str | os.PathLike[str],
+    *,
+    metrics: Sequence[str] = (),
+    published: bool | None = None,
+    with_figures: bool = True,
+) -> list[Path]:
+    """Write the report of a study from its records.
+
+    Parameters
+    ----------
+    records : Records
+        From `read_records`.
+    folder : path-like
+        Where to write report.md, report.html, scores.csv, tables/ and figures/.
+    metrics : sequence of str
+        Scores to show; empty for those that the study asks for.
+    published : bool, default=None
+        Print the paper's numbers and the differences; None as the study says.
+    with_figures : bool, default=True
+        Draw figures, which needs matplotlib.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    if not records.runs:
+        raise ValueError("there are no runs in these records yet; run the study first.")
+    import_optional("jinja2", needed_for="reports", install="mdec[report]")
+    spec = read_report_spec(records.study)
+    spec = replace(spec, metrics=metrics or spec.metrics)
+    if published is not None:
+        spec = replace(spec, published=published)
+    sections = list(_sections(records, spec, with_figures))
+    target = Path(folder)
+    texts = {"scores.csv": _scores_csv(records, spec.metrics)}
+    for section in sections:
+        for kind, text in section.tables.items():
+            texts[f"tables/{section.name}.{kind}"] = text
+    content = {
+        "title": records.study.get("title", records.study["name"]),
+        "origin": _origin(records),
+        "sections": sections,
+    }
+    for name in ("md", "html"):
+        texts[f"report.{name}"] = render(f"study.{name}", **content)
+    for name, text in texts.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target / name, text.encode())
+    written = [target / name for name in texts]
+    for figure in (figure for section in sections for figure in section.figures):
+        (target / "figures").mkdir(exist_ok=True)
+        path = target / "figures" / figure.name
+        written += figures.save_figure(figure.drawing, path)
+    return written
+
+
+def _scores_csv(records: Records, metrics: Sequence[str]) -> str:
+    """Return all means as one table, a row for each metric, dataset and method."""
+
+    def digits(value: float) -> str:
+        return "" if np.isnan(value) else f"{value:.4f}"
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["metric", "dataset", "method", "mean", "std", "runs", "status"])
+    for table in (score_table(records, metric) for metric in metrics):
+        for i, j in np.ndindex(table.mean.shape):
+            names = table.metric, table.datasets[i], table.methods[j]
+            scores = [digits(float(each[i, j])) for each in (table.mean, table.std)]
+            status = table.status[i, j] or OK
+            writer.writerow([*names, *scores, table.counts[i, j], status])
+    return text.getvalue()
+
+
+def _origin(records: Records) -> str:
+    runs = list(records.runs.values())
+    n_ok = sum(run["status"] == OK for run in runs)
+    versions = {v["mdec"] for run in runs if (v := run.get("versions"))} - {"unknown"}
+    machines = {hardware(run) for run in runs if run.get("machine")}
+    return (
+        f"Study {records.study['name']}: {len(runs)} runs, {n_ok} with labels; mdec "
+        f"{', '.join(sorted(versions)) or 'unknown'} on "
+        f"{', '.join(sorted(machines)) or 'unknown'}."
+    )
+
+
+def _sections(
+    records: Records, spec: ReportSpec, with_figures: bool
+) -> Iterator[Section]:
+    for metric in spec.metrics:
+        if parameter_grid(records.study):
+            yield from _sweep_sections(records, metric, spec, with_figures)
+            continue
+        table = score_table(records, metric)
+        section = _score_section(table, spec.published)
+        if with_figures and spec.critical_difference and len(table.methods) > 2:
+            words = f"Mean ranks by {METRIC_TITLES[metric]}; bars join methods that "
+            drawing = figures.rank_figure(table.in_common())
+            name = f"{metric}_ranks"
+            section.figures = [Figure(name, f"{words}cannot be told apart.", drawing)]
+        yield section
+        if spec.published and metric in _PUBLISHED:
+            yield _summary_section(table.in_common())
+            yield _distance_section(table)
+    if spec.times:
+        yield from _time_sections(records, spec, with_figures)
+    lost = failures(records)
+    if lost:
+        headers = ["dataset", "method", "status", "runs", "reason"]
+        yield Section("failures", "Runs without labels", "", headers, plain_rows(lost))
+
+
+def _score_section(table: ScoreTable, with_published: bool) -> Section:
+    published = None
+    if with_published and table.metric in _PUBLISHED:
+        published = published_table(table.metric, table.datasets, table.methods)
+    text = caption(table)
+    if not table.lower_is_better and len(table.methods) > 2:
+        text += f" {_test_sentence(table.in_common())}"
+    headers = ["dataset", *table.methods]
+    rows = score_rows(table, published)
+    return Section(table.metric, METRIC_TITLES[table.metric], text, headers, rows)
+
+
+def _test_sentence(table: ScoreTable) -> str:
+    test = rank_test(table)
+    if np.isnan(test.p_value):
+        return "Too few datasets or methods for a test of the ranks."
+    best, *others = test.order()
+    behind = test.mean_ranks - test.mean_ranks[best]
+    near = [table.methods[j] for j in others if behind[j] <= test.critical_difference]
+    return (
+        f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
+        f"{test.p_value:.2g}; Nemenyi's critical difference at {test.alpha:g} is "
+        f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
+        f"Not told apart from the best, {table.methods[best]}: "
+        f"{', '.join(near) or 'none'}."
+    )
+
+
+def _summary_section(table: ScoreTable) -> Section:
+    """Return the summary rows beside those of the paper on the same datasets."""
+    paper = published_table(table.metric, table.datasets, table.methods)
+    pairs = zip(_summarize(table), _summarize(paper), strict=True)
+    columns = [column for pair in pairs for column in pair]
+    headers = ["method", "average score", "paper", "average rank", "paper"]
+    return Section(
+        f"{table.metric}_summary",
+        f"{short_title(table.metric)}: summary beside the paper's",
+        f"Both from the same {len(table.datasets)} datasets and methods.",
+        [*headers, "among the first three", "paper"],
+        plain_rows(list(zip(table.methods, *columns, strict=True))),
+    )
+
+
+def _distance_section(table: ScoreTable) -> Section:
+    """Return how far each method is from its published scores."""
+    paper = published_table(table.metric, table.datasets, table.methods)
+    gaps = table.mean - paper.mean
+    far_off = np.abs(gaps) > np.maximum(3.0, 2.0 * paper.std)
+    rows = []
+    for j, method in enumerate(table.methods):
+        both = ~np.isnan(gaps[:, j])
+        far = [
+            f"{table.datasets[i]} {gaps[i, j]:+.1f}"
+            for i in np.flatnonzero(far_off[:, j])
+        ]
+        gap = gaps[both, j]
+        if gap.size:
+            means = table.mean[both, j].mean(), paper.mean[both, j].mean()
+            differences = f"{gap.mean():+.2f}", f"{np.abs(gap).mean():.2f}"
+            scores = [f"{mean:.2f}" for mean in means]
+            distance = *differences, ", ".join(far) or "none"
+            rows.append((method, gap.size, *scores, *distance))
+    headers = ["method", "datasets", "average score", "paper", "mean difference"]
+    return Section(
+        f"{table.metric}_distance",
+        f"{short_title(table.metric)}: distance from the paper",
+        "Over all datasets with both scores. Far off is more than 3 points and two "
+        "published standard deviations.",
+        [*headers, "mean absolute difference", "far off"],
+        plain_rows(rows),
+    )
+
+
+def _time_sections(
+    records: Records, spec: ReportSpec, with_figures: bool
+) -> Iterator[Section]:
+    """Yield the times on each processor apart, and those with a device."""
+    names = list_hardware(records)
+    for number, name in enumerate(names, 1):
+        # What a device does costs no CPU seconds.
+        clocks = ["seconds"] if " with " in name else ["cpu_seconds", "seconds"]
+        for metric in clocks:
+            table = score_table(records, metric, partial(_ran_on, name))
+            section = _score_section(table, spec.published)
+            section.text += f" {_CLOCKS[metric]}"
+            if len(names) > 1:
+                section.name += f"_{number}"
+                section.heading += f", on {name}"
+            if with_figures and number == 1 and metric == "cpu_seconds":
+                words = f"{METRIC_TITLES[metric]}, of each method on each dataset."
+                growth = figures.growth_figure(records, table)
+                section.figures = [Figure("growth", words, growth)]
+            yield section
+
+
+def _ran_on(name: str, record: Record) -> bool:
+    return hardware(record) == name
+
+
+def _sweep_sections(
+    records: Records, metric: str, spec: ReportSpec, with_figures: bool
+) -> Iterator[Section]:
+    """Yield means against the first parameter, for each part whose means compare."""
+    for number, part in enumerate(comparable_parts(records, metric), 1):
+        section = _sweep_section(records, metric, part, spec.published)
+        if number > 1:
+            section.name += f"_{number}"
+        if with_figures:
+            section.figures = list(
+                _sweep_figures(records, metric, part, spec, section.name)
+            )
+        yield section
+        kinds = part.by_kind()
+        for kind, alike in kinds.items() if len(kinds) > 1 else ():
+            inner = _sweep_section(records, metric, alike, spec.published)
+            inner.name = f"{section.name}_{kind.replace(' ', '_')}"
+            inner.heading += f", {kind}"
+            yield inner
+    if with_figures and spec.curves is not None:
+        title = METRIC_TITLES[metric]
+        words = f"{title} against {spec.curves.label}, dataset by dataset."
+        grid = figures.grid_figure(records, metric, spec.curves)
+        figure = Figure(f"{metric}_datasets", words, grid)
+        yield Section(f"{metric}_datasets", f"{title}: each dataset", figures=[figure])
+
+
+def _sweep_section(
+    records: Records, metric: str, part: Part, with_published: bool
+) -> Section:
+    x = next(iter(parameter_grid(records.study)))
+    scores = sweep(records, metric, x, part.holds)
+    best = np.nan_to_num(scores.mean, nan=-np.inf).argmax(axis=0)
+    paper = published_points(scores, x, part) if with_published else {}
+    # The first of the columns of a method has the settings of the paper's tables.
+    methods = [column.split(",")[0] for column in scores.columns]
+    rows: Rows = [(format_value(value), []) for value in scores.values]
+    for i, j in np.ndindex(scores.mean.shape):
+        mean, error = scores.mean[i, j], scores.error[i, j]
+        point = paper.get(methods[j], np.full(len(rows), np.nan))[i]
+        noted = methods.index(methods[j]) == j and not np.isnan(point)
+        note = f"paper {point:.2f}" if noted else ""
+        spread = "" if np.isnan(error) else f"{error:.2f}"
+        cell = Cell(f"{mean:.2f}", spread, note, int(best[j] == i))
+        rows[i][1].append(Cell("-") if np.isnan(mean) else cell)
+    counts = score_table(records, metric, part.holds).counts
+    counts = counts[counts > 0]
+    low, high = counts.min(), counts.max()
+    each = f"{low}" if low == high else f"{low} to {high}"
+    n_datasets = _count(len(part.datasets), "dataset")
+    text = (
+        f"Means over {n_datasets} ({', '.join(part.datasets)}) of "
+        f"{counts.sum()} runs, {each} of each, ± the standard error over runs; the "
+        "best of each column is marked."
+    )
+    heading = f"{METRIC_TITLES[metric]}, {n_datasets}"
+    return Section(metric, heading, text, [x, *scores.columns], rows)
+
+
+def _sweep_figures(
+    records: Records, metric: str, part: Part, spec: ReportSpec, name: str
+) -> Iterator[Figure]:
+    """Yield the curves and the bars of a part that the study asks for."""
+    for kind, axis in (("curves", spec.curves), ("bars", spec.bars)):
+        if axis is None:
+            continue
+        draw, published, versus, spread, beside = _DRAWINGS[kind]
+        scores = sweep(records, metric, axis.x, part.holds)
+        paper = published(scores, axis.x, part) if spec.published else {}
+        words = (
+            f"{METRIC_TITLES[metric]} {versus} {axis.label}, mean over "
+            f"{_count(len(part.datasets), 'dataset')}; {spread} are standard errors "
+            f"over runs{beside if paper else ''}."
+        )
+        yield Figure(f"{name}_{kind}", words, draw(scores, axis, paper))
+
+
+def render(template: str, **content: Any) -> str:
+    """Fill in a template of the package; one for HTML escapes all text."""
+    jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
+    environment = jinja2.Environment(autoescape=template.endswith(".html"))
+    environment.filters["latex"] = lambda text: text.translate(_LATEX)
+    file = resources.files("mdec.bench") / "templates" / template
+    text: str = environment.from_string(file.read_text("utf-8")).render(content)
+    return text
+
+
+def render_table(headers: Sequence[str], rows: Rows) -> dict[str, str]:
+    """Return a table as Markdown, HTML and LaTeX, by file suffix.
+
+    The best of a row is bold in brackets, the next two are bold.
+
+    Examples
+    --------
+    >>> rows = [("x", [Cell("1.00", "0.10", place=1)])]
+    >>> print(render_table(["set", "A"], rows)["md"])
+    | set | A |
+    |---|---|
+    | x | **[1.00 ± 0.10]** |
+    <BLANKLINE>
+    """
+    return {
+        kind: render(f"table.{kind}", headers=headers, rows=rows) + "\n"
+        for kind in ("md", "html", "tex")
+    }
+
+
+def plain_rows(rows: Sequence[Sequence[object]]) -> Rows:
+    """Return rows of values as cells, the first value naming the row."""
+    return [(str(row[0]), [Cell(str(value)) for value in row[1:]]) for row in rows]
+
+
+def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
+    """Return the cells of a table, the best three of each row marked.
+
+    One row for each dataset, then average score, average rank and top three, over the
+    datasets on which every method was run. Published numbers, of the same datasets and
+    methods, are printed beside the scores, with the difference.
+    """
+    places = ranks(table).astype(int)
+    if len(table.methods) <= N_MARKED:
+        places[:] = 0
+    usual = _usual_count(table)
+    rows: Rows = [(name, []) for name in table.datasets]
+    for i, j in np.ndindex(table.mean.shape):
+        if table.status[i, j]:
+            rows[i][1].append(Cell(str(table.status[i, j])))
+            continue
+        mean, count = table.mean[i, j], int(table.counts[i, j])
+        notes = [_count(count, "run")] if count != usual else []
+        if published is not None and not np.isnan(value := published.mean[i, j]):
+            # Adding zero turns a rounded minus zero into zero.
+            difference = round(float(mean - value), 2) + 0.0
+            notes.append(f"paper {value:.2f}, {difference:+.2f}")
+        elif published is not None and published.status[i, j] != NOT_RUN:
+            notes.append(f"paper {published.status[i, j]}")
+        spread = f"{table.std[i, j]:.2f}" if count > 1 else ""
+        place = places[i, j] if places[i, j] <= N_MARKED else 0
+        rows[i][1].append(Cell(f"{mean:.2f}", spread, ", ".join(notes), int(place)))
+    if table.lower_is_better:
+        return rows
+    names = ("average score", "average rank", "top three")
+    summary = zip(names, _summarize(table.in_common()), strict=True)
+    return rows + plain_rows([(name, *texts) for name, texts in summary])
+
+
+def _summarize(table: ScoreTable) -> list[list[str]]:
+    """Return average scores, average ranks and top-three counts of all methods."""
+    means = average_score(table), average_rank(table)
+    texts = [["-" if np.isnan(m) else f"{m:.2f}" for m in each] for each in means]
+    return [*texts, [str(count) for count in top_counts(table)]]
+
+
+def _usual_count(table: ScoreTable) -> int:
+    counts = table.counts[table.counts > 0]
+    return int(np.bincount(counts).argmax()) if counts.size else 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def caption(table: ScoreTable) -> str:
+    """Return one sentence that says what the numbers are."""
+    unit = "Seconds" if table.lower_is_better else "Percent"
+    text = (
+        f"{unit}, mean ± standard deviation of {_count(_usual_count(table), 'run')} "
+        "unless a cell says otherwise."
+    )
+    n_common = len(table.in_common().datasets)
+    if table.lower_is_better or n_common == len(table.datasets):
+        return text
+    return (
+        f"{text} Averages, ranks and tests are over the {n_common} datasets on which "
+        "every method was run."
+    )

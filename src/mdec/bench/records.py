@@ -1,0 +1,274 @@
+"""Records of runs: one line of JSON each, only ever appended.
+
+Scores are computed from records, so that a report needs neither the data nor a second
+fit. The field "record" of a line tells its kind:
+
+- "study": the parsed study file, as study.
+- "dataset": dataset, n_samples, n_features, n_clusters, dtype, sha256 of the values,
+  and the encoded classes.
+- "run": study, dataset, method, generator, generator_parameters, parameters,
+  repetition, generator_seed, seed, status and message. A run that was not ended from
+  outside also has time, versions, commit, machine (system, processor, cores,
+  available_memory), generation and consensus (seconds, cpu_seconds, peak_bytes each),
+  warnings and, if it succeeded, the encoded labels and their number n_found.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.files import hold_lock, sync_folder
+from mdec._support.memory import MAX_BYTES
+from mdec.ensemble.plan import OLD_NAMES
+
+# The arguments of a call, a parsed study file, and a line of a file of records.
+Parameters = dict[str, Any]
+StudyText = dict[str, Any]
+Record = dict[str, Any]
+
+OK = "ok"
+OUT_OF_MEMORY = "OM"
+TIMEOUT = "timeout"
+MISSING = "missing"
+FAILED = "failed"
+
+_GZIP = b"\x1f\x8b"
+# The beginning of a file that `run_study` writes.
+_BEGINNING = b'{"record":"study",'
+# The fields that a line of each kind must have.
+_NEEDED = {
+    "study": {"study"},
+    "dataset": {"dataset"},
+    "run": {
+        *("dataset", "method", "generator_parameters", "parameters"),
+        *("repetition", "status"),
+    },
+}
+
+
+def encode_labels(labels: NDArray[np.integer]) -> str:
+    """Return labels as text: their type, then compressed bytes.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Whole numbers.
+
+    Returns
+    -------
+    str
+        Short where neighbours share labels.
+
+    Examples
+    --------
+    >>> decode_labels(encode_labels(np.array([0, 1, -1])))
+    array([ 0,  1, -1], dtype=int16)
+    """
+    dtype = "<i2" if np.abs(labels).max(initial=0) < 2**15 else "<i4"
+    packed = zlib.compress(labels.astype(dtype).tobytes(), 9)
+    return f"{dtype}:{base64.b64encode(packed).decode()}"
+
+
+def decode_labels(text: str) -> NDArray[np.integer]:
+    """Return the labels that `encode_labels` packed."""
+    dtype, _, packed = text.partition(":")
+    return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=dtype)
+
+
+def same_data(one: Record, other: Record) -> bool:
+    """Return whether two records are of the same values and the same classes."""
+    names = ("n_samples", "n_features", "dtype", "sha256")
+    # Unpacked: another version of the compressor may pack the same classes otherwise.
+    classes = decode_labels(one["classes"]), decode_labels(other["classes"])
+    return all(one[name] == other[name] for name in names) and np.array_equal(*classes)
+
+
+def run_key(record: Record) -> str:
+    """Return what identifies a run: names, parameters and repetition."""
+    names = record["dataset"], record["method"]
+    parameters = record["generator_parameters"], record["parameters"]
+    return json.dumps([*names, *parameters, record["repetition"]], sort_keys=True)
+
+
+@dataclass
+class Records:
+    """The content of a file of records.
+
+    Attributes
+    ----------
+    study : dict
+        The parsed study file.
+    datasets : dict
+        Name to record, with the classes.
+    runs : dict
+        Key to record; the last of several with the same key.
+    """
+
+    study: StudyText = field(default_factory=dict)
+    datasets: dict[str, Record] = field(default_factory=dict)
+    runs: dict[str, Record] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        """Add the record of one line.
+
+        Parameters
+        ----------
+        record : dict
+            Of the study, of a dataset or of a run.
+        """
+        if record["record"] == "study":
+            self.study = record["study"]
+        elif record["record"] == "dataset":
+            self.datasets[record["dataset"]] = record
+        else:
+            self.runs[run_key(record)] = record
+
+
+def read_records(path: str | os.PathLike[str]) -> Records:
+    """Read a file of records, gzipped or not.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. A last line that was torn by a crash is ignored.
+
+    Returns
+    -------
+    Records
+        Its content; empty if there is no file.
+    """
+    name = os.fspath(path)
+    if not Path(path).exists():
+        return Records()
+    content = Path(path).read_bytes()
+    if content.startswith(_GZIP):
+        try:
+            with gzip.open(path) as archive:
+                content = archive.read(MAX_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(
+                f"the archive {name!r} is damaged ({error}); get it again."
+            ) from error
+        if len(content) > MAX_BYTES:
+            raise ValueError(
+                f"the archive {name!r} unpacks to more than "
+                f"{MAX_BYTES / 2**30:.0f} GiB; unpack it and give the file in it."
+            )
+    return _parse(content, name)[0]
+
+
+def _parse(content: bytes, name: str) -> tuple[Records, int]:
+    """Return the records, and the number of bytes before a torn last line."""
+    records, n_records, damaged = Records(), 0, []
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                records.add(_parse_line(line))
+                n_records += 1
+            except (ValueError, TypeError, LookupError, RecursionError):
+                damaged.append(number)
+    length, last = len(content), lines[-1]
+    # A crash tears the last line, which then has no line break.
+    torn = damaged[-1:] == [len(lines)]
+    if torn and (n_records or last.startswith(_BEGINNING)):
+        damaged.pop()
+        length -= len(last)
+    if damaged and not n_records:
+        raise ValueError(
+            f"{name!r} is no file of records and is left as it is; give another file."
+        )
+    if damaged:
+        raise ValueError(
+            f"line {damaged[0]} of {name!r} is damaged; delete that line, and its run "
+            "will be repeated."
+        )
+    return records, length
+
+
+def _parse_line(line: bytes) -> Record:
+    for old, new in OLD_NAMES.items():  # of parameters
+        line = line.replace(f'"{old}"'.encode(), f'"{new}"'.encode())
+    # With the encoding: json would also accept lines in others, which never mix.
+    record: Record = json.loads(line.decode("utf-8-sig"))
+    if not _NEEDED[record["record"]] <= record.keys():
+        raise ValueError("not a record")
+    return record
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A file of records open for appending; a record is on disk when it returns.
+
+    `records` is the content of the file at the beginning; no one else has written
+    since.
+    """
+
+    records: Records
+    file: IO[bytes]
+
+    def append(self, record: Record) -> None:
+        """Write one record through to the disk."""
+        line = json.dumps(record, separators=(",", ":"), allow_nan=False)
+        self.file.write(line.encode() + b"\n")
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+
+@contextmanager
+def open_journal(path: Path) -> Iterator[Journal]:
+    """Open a file of records; a torn last line is cut off first.
+
+    A file of anything else is refused and left as it is.
+    """
+    name = os.fspath(path)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{name!r} is a folder or a device; give a file of records.")
+    _refuse_archives(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(path.open("a+b"))
+            stack.enter_context(hold_lock(path.with_name(f".{path.name}.lock")))
+        except PermissionError as error:
+            raise PermissionError(
+                f"{name!r} may not be written to; allow it, or give another file of "
+                "records."
+            ) from error
+        except BlockingIOError as error:
+            raise BlockingIOError(
+                f"another process is writing {name!r}; wait for it or choose another "
+                "file."
+            ) from error
+        sync_folder(path.parent)
+        file.seek(0)
+        content = file.read()
+        records, length = _parse(content, name)
+        file.truncate(length)
+        if not content[:length].endswith(b"\n") and length:
+            file.write(b"\n")
+        yield Journal(records, file)
+
+
+def _refuse_archives(path: Path) -> None:
+    packed = path.suffix.lower() == ".gz"
+    if path.exists():
+        with path.open("rb") as file:
+            packed |= file.read(len(_GZIP)) == _GZIP
+    if packed:
+        raise ValueError(
+            f"{os.fspath(path)!r} is an archive, to which no records are added; give "
+            "a file that is not gzipped, such as the one in it."
+        )

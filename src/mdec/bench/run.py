@@ -1,0 +1,324 @@
+"""Run a study: hand groups to worker processes and append their records."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import IO
+
+from mdec.bench.datasets import fetch_dataset
+from mdec.bench.records import (
+    FAILED,
+    OK,
+    OUT_OF_MEMORY,
+    TIMEOUT,
+    Record,
+    Records,
+    open_journal,
+    run_key,
+    same_data,
+)
+from mdec.bench.study import Group, Study, plan_groups
+from mdec.bench.worker import Answer, dataset_record
+
+_STOPPED = "stopped"
+Notify = Callable[["StudyProgress"], None]
+
+
+@dataclass
+class StudyProgress:
+    """How far a study is.
+
+    Attributes
+    ----------
+    n_runs, n_done : int
+        Runs of the study, and those with a record.
+    n_failed : int
+        Runs of this session that gave no labels.
+    last : str
+        The latest run, in words.
+    eta : float or None
+        Seconds to the end at the present pace.
+    unavailable : dict
+        Datasets that are not available, and why.
+    """
+
+    n_runs: int = 0
+    n_done: int = 0
+    n_failed: int = 0
+    last: str = ""
+    eta: float | None = None
+    unavailable: dict[str, str] = field(default_factory=dict)
+
+
+def run_study(
+    study: Study,
+    path: str | os.PathLike[str],
+    *,
+    n_jobs: int = 1,
+    retry: bool = False,
+    offline: bool = False,
+    notify: Notify | None = None,
+) -> StudyProgress:
+    """Run what a study asks for and the records do not hold yet.
+
+    Parameters
+    ----------
+    study : Study
+        From `read_study`.
+    path : path-like
+        File of records; it grows by one line for each run. One of another study, or
+        of data that have changed, is refused.
+    n_jobs : int, default=1
+        Groups executed at the same time, each in a process of its own; changes no
+        label.
+    retry : bool, default=False
+        Repeat runs whose record holds no labels.
+    offline : bool, default=False
+        Use only datasets that are on disk.
+    notify : callable, default=None
+        Called with the `StudyProgress` after each run.
+
+    Returns
+    -------
+    StudyProgress
+        The state at the end.
+
+    Notes
+    -----
+    ``limits.seconds_per_run`` bounds the generation of an ensemble and each method;
+    ``limits.seconds_total`` bounds the call, after which it can be called again;
+    ``limits.memory_gb`` bounds what a worker allocates, on Linux.
+    """
+    progress = StudyProgress()
+    with open_journal(Path(path)) as journal:
+        records = journal.records
+        found = _find_data(study, progress, offline=offline)
+        _refuse_mixing(study, found, records, os.fspath(path))
+        if records.study != study.text:
+            journal.append({"record": "study", "study": study.text})
+        for record in found:
+            if record["dataset"] not in records.datasets:
+                journal.append(record)
+        done = {
+            key for key, run in records.runs.items() if run["status"] == OK or not retry
+        }
+        pending = []
+        for group in plan_groups(study):
+            if group.dataset.name in progress.unavailable:
+                continue
+            left = [run for run in group.runs if run_key(run.record) not in done]
+            progress.n_runs += len(group.runs)
+            progress.n_done += len(group.runs) - len(left)
+            if left:
+                pending.append(replace(group, runs=tuple(left)))
+
+        def append(record: Record) -> None:
+            journal.append(record)
+            progress.n_done += 1
+            progress.n_failed += record["status"] != OK
+            name = f"{record['dataset']} {record['method']}"
+            progress.last = f"{name} #{record['repetition'] + 1}: {record['status']}"
+            if notify is not None:
+                notify(progress)
+
+        _run_groups(study, pending, n_jobs, append, progress)
+    return progress
+
+
+def _find_data(study: Study, progress: StudyProgress, *, offline: bool) -> list[Record]:
+    """Return the records of the available datasets as they are now."""
+    found = []
+    for spec in study.datasets:
+        try:
+            if spec.kind != "file":
+                fetch_dataset(spec.source, download=not offline)
+            found.append(dataset_record(spec))
+        except (OSError, ValueError, ImportError) as error:
+            progress.unavailable[spec.name] = str(error)
+    return found
+
+
+def _refuse_mixing(
+    study: Study, found: list[Record], records: Records, path: str
+) -> None:
+    """Raise if the records are of another study or of other data."""
+    name = records.study.get("name", study.name)
+    if name != study.name:
+        raise ValueError(
+            f"{path!r} holds records of the study {name!r}, whose seeds are not those "
+            f"of {study.name!r}; give another file."
+        )
+    changed = [
+        new["dataset"]
+        for new in found
+        if (old := records.datasets.get(new["dataset"])) and not same_data(old, new)
+    ]
+    if changed:
+        raise ValueError(
+            f"the data of {', '.join(changed)} have changed since the runs in "
+            f"{path!r}; give another file of records, or the old data."
+        )
+
+
+class _Worker:
+    """A worker process: started when needed, and ended at its limits."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stderr: IO[bytes] | None = None
+        self._end = ""  # why we have ended the process
+
+    def run(self, group: Group) -> Iterator[Record]:
+        """Yield the record of each run; a process that ends on the way is replaced."""
+        while group.runs:
+            stage = 0
+            for answer in self._answers(group):
+                if isinstance(answer, int):
+                    stage = answer
+                else:
+                    yield answer
+            if self._end == _STOPPED or stage > len(group.runs):
+                return
+            status, message = self._cause_of_death()
+            # Without the ensemble there is none of the runs.
+            hit = group.runs[stage - 1 : stage] if stage else group.runs
+            for run in hit:
+                yield {**run.record, "status": status, "message": message}
+            group = replace(group, runs=group.runs[stage:] if stage else ())
+
+    def _answers(self, group: Group) -> Iterator[Answer]:
+        """Yield the answers to a group; fewer than expected if the process ends."""
+        process = self.start()
+        limit = self._study.limits.seconds_per_run
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answer: Answer = 0
+        with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
+            pickle.dump(group, process.stdin)
+            process.stdin.flush()
+            while answer != len(group.runs) + 1:
+                timer = threading.Timer(limit or 0, self.kill, [TIMEOUT])
+                if limit:
+                    timer.start()
+                try:
+                    answer = pickle.load(process.stdout)
+                finally:
+                    timer.cancel()
+                yield answer
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Return the process, ready for its first group."""
+        if self._process is not None:
+            return self._process
+        memory = self._study.limits.memory_gb or 0
+        generators = [m.generator or "" for m in self._study.methods.values()]
+        command = "from mdec.bench.worker import serve; serve()"
+        folders = [self._study.folder, os.environ.get("PYTHONPATH", "")]
+        # Closed with the process.
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", command, str(memory), *generators],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
+        )
+        assert self._process.stdout is not None
+        if not self._process.stdout.read(1) and self._end != _STOPPED:
+            raise RuntimeError(f"a worker could not start: {self._last_line()}")
+        return self._process
+
+    def _last_line(self) -> str:
+        assert self._stderr is not None
+        self._stderr.seek(0)
+        text = self._stderr.read().decode(errors="replace").strip()
+        return text.splitlines()[-1][:300] if text else "it left no message."
+
+    def _cause_of_death(self) -> tuple[str, str]:
+        """Return the status and the reason of a process that has ended."""
+        assert self._process is not None
+        code, message = self._process.wait(), self._last_line()
+        self.close()
+        if self._end == TIMEOUT:
+            self._end = ""
+            limit = self._study.limits.seconds_per_run
+            return TIMEOUT, f"took more than {limit:g} seconds."
+        if code == -signal.SIGKILL:
+            return OUT_OF_MEMORY, "was ended by the system, which had no memory left."
+        return FAILED, f"the process ended with code {code}: {message}"
+
+    def kill(self, reason: str) -> None:
+        """End the process; its reader sees the end of its output."""
+        if self._end != _STOPPED:
+            self._end = reason
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def close(self) -> None:
+        """End the process and close its streams."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, self._stderr):
+            if stream is not None:
+                stream.close()
+
+
+def _run_groups(
+    study: Study,
+    groups: list[Group],
+    n_jobs: int,
+    append: Callable[[Record], None],
+    progress: StudyProgress,
+) -> None:
+    """Run groups in worker processes, one thread each, and append their records."""
+    lock, waiting = threading.Lock(), groups[::-1]
+    end = time.monotonic() + (study.limits.seconds_total or float("inf"))
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
+    workers = [_Worker(study) for _ in range(max(1, min(n_jobs, len(groups))))]
+
+    def next_group() -> Group | None:
+        with lock:
+            return waiting.pop() if waiting and time.monotonic() <= end else None
+
+    def serve(worker: _Worker) -> None:
+        with closing(worker):
+            while (group := next_group()) is not None:
+                worker.start()
+                start = time.monotonic()
+                for record in worker.run(group):
+                    with lock:
+                        append(record)
+                with lock:
+                    seconds[group.dataset.name].append(time.monotonic() - start)
+                    means = {name: fmean(each) for name, each in seconds.items()}
+                    rest = fmean(means.values())
+                    left = [means.get(g.dataset.name, rest) for g in waiting]
+                    progress.eta = sum(left) / len(workers)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        try:
+            for future in [pool.submit(serve, worker) for worker in workers]:
+                future.result()
+        finally:  # an interrupt ends the workers too
+            waiting.clear()
+            for worker in workers:
+                worker.kill(_STOPPED)

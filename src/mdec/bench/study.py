@@ -1,0 +1,486 @@
+"""Study files, and the runs that they ask for. Nothing here executes anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from mdec.bench.datasets import dataset_info, list_datasets
+from mdec.bench.methods import GENERATORS, METHODS, Method
+from mdec.bench.records import OK, Parameters, Record, StudyText
+
+# The name of all thirty datasets in a study.
+PAPER = "paper"
+STUDY_FILES = resources.files("mdec.bench") / "studies"
+# Ensembles of different sizes are the first members of one.
+_SHARED_PARAMETER = "ensemble_size"
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A dataset of a study.
+
+    The name is what the records call it and part of every seed; the source is an id in
+    the registry, or a path whose kind is "file" and whose classes are in column
+    `target`.
+    """
+
+    name: str
+    source: str
+    kind: str
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on the time and memory of a study; see `run_study`."""
+
+    seconds_per_run: float | None = None
+    seconds_total: float | None = None
+    memory_gb: float | None = None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A varied parameter, its label, and a second parameter that splits the panels."""
+
+    x: str
+    label: str
+    split: str | None = None
+
+
+@dataclass(frozen=True)
+class ReportSpec:
+    """What the report of a study contains.
+
+    Scores; whether to add seconds, the paper's numbers and the diagram of ranks; and
+    figures of scores against a parameter.
+    """
+
+    metrics: Sequence[str] = ("nmi_max", "ari")
+    times: bool = False
+    published: bool = False
+    critical_difference: bool = False
+    curves: Axis | None = None
+    bars: Axis | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study file with its defaults filled in.
+
+    Attributes
+    ----------
+    name, title : str
+        The name is part of every seed.
+    datasets : tuple of DatasetSpec
+        What to cluster.
+    methods : dict
+        Name to `Method`, in the order of the tables.
+    generators : dict
+        Name to `Method` that makes ensembles of the data.
+    generator_grid, method_grid : dict
+        Name of a parameter to the values it takes.
+    repetitions : dict
+        Counts: "default", and by dataset, kind of dataset or method.
+    limits : Limits
+        Of time and memory.
+    text : dict
+        The parsed file.
+    folder : str
+        Folder of the study file, from which paths and modules are found.
+    """
+
+    name: str
+    title: str
+    datasets: tuple[DatasetSpec, ...]
+    methods: dict[str, Method]
+    generators: dict[str, Method]
+    generator_grid: dict[str, list[Any]]
+    method_grid: dict[str, list[Any]]
+    repetitions: dict[str, int]
+    limits: Limits
+    text: StudyText = field(repr=False)
+    folder: str = ""
+
+
+# What a study file may hold at each place: a type, a list of one kind, a table, or a
+# choice of these. A "?" marks a key that may be left out, and "*" is any other key.
+_AXIS = {"x": str, "label": str, "split?": str}
+_METHOD = {"name": str, "function?": str, "method?": str, "generator?": str}
+_SCHEMA = {
+    "name": str,
+    "title?": object,
+    "datasets": [(str, {"path": str, "name?": str, "target?": str})],
+    "methods": [(str, {**_METHOD, "parameters?": {"*": object}})],
+    "generators?": {"*": {"function?": str, "*": object}},
+    "parameters?": {"generator?": {"*": [object]}, "method?": {"*": [object]}},
+    "repetitions?": (int, {"*": int}),
+    "limits?": {f"{each.name}?": (int, float) for each in fields(Limits)},
+    "report?": {
+        "metrics?": [str],
+        "times?": bool,
+        "published?": bool,
+        "critical_difference?": bool,
+        "curves?": _AXIS,
+        "bars?": _AXIS,
+    },
+}
+_KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number"}
+_KINDS |= {bool: "true or false", list: "a list", dict: "a table"}
+
+
+def _check(value: Any, schema: Any, where: str) -> None:
+    """Raise unless a value of a study file is of the kind that its place needs."""
+    kinds = []
+    for choice in schema if isinstance(schema, tuple) else (schema,):
+        kind: Any = choice if isinstance(choice, type) else type(choice)
+        kinds.append(kind)
+        # A bool is an int to Python, and true is no number of repetitions.
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            continue
+        if isinstance(choice, list):
+            for number, item in enumerate(value, 1):
+                _check(item, choice[0], f"{where}[{number}]")
+        elif isinstance(choice, dict):
+            _check_table(value, choice, where)
+        return
+    raise ValueError(
+        f"{where} of the study must be {' or '.join(_KINDS[kind] for kind in kinds)}; "
+        f"it is {repr(value)[:60]}."
+    )
+
+
+def _check_table(table: dict[str, Any], schema: dict[str, Any], where: str) -> None:
+    """Raise unless a table has what it needs and nothing that is unknown."""
+    place = f"{where} of the study" if where else "the study"
+    known = {key.removesuffix("?"): kind for key, kind in schema.items()}
+    for key in schema:
+        if not key.endswith(("?", "*")) and not table.get(key):
+            raise ValueError(f"{place} needs {key}; add {key} = ... to it.")
+    unknown = sorted(table.keys() - known.keys())
+    if unknown and "*" not in known:
+        raise ValueError(
+            f"{place} has no {', '.join(unknown)}; it has {', '.join(known)}."
+        )
+    for key, value in table.items():
+        _check(value, known.get(key, known.get("*")), f"{where}.{key}".lstrip("."))
+
+
+def study_names() -> list[str]:
+    """Return the names of the studies that come with the package.
+
+    Returns
+    -------
+    list of str
+        Names for `read_study`.
+    """
+    names = [item.name for item in STUDY_FILES.iterdir()]
+    return sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))
+
+
+def read_study(source: str | os.PathLike[str]) -> Study:
+    """Read a study file, or a study that comes with the package.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A path that ends in .toml, or a name.
+
+    Returns
+    -------
+    Study
+        The study, with its defaults filled in.
+
+    Examples
+    --------
+    >>> read_study("quick").repetitions["default"]
+    3
+    """
+    path = Path(source)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no study file {path}; check the path.")
+        content, folder = path.read_text(encoding="utf-8"), path.resolve().parent
+    elif str(source) in study_names():
+        content = (STUDY_FILES / f"{source}.toml").read_text(encoding="utf-8")
+        folder = Path.cwd()
+    else:
+        raise ValueError(
+            f"there is no study {str(source)!r}; give a path that ends in .toml, or "
+            f"one of {', '.join(study_names())}."
+        )
+    try:
+        text = tomllib.loads(content)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ValueError(f"the study {source} is not valid TOML: {error}.") from error
+    return make_study(text, folder)
+
+
+def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
+    """Check a parsed study file and return its study, with the defaults filled in.
+
+    Its paths and modules are found from `folder`.
+    """
+    _check(text, _SCHEMA, "")
+    # A dataset may be named twice, by its id and by its kind.
+    datasets = tuple(dict.fromkeys(_find_datasets(text["datasets"], Path(folder))))
+    methods = [_find_method(entry) for entry in text["methods"]]
+    _check_distinct([spec.name for spec in datasets], "datasets")
+    _check_distinct([name for name, _ in methods], "methods")
+    grid = text.get("parameters", {})
+    counts = text.get("repetitions", {})
+    if isinstance(counts, int):
+        counts = {"default": counts}
+    return Study(
+        name=text["name"],
+        title=str(text.get("title", text["name"])),
+        datasets=datasets,
+        methods=dict(methods),
+        generators=_find_generators(text.get("generators", {})),
+        generator_grid=dict(grid.get("generator", {})),
+        method_grid=dict(grid.get("method", {})),
+        repetitions={"default": 1, **counts},
+        limits=Limits(**text.get("limits", {})),
+        text=text,
+        folder=str(folder),
+    )
+
+
+def read_report_spec(text: StudyText) -> ReportSpec:
+    """Return what the report of a study contains, from its parsed file."""
+    options = dict(text.get("report", {}))
+    for name in {"curves", "bars"} & options.keys():
+        options[name] = Axis(**options[name])
+    return ReportSpec(**options)
+
+
+def narrow(
+    study: Study,
+    *,
+    datasets: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    repetitions: int | None = None,
+) -> Study:
+    """Return a part of a study with unchanged seeds.
+
+    Datasets are given by ids, names or kinds and methods by names, nothing for all;
+    `repetitions` is the most of each, None for as many as the study says.
+    """
+    unknown = [name for name in methods if name not in study.methods]
+    if unknown:
+        raise ValueError(
+            f"the study {study.name} has no method {unknown[0]!r}; it has "
+            f"{', '.join(study.methods)}."
+        )
+    names = [spec.name for spec in study.datasets]
+    others = [entry for entry in datasets if entry not in names]
+    wanted = {spec.name for spec in _find_datasets(others, Path(study.folder))}
+    wanted |= set(datasets or names)
+    if wanted.isdisjoint(names):
+        raise ValueError(
+            f"the study {study.name} has none of {', '.join(datasets)}; it has "
+            f"{', '.join(names)}."
+        )
+    counts = study.repetitions
+    if repetitions is not None:
+        counts = {name: min(repetitions, count) for name, count in counts.items()}
+    return replace(
+        study,
+        datasets=tuple(spec for spec in study.datasets if spec.name in wanted),
+        methods={k: m for k, m in study.methods.items() if not methods or k in methods},
+        repetitions=counts,
+    )
+
+
+def _check_distinct(names: Sequence[str], what: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"the study has two {what} called {twice[0]!r}; give one another name."
+        )
+
+
+def _find_datasets(entries: Sequence[Any], folder: Path) -> Iterator[DatasetSpec]:
+    kinds = {info.kind for info in list_datasets()} | {"built-in"}
+    for entry in entries:
+        if isinstance(entry, dict):
+            path = folder / entry["path"]
+            name = entry.get("name", path.stem)
+            yield DatasetSpec(name, str(path), "file", entry.get("target"))
+            continue
+        if entry == PAPER or entry in kinds:
+            found = list_datasets(None if entry == PAPER else entry)
+        else:
+            found = [dataset_info(entry)]
+        yield from (DatasetSpec(info.id, info.id, info.kind) for info in found)
+
+
+def _find_method(entry: Any) -> tuple[str, Method]:
+    if isinstance(entry, str):
+        if entry not in METHODS:
+            raise ValueError(
+                f"there is no method {entry!r}; it is one of {', '.join(METHODS)}, or "
+                'a table with name and function = "module:function".'
+            )
+        return entry, METHODS[entry]
+    if "function" in entry:
+        base = Method(entry["function"], None, {})
+    elif entry.get("method", entry["name"]) in METHODS:
+        base = METHODS[entry.get("method", entry["name"])]
+    else:
+        raise ValueError(
+            f'the method {entry["name"]!r} needs function = "module:function".'
+        )
+    generator = entry.get("generator", base.generator)
+    parameters = {**base.parameters, **entry.get("parameters", {})}
+    return entry["name"], Method(base.function, generator, parameters)
+
+
+def _find_generators(tables: dict[str, Parameters]) -> dict[str, Method]:
+    generators = {name: Method(each, None, {}) for name, each in GENERATORS.items()}
+    for name, table in tables.items():
+        function = table.get("function", GENERATORS.get(name))
+        if function is None:
+            raise ValueError(
+                f'the generator {name!r} needs function = "module:function".'
+            )
+        parameters = {key: value for key, value in table.items() if key != "function"}
+        generators[name] = Method(function, None, parameters)
+    return generators
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one dataset, once: its function, and its record to be completed."""
+
+    function: str
+    record: Record
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs that share an ensemble, or the data if there is no generator.
+
+    The function, the parameters and the seed are those of the generator; the size of
+    the ensemble is the largest that a run needs.
+    """
+
+    dataset: DatasetSpec
+    function: str | None
+    parameters: Parameters
+    seed: int
+    runs: tuple[Run, ...]
+
+
+def seed_from_names(*names: object) -> int:
+    """Return a seed that depends on the names alone.
+
+    Examples
+    --------
+    >>> seed_from_names("tables", "DS-1", 0, "mdec")
+    1840779964
+    """
+    text = json.dumps([str(name) for name in names])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def plan_groups(study: Study) -> list[Group]:
+    """Return the runs of a study, grouped by what they share.
+
+    First repetitions come first, so that an unfinished study covers every dataset.
+
+    Parameters
+    ----------
+    study : Study
+        What to run.
+
+    Returns
+    -------
+    list
+        Groups of runs that share an ensemble.
+
+    Examples
+    --------
+    >>> groups = plan_groups(read_study("quick"))
+    >>> sorted({run.record["generator"] or "data" for g in groups for run in g.runs})
+    ['data', 'mdec']
+    """
+    counts = study.repetitions
+
+    def count(spec: DatasetSpec) -> int:
+        return counts.get(spec.name, counts.get(spec.kind, counts["default"]))
+
+    return [
+        group
+        for repetition in range(max(map(count, study.datasets)))
+        for spec in study.datasets
+        if repetition < count(spec)
+        for group in _group_runs(study, spec, repetition)
+    ]
+
+
+def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Group]:
+    """Yield the runs of one repetition on a dataset, by generator and its parameters.
+
+    Seeds come from the names of study, dataset, repetition and generator or method.
+    """
+    seeds = {
+        name: seed_from_names(study.name, spec.name, repetition, name)
+        for name in (None, *study.generators, *study.methods)
+    }
+    found: dict[tuple[str | None, str], list[Run]] = {}
+    for name, method in study.methods.items():
+        if repetition >= study.repetitions.get(name, repetition + 1):
+            continue
+        points = product(_generator_points(study, method), _points(study.method_grid))
+        for generation, point in points:
+            record = {
+                "record": "run",
+                "study": study.name,
+                "dataset": spec.name,
+                "method": name,
+                "generator": method.generator,
+                "generator_parameters": generation,
+                "parameters": {**method.parameters, **point},
+                "repetition": repetition,
+                "generator_seed": seeds[method.generator],
+                "seed": seeds[name],
+                "status": OK,
+                "message": "",
+            }
+            shared = {k: v for k, v in generation.items() if k != _SHARED_PARAMETER}
+            key = method.generator, json.dumps(shared, sort_keys=True)
+            found.setdefault(key, []).append(Run(method.function, record))
+    for (generator, shared_text), runs in found.items():
+        parameters = json.loads(shared_text)
+        all_parameters = [run.record["generator_parameters"] for run in runs]
+        sizes = [each.get(_SHARED_PARAMETER) or 0 for each in all_parameters]
+        if any(sizes):
+            parameters[_SHARED_PARAMETER] = max(sizes)
+        function = None if generator is None else study.generators[generator].function
+        yield Group(spec, function, parameters, seeds[generator], tuple(runs))
+
+
+def _generator_points(study: Study, method: Method) -> list[Parameters]:
+    if method.generator is None:
+        return [{}]
+    if method.generator not in study.generators:
+        raise ValueError(
+            f"there is no generator {method.generator!r}; describe it under "
+            f"[generators.{method.generator}]."
+        )
+    fixed = study.generators[method.generator].parameters
+    return [{**fixed, **point} for point in _points(study.generator_grid)]
+
+
+def _points(grid: dict[str, list[Any]]) -> list[Parameters]:
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]

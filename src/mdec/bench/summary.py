@@ -1,0 +1,447 @@
+"""From records, or the paper, to tables of means and means against a parameter."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.arrays import Array
+from mdec.bench.datasets import list_datasets
+from mdec.bench.evaluation import METRICS
+from mdec.bench.records import OK, Parameters, Record, Records, StudyText, decode_labels
+from mdec.bench.study import STUDY_FILES
+
+METRIC_TITLES = {
+    "nmi_max": "NMI (mutual information over the larger entropy)",
+    "nmi_geometric": "NMI (over the geometric mean of the entropies)",
+    "nmi_arithmetic": "NMI (over the arithmetic mean of the entropies)",
+    "ami": "AMI (adjusted mutual information)",
+    "ari": "ARI (adjusted Rand index)",
+    "purity": "purity",
+    "accuracy": "accuracy (clusters matched to classes one to one)",
+    "seconds": "seconds, making the ensemble included",
+    "cpu_seconds": "CPU seconds on one core, making the ensemble included",
+}
+
+# The status of a cell without a record.
+NOT_RUN = "-"
+# Less is better.
+COSTS = {"seconds", "cpu_seconds"}
+
+# The value of a varied parameter with which the paper's tables were made.
+_TABLE_SETTINGS = {"ensemble_size": 100, "max_features": 0.5}
+# Figure 5 as the text gives it: average NMI of MDEC-HC over the thirty datasets.
+_FIGURE_5 = {
+    "scaled_gaussian": 67.49,
+    "cosine": 50.99,
+    "correlation": 48.23,
+    "spearman": 41.34,
+}
+
+Where = Callable[[Record], bool]
+
+
+# Mean, standard deviation, number of runs and status.
+Score = tuple[float, float, int, str]
+_CELL = np.dtype([("mean", "f8"), ("std", "f8"), ("counts", "i8"), ("status", "U16")])
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Scores of methods on datasets.
+
+    Attributes
+    ----------
+    metric : str
+        A key of `METRIC_TITLES`.
+    datasets, methods : tuple of str
+        Rows and columns.
+    mean, std : ndarray of shape (n_datasets, n_methods)
+        In percent, or in seconds; NaN where there is no score.
+    counts : ndarray of int
+        Runs behind each mean.
+    status : ndarray of str
+        Why there is no score: "OM", "timeout", ...; empty where there is one.
+    """
+
+    metric: str
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    mean: Array
+    std: Array
+    counts: NDArray[np.int64]
+    status: NDArray[np.str_]
+
+    @classmethod
+    def from_scores(
+        cls,
+        metric: str,
+        datasets: Sequence[str],
+        methods: Sequence[str],
+        scores: Mapping[tuple[str, str], Score],
+    ) -> Self:
+        """Arrange scores by dataset and method; what is absent was not run."""
+        absent = (np.nan, np.nan, 0, NOT_RUN)
+        cells = [scores.get((d, m), absent) for d in datasets for m in methods]
+        table = np.array(cells, dtype=_CELL).reshape(len(datasets), len(methods))
+        columns = {name: table[name] for name in ("mean", "std", "counts", "status")}
+        return cls(metric, tuple(datasets), tuple(methods), **columns)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the metric is a cost."""
+        return self.metric in COSTS
+
+    def in_common(self) -> Self:
+        """Return the rows in which every method was run, or all if there are none.
+
+        A run that failed is a run; one that has not been made says nothing of a rank.
+
+        Returns
+        -------
+        ScoreTable
+            The same methods.
+        """
+        rows = np.flatnonzero((self.status != NOT_RUN).all(axis=1))
+        if not rows.size:
+            return self
+        names = tuple(self.datasets[i] for i in rows)
+        cells = {
+            name: getattr(self, name)[rows]
+            for name in ("mean", "std", "counts", "status")
+        }
+        return replace(self, datasets=names, **cells)
+
+
+def run_parameters(record: Record) -> Parameters:
+    """Return the parameters of a run, those of its generator and its method."""
+    return {**record["generator_parameters"], **record["parameters"]}
+
+
+def hardware(record: Record) -> str:
+    """Return the processor of a run, and the device if it had one.
+
+    Examples
+    --------
+    >>> hardware({"machine": {"processor": "EPYC"}, "generator_parameters": {}})
+    'EPYC'
+    """
+    processor = record.get("machine", {"processor": "unknown"})["processor"]
+    device = _device(record)
+    return f"{processor} with {device}" if device else str(processor)
+
+
+def _device(record: Record) -> str:
+    return str(record["generator_parameters"].get("device") or "")
+
+
+def list_hardware(records: Records) -> list[str]:
+    """Return the hardware of all runs with labels, that of most runs first."""
+    counts = Counter(hardware(r) for r in records.runs.values() if r["status"] == OK)
+    return [name for name, _ in counts.most_common()]
+
+
+def short_title(metric: str) -> str:
+    """Return the title of a metric without what explains it."""
+    return METRIC_TITLES[metric].split(" (")[0]
+
+
+def parameter_grid(study: StudyText) -> dict[str, list[Any]]:
+    """Return the parameters that a study varies, with their values."""
+    grid = study.get("parameters", {})
+    return {**grid.get("generator", {}), **grid.get("method", {})}
+
+
+def column_name(record: Record, varied: Iterable[str] = ()) -> str:
+    """Return the name of a column: the method and its varied parameters.
+
+    Examples
+    --------
+    >>> record = {"method": "MDEC-HC", "parameters": {"weighting": "uniform"},
+    ...           "generator_parameters": {}}
+    >>> column_name(record, ["weighting"])
+    'MDEC-HC, weighting=uniform'
+    """
+    values = run_parameters(record)
+    present = [name for name in varied if name in values]
+    parts = [f"{name}={format_value(values[name])}" for name in present]
+    return ", ".join([record["method"], *parts])
+
+
+def format_value(value: Any) -> str:
+    """Return the value of a parameter as text, also where it is a list.
+
+    Examples
+    --------
+    >>> format_value(0.5), format_value(["cosine", "spearman"])
+    ('0.5', 'cosine + spearman')
+    """
+    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@lru_cache(maxsize=200_000)
+def _score_labels(metric: str, classes: str, labels: str) -> float:
+    return 100.0 * METRICS[metric](decode_labels(classes), decode_labels(labels))
+
+
+def run_value(records: Records, run: Record, metric: str) -> float:
+    """Return the score of a run in percent, or its seconds."""
+    if metric in COSTS:
+        return float(run["consensus"][metric] + run["generation"][metric])
+    classes = records.datasets[run["dataset"]]["classes"]
+    return _score_labels(metric, classes, run["labels"])
+
+
+def score_table(
+    records: Records, metric: str, where: Where | None = None
+) -> ScoreTable:
+    """Return the mean and spread of a score for each dataset and method.
+
+    Parameters
+    ----------
+    records : Records
+        From `read_records`.
+    metric : str
+        "nmi_max", "nmi_geometric", "nmi_arithmetic", "ami", "ari", "purity",
+        "accuracy", "seconds" or "cpu_seconds".
+    where : callable, default=None
+        Chooses records; None takes all.
+
+    Returns
+    -------
+    ScoreTable
+        Rows and columns in the order of the study; the spread is the standard
+        deviation of a sample, 0 for a single run. A repetition made both with a device
+        and without one counts once, as the latter.
+    """
+    if metric not in METRIC_TITLES:
+        raise ValueError(f"metric={metric!r} is not one of {', '.join(METRIC_TITLES)}.")
+    varied = parameter_grid(records.study)
+    # The order of the file depends on which run ended first.
+    runs = sorted(
+        (r for r in records.runs.values() if where is None or where(r)),
+        key=lambda r: (_method_order(records, r), r["repetition"], _device(r)),
+    )
+    cells: dict[tuple[str, str], dict[int, Record]] = {}
+    for run in runs:
+        cell = cells.setdefault((run["dataset"], column_name(run, varied)), {})
+        cell.setdefault(run["repetition"], run)
+    present = {dataset for dataset, _ in cells}
+    order = sorted(records.datasets, key=_dataset_order)
+    scores = {
+        place: _score_cell(records, list(cell.values()), metric)
+        for place, cell in cells.items()
+    }
+    return ScoreTable.from_scores(
+        metric,
+        [name for name in order if name in present],
+        list(dict.fromkeys(method for _, method in cells)),
+        scores,
+    )
+
+
+def _score_cell(records: Records, runs: list[Record], metric: str) -> Score:
+    # A mean over the lucky repetitions alone would flatter the method.
+    for run in runs:
+        if run["status"] != OK:
+            return np.nan, np.nan, 0, run["status"]
+    values = np.array([run_value(records, run, metric) for run in runs])
+    spread = values.std(ddof=1) if values.size > 1 else 0.0
+    return values.mean(), spread, values.size, ""
+
+
+def _dataset_order(name: str) -> tuple[int, int]:
+    """Order datasets by number where they have one; the others follow."""
+    number = name.removeprefix("DS-")
+    return (0, int(number)) if number.isdigit() else (1, 0)
+
+
+def _method_order(records: Records, run: Record) -> tuple[int, str, list[int]]:
+    """Order runs by method and parameters as the study does; the others follow."""
+    entries = records.study["methods"]
+    names = [entry if isinstance(entry, str) else entry["name"] for entry in entries]
+    parameters = run_parameters(run)
+    grid = parameter_grid(records.study)
+    places = [_index(values, parameters.get(name)) for name, values in grid.items()]
+    return _index(names, run["method"]), run["method"], places
+
+
+def _index(values: list[Any], value: Any) -> int:
+    return values.index(value) if value in values else len(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Mean scores over datasets for each value of a parameter.
+
+    The columns are methods, with any other parameters that vary. The mean and its
+    standard error from the spread of the runs have shape (n_values, n_columns); NaN
+    where a dataset lacks a score, or a second run.
+    """
+
+    metric: str
+    values: list[Any]
+    columns: tuple[str, ...]
+    mean: Array
+    error: Array
+
+
+def sweep(records: Records, metric: str, x: str, where: Where | None = None) -> Sweep:
+    r"""Return mean scores against the varied parameter `x`, over the chosen records.
+
+    Notes
+    -----
+    The mean over D datasets has the standard error
+    :math:`\frac 1 D \sqrt{\sum_d s_d^2 / n_d}` with :math:`s_d` the standard deviation
+    of the :math:`n_d` runs on dataset d. It says how far other seeds might move the
+    mean, and nothing about other datasets.
+    """
+    grid = parameter_grid(records.study)
+    if x not in grid:
+        raise ValueError(f"the study does not vary {x!r}; name a varied parameter.")
+    table = score_table(records, metric, where)
+    # A single run has no spread.
+    counts = np.where(table.counts > 1, table.counts, np.nan)
+    errors = np.sqrt((table.std**2 / counts).sum(axis=0)) / len(table.datasets)
+    points = np.stack([table.mean.mean(axis=0), errors], axis=1)
+    columns: dict[str, Array] = {}
+    for name, point in zip(table.methods, points, strict=True):
+        parts = name.split(", ")
+        column = ", ".join(part for part in parts if not part.startswith(f"{x}="))
+        # A method without the parameter has one score for all its values.
+        at = [f"{x}={format_value(v)}" in parts or column == name for v in grid[x]]
+        columns.setdefault(column, np.full((len(grid[x]), 2), np.nan))[at] = point
+    mean, error = np.moveaxis(np.stack(list(columns.values()), axis=1), -1, 0)
+    return Sweep(metric, list(grid[x]), tuple(columns), mean, error)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Methods, and datasets on which each of them has all scores of a study."""
+
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+
+    def by_kind(self) -> dict[str, Self]:
+        """Return the parts of each kind of dataset, such as "image"."""
+        kinds: dict[str, list[str]] = {}
+        registry = {info.id: info.kind for info in list_datasets()}
+        for name in self.datasets:
+            kinds.setdefault(registry.get(name, "other"), []).append(name)
+        return {
+            kind: replace(self, datasets=tuple(names)) for kind, names in kinds.items()
+        }
+
+    def holds(self, record: Record) -> bool:
+        """Return whether a record is of the part."""
+        return record["dataset"] in self.datasets and record["method"] in self.methods
+
+
+def comparable_parts(records: Records, metric: str) -> list[Part]:
+    """Return parts of a study whose means compare, the one of most datasets first.
+
+    A mean compares with another over the same datasets alone. Methods that have been
+    run on fewer datasets than others make a part of their own, with the others on these
+    datasets.
+    """
+    table = score_table(records, metric)
+    complete: dict[str, set[int]] = {}
+    for name, scores in zip(table.methods, table.mean.T, strict=True):
+        rows = set(np.flatnonzero(~np.isnan(scores)).tolist())
+        method = name.split(",")[0]
+        complete[method] = complete.get(method, rows) & rows
+    return [
+        Part(
+            tuple(table.datasets[i] for i in sorted(rows)),
+            tuple(method for method, has in complete.items() if rows <= has),
+        )
+        for rows in sorted(
+            {frozenset(rows) for rows in complete.values()}, key=len, reverse=True
+        )
+        if rows
+    ]
+
+
+def failures(records: Records) -> list[tuple[str, str, str, int, str]]:
+    """Return the runs without labels: dataset, method, status, count and message."""
+    lost = Counter(
+        (run["dataset"], run["method"], run["status"], run["message"])
+        for run in records.runs.values()
+        if run["status"] != OK
+    )
+    return [(*key[:3], lost[key], key[3]) for key in sorted(lost)]
+
+
+def published_table(
+    metric: str,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+) -> ScoreTable:
+    """Return what the paper published.
+
+    Parameters
+    ----------
+    metric : str
+        "nmi_max", "ari" or "seconds"; "cpu_seconds" gives the seconds.
+    datasets, methods : sequence of str, default=None
+        Rows and columns; None takes the paper's.
+
+    Returns
+    -------
+    ScoreTable
+        With "-" where the paper has no number.
+
+    Examples
+    --------
+    >>> table = published_table("nmi_max", ["DS-30"], ["SPCE", "MDEC-HC"])
+    >>> float(table.mean[0, 1]), str(table.status[0, 0])
+    (77.58, 'OM')
+    """
+    text = (STUDY_FILES / "published.csv").read_text("utf-8")
+    name = "seconds" if metric in COSTS else metric
+    scores: dict[tuple[str, str], Score] = {
+        (row["dataset"], row["method"]): (np.nan, np.nan, 0, row["mean"])
+        if row["mean"] in ("OM", "-")
+        else (float(row["mean"]), float(row["std"] or "nan"), 100, "")
+        for row in csv.DictReader(text.splitlines())
+        if row["metric"] == name
+    }
+    rows = datasets or list(dict.fromkeys(dataset for dataset, _ in scores))
+    columns = methods or list(dict.fromkeys(method for _, method in scores))
+    return ScoreTable.from_scores(metric, rows, columns, scores)
+
+
+def published_points(scores: Sweep, x: str, part: Part) -> dict[str, Array]:
+    """Return the means of the paper against a parameter, as far as its tables go.
+
+    The curves of the paper are drawings. Its tables hold one point of each, the mean
+    over the datasets of a part with the default of the parameter `x`: method to one
+    mean for each value, NaN where the paper gives none; only methods with a number.
+    """
+    if x not in _TABLE_SETTINGS or scores.metric not in ("nmi_max", "ari"):
+        return {}
+    paper = published_table(scores.metric, part.datasets, part.methods)
+    at_default = np.array([value == _TABLE_SETTINGS[x] for value in scores.values])
+    return {
+        method: np.where(at_default, mean, np.nan)
+        for method, mean in zip(part.methods, paper.mean.mean(axis=0), strict=True)
+        if not np.isnan(mean)
+    }
+
+
+def published_bars(scores: Sweep, x: str, part: Part) -> dict[str, Array]:  # noqa: ARG001
+    """Return the bars that the paper's text gives, over all thirty datasets.
+
+    Method to one mean for each value of the parameter `x`, NaN where there is none.
+    """
+    if (scores.metric, x) != ("nmi_max", "kernel"):
+        return {}
+    means = [_FIGURE_5.get(format_value(value), np.nan) for value in scores.values]
+    return {"MDEC-HC": np.array(means)}

@@ -1,0 +1,178 @@
+"""The tables of `mdec fit`: read, matched by sample, and prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mdec.cli.options import InputOptions, name_flags
+from mdec.cli.output import list_names
+from mdec.estimator import MDEC
+from mdec.generation import resolve_base
+from mdec.rows import as_rows
+from mdec.tables import Table
+from mdec.tables.budget import display_name
+from mdec.tables.steps import PreparedTable, TableSteps, prepare_table
+
+OFF = "--prepare none"
+
+# Columns that are named are those of the first table.
+NO_COLUMNS: dict[str, Any] = {
+    "label_column": None,
+    "drop": (),
+    "features": (),
+    "variable": None,
+    "category_columns": (),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What an estimator is fitted to: one table, or several views by their names."""
+
+    tables: dict[str, PreparedTable]
+
+    @property
+    def first(self) -> PreparedTable:
+        """The table, or that of the first view."""
+        return next(iter(self.tables.values()))
+
+    @property
+    def views(self) -> list[str]:
+        """Names of the views; none for one table."""
+        return list(self.tables) if len(self.tables) > 1 else []
+
+    def each(self, name: str) -> Any:
+        """Return an attribute of the table, or of each view."""
+        found = {key: getattr(table, name) for key, table in self.tables.items()}
+        return found if self.views else found.popitem()[1]
+
+    @property
+    def steps(self) -> TableSteps:
+        """What was done to the table; of views in words alone."""
+        if not self.views:
+            return self.first.steps
+        done = {name: each.description for name, each in self.each("steps").items()}
+        words = "; ".join(f"{name}: {each}" for name, each in done.items() if each)
+        n_features = sum(each.steps.n_features for each in self.tables.values())
+        return TableSteps(n_features, None, description=words)
+
+    @property
+    def preparation(self) -> str | dict[str, str] | None:
+        """The parameter of `MDEC`; of views by their names."""
+        if not self.views:
+            return self.first.preparation
+        found = self.each("preparation").items()
+        return {name: how for name, how in found if how is not None} or None
+
+    @property
+    def words(self) -> dict[str, str | None]:
+        """What the first table holds, what is done to it, why, and how not to."""
+        words = self.first.words
+        return {**words, "flag": OFF if words["prepared"] else None}
+
+    @property
+    def lines(self) -> list[str]:
+        """What the terminal shows of the preparation."""
+        lines = []
+        for name, each in self.tables.items():
+            start, words = f"{name}: " if self.views else "", each.words
+            if words["prepared"] is None:
+                lines.append(f"{start}Not prepared: {words['reason']}")
+                continue
+            kind = words["kind"] if words["kind"] != "other" else "no expression values"
+            lines.append(f"{start}Found {kind}: {words['reason']}")
+            done = f"Prepared: {words['prepared']}. Turn this off with {OFF}."
+            lines.append(start + done)
+        return lines
+
+    @property
+    def shape(self) -> str:
+        """The size in words."""
+        size = f"{len(self.first.values)} samples x"
+        if not self.views:
+            return f"{size} {self.first.steps.n_features} features"
+        widths = {n: each.values.shape[1] for n, each in self.tables.items()}
+        listed = ", ".join(f"{name} ({width})" for name, width in widths.items())
+        return f"{size} features of {listed}"
+
+
+def read_inputs(file: Path, options: InputOptions, model: MDEC) -> Inputs:
+    """Read the tables of a run, and prepare each by itself for an estimator."""
+    tables = read_tables([file, *(options.view or ())], options)
+    rows = as_rows(next(iter(tables.values())).values)
+    diversify = resolve_base(str(model.base), model.device, rows) == ("graph", "cpu")
+    how = options.prepare, options.transform
+    return Inputs(
+        {
+            name: prepare_table(table, *how, diversify=diversify)
+            for name, table in tables.items()
+        }
+    )
+
+
+def read_tables(files: Sequence[Path], options: InputOptions) -> dict[str, Table]:
+    """Read one table, and further tables of its samples in its order.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        The files.
+    options : InputOptions
+        How the first is read; what names no column holds for all.
+
+    Returns
+    -------
+    dict of Table
+        By the names of the files; notes in the reading of the first say what was left
+        out of the others.
+    """
+    first = options.read(files[0])
+    first.reading["notes"] = [name_flags(each) for each in first.reading["notes"]]
+    names = _view_names(files)
+    tables = {names[0]: first}
+    for name, file in zip(names[1:], files[1:], strict=True):
+        table = options.read(file, **NO_COLUMNS)
+        rows, extra = _match_rows(first, table, display_name(file))
+        if extra:
+            first.reading["notes"].append(
+                f"{len(extra)} samples of {display_name(file)!r} are not in "
+                f"{display_name(files[0])!r} and left out ({list_names(extra)})"
+            )
+        tables[name] = replace(
+            table, values=table.values[rows], sample_names=first.sample_names
+        )
+    return tables
+
+
+def _view_names(files: Sequence[Path]) -> list[str]:
+    """Return different names of files, the shortest that do."""
+    stems = [each.name.split(".")[0] or each.name for each in files]
+    names = stems if len(set(stems)) == len(stems) else [each.name for each in files]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({i + 1})" for i, name in enumerate(names)]
+    return names
+
+
+def _match_rows(first: Table, table: Table, name: str) -> tuple[list[int], list[str]]:
+    """Return the rows of the first table's samples, and samples it does not have."""
+    unnamed = {
+        each.reading["sample_names"] == "numbers from 1" for each in (first, table)
+    }
+    if len(unnamed) > 1:
+        raise ValueError(
+            f"samples of several tables are matched by name, and only one of the first "
+            f"table and {name!r} has names; give both, see --id-column."
+        )
+    rows = {sample: row for row, sample in enumerate(table.sample_names)}
+    missing = [sample for sample in first.sample_names if sample not in rows]
+    if missing:
+        raise ValueError(
+            f"{name!r} lacks {len(missing)} of the {len(first.sample_names)} samples "
+            f"({list_names(missing)}); leave them out of the first table, or spell "
+            "their names alike."
+        )
+    found = [rows.pop(sample) for sample in first.sample_names]
+    return found, list(rows)

@@ -1,0 +1,417 @@
+"""Options of the commands, in groups: one name, one sentence, one meaning."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
+
+import typer
+
+from mdec._support.memory import MAX_BYTES
+from mdec.base.kernels import KERNELS
+from mdec.clustering import NumberOfClusters, check_n_clusters
+from mdec.consensus import CONSENSUS
+from mdec.estimator import MDEC
+from mdec.results.tables import EXTRA_TABLES
+from mdec.tables import Table, read_table
+from mdec.tables.reading import IMPUTATIONS
+from mdec.tables.roles import CATEGORIES, DATES
+from mdec.tables.steps import TRANSFORMS
+from mdec.weights import WEIGHTINGS
+
+
+def parse_path(words: str) -> Path:
+    """Return the path of what is written; an empty one would be the current folder."""
+    if not words:
+        raise FileNotFoundError(
+            "the path of a result is empty; give a name, or . for the current folder."
+        )
+    return Path(words)
+
+
+def parse_transform(words: str) -> str:
+    """Return the name of a transform, in either spelling."""
+    return {"standardize": "standardise"}.get(words, words)
+
+
+PATH: dict[str, Any] = {"parser": parse_path, "metavar": "PATH"}
+
+# Help shows the options of a group together, under these words.
+READING, CLUSTERS, METHOD, OUTPUT = "Reading", "Clusters", "Method", "Output"
+
+_TEXT = r"'(?:[^'\\]|\\.)*'" r'|"(?:[^"\\]|\\.)*"'
+_PARAMETER = re.compile(
+    r"\b(label_column|id_column|drop|features|header|index|transpose|variable|impute|"
+    r"max_bytes|overwrite|prepare|transform|n_clusters|categories|category_columns|"
+    r"dates)="
+    rf"(?:(True|False)|\.\.\.|\[?({_TEXT}|\d+)\]?)"
+)
+
+
+def option(
+    default: Any, words: str, *flags: str, choices: Iterable[str] = (), **limits: Any
+) -> Any:
+    """Return a field of a group that is an option of commands.
+
+    Choices are named after the words, and no other value is taken.
+    """
+    listed = ", ".join(choices)
+    words = f"{words} {listed}.".lstrip() if listed else words
+    info = typer.Option(*flags, help=words, **limits)
+    return field(default=default, metadata={"option": info, "choices": choices})
+
+
+def with_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: dataclasses, each field an option."""
+    hints = get_type_hints(function, include_extras=True)
+    groups, parameters = {}, []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if not is_dataclass(hints[name]):
+            parameters.append(parameter.replace(annotation=hints[name]))
+            continue
+        groups[name] = hints[name]
+        types = get_type_hints(hints[name])
+        for each in fields(hints[name]):
+            kind, info = types[each.name], copy(each.metadata["option"])
+            info.rich_help_panel = hints[name].PANEL
+            if info.metavar is None:
+                info.metavar = _name_type(kind)
+            parameters.append(
+                inspect.Parameter(
+                    each.name,
+                    parameter.kind,
+                    default=each.default,
+                    annotation=Annotated[kind, info],
+                )
+            )
+
+    @wraps(function)
+    def run(**given: Any) -> None:
+        grouped = {name: _make_group(group, given) for name, group in groups.items()}
+        function(**grouped, **given)
+
+    ordered = sorted(parameters, key=lambda each: each.default is not each.empty)
+    run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
+
+
+def _name_type(kind: Any) -> str:
+    """Return what help shows for a value of a type; nothing for a switch.
+
+    Examples
+    --------
+    >>> _name_type(list[str] | None), _name_type(bool)
+    ('TEXT', '')
+    """
+    names = {str: "TEXT", int: "N", float: "X", Path: "PATH", bool: ""}
+    return names[kind] if kind in names else _name_type(get_args(kind)[0])
+
+
+def _make_group(group: type, given: dict[str, Any]) -> Any:
+    """Take the options of a group out of those that are given."""
+    for each in fields(group):
+        choices, value = each.metadata.get("choices"), given[each.name]
+        if choices and value is not None and value not in choices:
+            flag = f"--{each.name.replace('_', '-')}"
+            raise ValueError(f"{flag} {value} is not one of {', '.join(choices)}.")
+    return group(**{each.name: given.pop(each.name) for each in fields(group)})
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What holds for every file of samples."""
+
+    PANEL: ClassVar[str] = READING
+
+    id_column: str | None = option(None, "Column that holds the samples' names.")
+    max_gb: float = option(MAX_BYTES / 2**30, "Refuse files that unpack to more.")
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes that a file may unpack to."""
+        if not self.max_gb > 0.0:
+            raise ValueError(
+                f"--max-gb {self.max_gb:g} is no limit; give a number above 0."
+            )
+        return int(min(self.max_gb, 2.0**32) * 2**30)
+
+    def parameters(self, of: Callable[..., Any]) -> dict[str, Any]:
+        """Return the options that are given, as parameters of a function that reads."""
+        given = asdict(self) | {"max_bytes": self.max_bytes}
+        names = inspect.signature(of).parameters
+        return {name: given[name] for name in names if given.get(name) is not None}
+
+
+@dataclass(frozen=True)
+class LayoutOptions(FileOptions):
+    """How a file of samples is laid out."""
+
+    drop: list[str] | None = option(
+        None, "Column to leave out, a name or pattern; may be repeated."
+    )
+    header: bool | None = option(
+        None, "Whether the first row holds names; detected if absent."
+    )
+    index: bool | None = option(
+        None, "Whether the first column does; detected if absent."
+    )
+
+
+@dataclass(frozen=True)
+class ReadOptions(LayoutOptions):
+    """How a table is read; the parameters of `mdec.tables.read_table`."""
+
+    transpose: bool = option(False, "The file has features in rows.", "--transpose")
+    variable: str | None = option(
+        None,
+        "Array of an npz or mat file, sheet of an xlsx, layers/NAME or obsm/NAME of an "
+        "h5ad.",
+    )
+    impute: str | None = option(None, "Fill in missing values:", choices=IMPUTATIONS)
+
+    def read(self, file: Path, **more: Any) -> Table:
+        """Return the table of a file."""
+        return read_table(file, **(self.parameters(read_table) | more))
+
+
+@dataclass(frozen=True)
+class InputOptions(ReadOptions):
+    """How the tables of a clustering are read, and what is done to their values."""
+
+    label_column: str | None = option(
+        None, "Column of known classes, to score against."
+    )
+    features: list[str] | None = option(
+        None, "Column to cluster, a name or pattern; may be repeated."
+    )
+    categories: str | None = option(
+        None,
+        "Columns of a few words: encode makes a feature of each word, annotate sets "
+        "them aside to colour the map:",
+        choices=CATEGORIES,
+    )
+    category_columns: list[str] | None = option(
+        None,
+        "Column of numbers that are codes and no amounts; may be repeated.",
+        "--category",
+    )
+    dates: str | None = option(
+        None,
+        "Columns of dates: days since 1970, or set aside to colour the map:",
+        choices=DATES,
+    )
+    view: list[Path] | None = option(
+        None, "Further table of the same samples, matched by name; may be repeated."
+    )
+    annotate: list[str] | None = option(
+        None, "Column to colour samples by and not to cluster; may be repeated."
+    )
+    transform: str = option("none", "", choices=TRANSFORMS, parser=parse_transform)
+    prepare: str = option(
+        "auto",
+        "Look what the values are; prepare expression data, and put measurements in "
+        "different units on one scale:",
+        choices=("auto", "none", "expression", "diversified"),
+    )
+
+    def parameters(self, of: Callable[..., Any]) -> dict[str, Any]:
+        """Return the options that are given; columns to colour by are no features."""
+        apart = [*(self.drop or ()), *(self.annotate or ())]
+        return super().parameters(of) | ({"drop": apart} if apart else {})
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """How base clusterings become one clustering."""
+
+    PANEL: ClassVar[str] = CLUSTERS
+
+    k: str = option("auto", "Number of clusters: 5, auto, or a range 2:12.")
+    consensus: str = option("hierarchical", "One of", choices=CONSENSUS)
+    weighting: str = option("entropy", "One of", choices=WEIGHTINGS)
+    seed: int = option(0, "The same seed, the same result.", min=0)
+
+
+@dataclass(frozen=True)
+class WorkOptions:
+    """How the work is done, which changes no result."""
+
+    PANEL: ClassVar[str] = METHOD
+
+    jobs: int | None = option(None, "Work done at the same time; -1 for all cores.")
+
+
+@dataclass(frozen=True)
+class MethodOptions(WorkOptions):
+    """How base clusterings are made; the other parameters of `MDEC`."""
+
+    ensemble_size: int = option(100, "Base clusterings.")
+    max_features: float = option(0.5, "Share of the features in each base clustering.")
+    kernel: str = option(
+        "scaled_gaussian",
+        f"{', '.join(KERNELS)}; if several are given, joined by commas, each base "
+        "clustering picks one at random.",
+    )
+    mu_range: str = option("0.2:0.8", "Widths of the kernel.", metavar="A:B")
+    n_neighbors_range: str = option("5:20", "Neighbours.", metavar="A:B")
+    base_n_clusters_range: str | None = option(
+        None, "Clusters per base clustering, such as 2:14.", metavar="A:B"
+    )
+    base: str = option("graph", "Base clusterings by graph, by landmark, or auto.")
+    max_samples: float = option(1.0, "Share of the samples in each base clustering.")
+    min_confidence: float | None = option(
+        None, "Samples of less confidence get cluster -1.", min=0.0, max=1.0
+    )
+    device: str = option("cpu", "Where to compute: cpu, cuda or auto.")
+
+    def estimator(self, clusters: ClusterOptions) -> MDEC:
+        """Return the estimator, but for what follows from the table."""
+        if self.jobs == 0:
+            raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all.")
+        given = asdict(self) | {"n_jobs": self.jobs, "random_state": clusters.seed}
+        del given["jobs"]
+        kinds = {"mu": float, "n_neighbors": int, "base_n_clusters": int}
+        for name, kind in kinds.items():
+            given[f"{name}_range"] = parse_pair(given[f"{name}_range"], name, kind)
+        if "," in self.kernel:
+            given["kernel"] = self.kernel.split(",")
+        return MDEC(consensus=clusters.consensus, weighting=clusters.weighting, **given)
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """What is printed of a result."""
+
+    PANEL: ClassVar[str] = OUTPUT
+
+    quiet: bool = option(False, "Print errors only.", "--quiet", "-q")
+    as_json: bool = option(False, "Print the summary as JSON.", "--json")
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing but the result is printed."""
+        return self.quiet or self.as_json
+
+
+@dataclass(frozen=True)
+class OutputOptions(PrintOptions):
+    """Where results go, and what is printed of them."""
+
+    out: Path = option(
+        Path("mdec-result"), "Folder of the results.", "--out", "-o", **PATH
+    )
+    overwrite: bool = option(
+        False, "Replace files in it that are of another origin.", "--overwrite"
+    )
+
+
+@dataclass(frozen=True)
+class FitOutputOptions(OutputOptions):
+    """What is written beside, and whether an earlier run goes on."""
+
+    write: str | None = option(
+        None, f"Further tables, such as {','.join(EXTRA_TABLES)}."
+    )
+    write_h5ad: Path | None = option(
+        None, "Copy of an .h5ad file, with the clusters in obs and obsm.", **PATH
+    )
+    model: bool = option(True, "Whether to write model.npz, for mdec predict.")
+    resume: bool = option(False, "Go on with a run that was stopped.", "--resume")
+    dry_run: bool = option(False, "Say what was read, and stop.", "--dry-run")
+
+    @property
+    def extra_tables(self) -> list[str]:
+        """The further tables."""
+        words = [] if self.write is None else self.write.split(",")
+        return [name.strip() for name in words]
+
+
+# Parameters whose flags have other names.
+_FLAGS = {"max_bytes": "max-gb", "n_clusters": "k", "category_columns": "category"}
+
+
+def flag_of(parameter: str) -> str:
+    """Return the name of the flag for a parameter of the library."""
+    return _FLAGS.get(parameter, parameter.replace("_", "-"))
+
+
+def suggest_command(arguments: Sequence[str], cure: Mapping[str, Any]) -> str:
+    """Return a command line that adds parameters of the library as flags.
+
+    Examples
+    --------
+    >>> suggest_command(["fit", "a b.csv"], {"drop": ["x", "y"], "header": True})
+    "mdec fit 'a b.csv' --drop x --drop y --header"
+    """
+    words = ["mdec", *arguments]
+    for name, value in cure.items():
+        for each in value if isinstance(value, list) else [value]:
+            switch = isinstance(each, bool)
+            flag = ("--" if each or not switch else "--no-") + flag_of(name)
+            words += [flag] if switch else [flag, each]
+    return shlex.join(words)
+
+
+def name_flags(words: str) -> str:
+    """Return words of the library, with flags for its parameters.
+
+    Examples
+    --------
+    >>> name_flags("leave it out with drop=['a b'], or say transpose=True.")
+    "leave it out with --drop 'a b', or say --transpose."
+    """
+
+    def flag(match: re.Match[str]) -> str:
+        name, switch, value = match.groups()
+        prefix = "--no-" if switch == "False" else "--"
+        return f"{prefix}{flag_of(name)}" + (f" {value}" if value else "")
+
+    words = _PARAMETER.sub(flag, words)
+    return words.replace("with mdec.consensus.from_matrix", "with --matrix and --k")
+
+
+def parse_k(k: str, n_samples: int) -> NumberOfClusters:
+    """Return the number of clusters, "auto", or the ends of a range.
+
+    Examples
+    --------
+    >>> parse_k("5", 100), parse_k("2:4", 100), parse_k("auto", 100)
+    (5, (2, 4), 'auto')
+    """
+    if k == "auto":
+        return k
+    found = re.fullmatch(r"([1-9]\d*)(?::(\d+))?", k, re.ASCII)
+    if found is None:
+        raise ValueError(f"--k {k} is not understood; give 5, auto or 2:12.")
+    low, high = found.groups()
+    number = int(low) if high is None else (max(int(low), 2), int(high))
+    check_n_clusters(number, n_samples)
+    return number
+
+
+def parse_pair(words: str | None, name: str, kind: type) -> tuple[Any, Any] | None:
+    """Return the two ends of an option such as 0.2:0.8, None if it is not given.
+
+    Examples
+    --------
+    >>> parse_pair("5:20", "n_neighbors", int)
+    (5, 20)
+    """
+    if words is None:
+        return None
+    try:
+        low, high = (kind(word) for word in words.split(":"))
+    except ValueError as error:
+        raise ValueError(
+            f"--{name.replace('_', '-')}-range {words} is not understood; give two "
+            "numbers such as 5:20."
+        ) from error
+    return low, high

@@ -1,0 +1,402 @@
+"""The clustering: from tables or base clusterings to clusters, in one flow.
+
+Members are generated, their clusters weighted, the number of clusters is chosen, a
+consensus found; then follow how sure it is and what new rows are placed by. Nothing
+else in the package performs these steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.arrays import Array
+from mdec._support.parallel import single_threaded_blas
+from mdec._support.progress import Progress, progress_hooks
+from mdec._support.random import root_entropy, view_entropy
+from mdec.base.custom import Base
+from mdec.confidence import (
+    cluster_support,
+    confidence,
+    firm_labels,
+    item_consensus,
+    memberships,
+    second_choice,
+    sum_profiles,
+    view_associations,
+)
+from mdec.consensus import find_consensus
+from mdec.consensus.partitions import count_clusters
+from mdec.ensemble import Ensemble
+from mdec.generation import check_resumable, generate_ensemble, refuse_unseen
+from mdec.prediction import Placement, TrainingRows
+from mdec.rows import Rows
+from mdec.selection import KSelection, select_n_clusters
+from mdec.selection.rule import check_k_range
+from mdec.weights import WEIGHTINGS
+
+NumberOfClusters = int | str | tuple[int, int]
+ViewWeights = Mapping[str, float] | Sequence[float] | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How base clusterings become one clustering.
+
+    Attributes
+    ----------
+    n_clusters : int, "auto" or pair of int
+        Number of clusters; "auto" chooses one, which may be 1; a pair (low, high)
+        chooses in that range.
+    consensus, weighting : str
+        As in `MDEC`.
+    min_confidence : float or None
+        Samples of less confidence are left out of `Clustering.firm_labels`.
+    seed : int
+        Seed of what is random after the members.
+    device : {"cpu", "cuda", "torch"}
+        Where weights and consensus are computed.
+    n_jobs : int or None
+        Members of the null reference made at the same time.
+    base : callable or None
+        The user's own base clustering, if the null reference is to use it.
+    """
+
+    n_clusters: NumberOfClusters = "auto"
+    consensus: str = "hierarchical"
+    weighting: str = "entropy"
+    min_confidence: float | None = None
+    seed: int = 0
+    device: str = "cpu"
+    n_jobs: int | None = None
+    base: Base | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """A clustering, and all that it follows from.
+
+    Attributes
+    ----------
+    ensemble : Ensemble or DistributedEnsemble
+        The base clusterings.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample, none left out.
+    n_clusters : int
+        Number of clusters.
+    confidence : ndarray of shape (n_samples,)
+        Confidence of each sample, see `mdec.confidence.confidence`.
+    settings : Settings
+        How it was made.
+    selection : KSelection or None
+        How the number of clusters was chosen, if it was.
+    placement : Placement or None
+        What new rows are placed by, if rows are known.
+    timings : dict of float
+        Seconds by step.
+    """
+
+    ensemble: Any
+    weights: Array
+    labels: Any
+    n_clusters: int
+    confidence: Any
+    settings: Settings
+    selection: KSelection | None = None
+    placement: Placement | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields; what is derived from them is made again when needed."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def rows(self) -> tuple[TrainingRows, ...]:
+        """The training rows of each table; none for clusterings without rows."""
+        return () if self.placement is None else self.placement.tables
+
+    @cached_property
+    def association(self) -> Array:
+        """Mean co-association of samples with clusters, (n_samples, n_clusters)."""
+        labels = np.asarray(self.labels)
+        with single_threaded_blas():
+            return item_consensus(self.ensemble.gather(), labels, self.weights)
+
+    @property
+    def membership(self) -> Array:
+        """How far samples belong to clusters, (n_samples, n_clusters)."""
+        return memberships(self.association)
+
+    @property
+    def second_choice(self) -> NDArray[np.int32]:
+        """The best other cluster of each sample, -1 if there is none."""
+        return second_choice(self.association, np.asarray(self.labels))
+
+    @property
+    def firm_labels(self) -> Any:
+        """The labels, -1 for samples below the least confidence."""
+        least = self.settings.min_confidence
+        return firm_labels(self.labels, self.confidence, least)
+
+    @cached_property
+    def view_associations(self) -> list[Array]:
+        """The association by the members of each view alone."""
+        with single_threaded_blas():
+            return view_associations(self.ensemble, self.labels, self.weights)
+
+    @property
+    def view_confidence(self) -> Array:
+        """Confidence of each sample by each view alone, (n_samples, n_views)."""
+        columns = [confidence(each, self.labels) for each in self.view_associations]
+        return np.stack(columns, axis=1)
+
+    @property
+    def view_support(self) -> Array:
+        """Support of each cluster by each view alone, (n_views, n_clusters)."""
+        rows = [cluster_support(each, self.labels) for each in self.view_associations]
+        return np.stack(rows)
+
+    def recluster(
+        self, n_clusters: NumberOfClusters | None = None, consensus: str | None = None
+    ) -> Clustering:
+        """Return another clustering of the same ensemble; nothing is generated again.
+
+        Parameters
+        ----------
+        n_clusters : int, "auto" or pair of int, default=None
+            Number of clusters; None for the same as now.
+        consensus : str, default=None
+            Consensus function; None for the same as now.
+
+        Returns
+        -------
+        Clustering
+            With the same weights and rows.
+        """
+        settings, selection = self.settings, self.selection
+        if consensus is not None:
+            settings = replace(settings, consensus=consensus)
+        if n_clusters is not None:
+            settings, selection = replace(settings, n_clusters=n_clusters), None
+        made = self.ensemble, self.weights
+        return _find_clusters(*made, settings, self.rows, selection)
+
+    def compare_k(self, k_range: Sequence[int] | None = None) -> KSelection:
+        """Measure the criteria for a range of numbers of clusters.
+
+        Parameters
+        ----------
+        k_range : sequence of int, default=None
+            The numbers; None for those that "auto" compares.
+
+        Returns
+        -------
+        KSelection
+            Without a test for one cluster.
+        """
+        return _choose_k(self.ensemble.gather(), self.settings, (), k_range)
+
+
+def cluster_tables(
+    tables: Rows | Mapping[str, Rows],
+    settings: Settings,
+    drawing: Mapping[str, Any],
+    *,
+    view_weights: ViewWeights = None,
+    progress: Progress | None = None,
+) -> Clustering:
+    """Cluster the samples of one table, or of several with the same samples.
+
+    Parameters
+    ----------
+    tables : Rows, or mapping of str to Rows
+        One table, or several by name.
+    settings : Settings
+        How the base clusterings become one; seed and device are those of the members.
+    drawing : mapping
+        Parameters of `generate_ensemble`.
+    view_weights : mapping of str to float, or sequence of float, default=None
+        As in `Ensemble.concatenate`.
+    progress : callable, default=None
+        Called as ``progress(done, total)`` after each base clustering; None for the
+        hook of `mdec._support.progress.progress_to`.
+
+    Returns
+    -------
+    Clustering
+        With a placement for new rows.
+    """
+    start, hook = time.perf_counter(), progress or progress_hooks().members
+    if isinstance(tables, Rows):
+        check_n_clusters(settings.n_clusters, tables.shape[0])
+        ensemble = generate_ensemble(tables, progress=hook, **drawing)
+        rows = [TrainingRows.of(tables, ensemble)]
+        seed, device = ensemble.plan.entropy, ensemble.plan.device
+    else:
+        check_n_clusters(settings.n_clusters, next(iter(tables.values())).shape[0])
+        seed, device = root_entropy(drawing["random_state"]), "cpu"
+        parts = _generate_views(tables, drawing, seed, hook)
+        ensemble = Ensemble.concatenate(parts, weights=view_weights)
+        rows = list(map(TrainingRows.of, tables.values(), parts.values()))
+    refuse_unseen(ensemble)
+    before = {"base clusterings": time.perf_counter() - start}
+    settings = replace(settings, seed=seed, device=device)
+    found = cluster_ensemble(ensemble, settings, rows)
+    return replace(found, timings=before | found.timings)
+
+
+def _generate_views(
+    tables: Mapping[str, Rows], drawing: Mapping[str, Any], seed: int, hook: Progress
+) -> dict[str, Ensemble]:
+    """Make the members of each table, with streams that follow from its name."""
+    checkpoint = drawing.get("checkpoint")
+    if checkpoint is not None:
+        check_resumable(drawing["random_state"])
+    parts: dict[str, Ensemble] = {}
+    for number, (name, rows) in enumerate(tables.items()):
+        own = {**drawing, "random_state": view_entropy(seed, name)}
+        if isinstance(own["preparation"], Mapping):
+            own["preparation"] = own["preparation"].get(name)
+        if checkpoint is not None:
+            own["checkpoint"] = Path(checkpoint) / f"view-{number + 1}"
+
+        def count(done: int, total: int, before: int = number) -> None:
+            hook(before * total + done, len(tables) * total)
+
+        made = generate_ensemble(rows, progress=count, **own)
+        parts[name] = made.gather()
+    return parts
+
+
+def cluster_ensemble(
+    ensemble: Any, settings: Settings, rows: Sequence[TrainingRows] = ()
+) -> Clustering:
+    """Cluster the samples of finished base clusterings.
+
+    Parameters
+    ----------
+    ensemble : Ensemble or DistributedEnsemble
+        The base clusterings, made by `generate_ensemble` or the user's own.
+    settings : Settings
+        How they become one.
+    rows : sequence of TrainingRows, default=()
+        The rows of each table that they were made of; without rows the number of
+        clusters is not tested against one, and new rows are not placed.
+
+    Returns
+    -------
+    Clustering
+        With a placement where there are rows.
+
+    Examples
+    --------
+    >>> labels = np.repeat([[0, 0, 1], [1, 0, 0], [2, 1, 0]], 10, axis=0)
+    >>> found = cluster_ensemble(Ensemble.from_labels(labels), Settings(3))
+    >>> found.n_clusters, found.labels[[0, 10, 20]].tolist()
+    (3, [0, 1, 2])
+    """
+    with single_threaded_blas():
+        weights = WEIGHTINGS[settings.weighting](ensemble, device=settings.device)
+    return _find_clusters(ensemble, weights, settings, rows)
+
+
+def _find_clusters(
+    ensemble: Any,
+    weights: Array,
+    settings: Settings,
+    rows: Sequence[TrainingRows],
+    selection: KSelection | None = None,
+) -> Clustering:
+    """Choose the number of clusters where that is left open, and find them."""
+    wanted, start = settings.n_clusters, time.perf_counter()
+    ks = check_n_clusters(wanted, ensemble.n_samples)
+    with single_threaded_blas():
+        if not isinstance(wanted, Integral):
+            if selection is None:
+                selection = _choose_k(ensemble, settings, rows, ks)
+            wanted = selection.n_clusters
+        chosen = time.perf_counter()
+        clusters = find_consensus(
+            ensemble,
+            wanted,
+            settings.consensus,
+            weights,
+            settings.seed,
+            settings.device,
+        )
+        n_clusters = count_clusters(ensemble.executor, clusters)
+        profiles = sum_profiles(ensemble, clusters, weights, n_clusters)
+        placement = None
+        if rows:
+            by_degree = settings.consensus != "hierarchical"
+            placement = Placement.of(rows, profiles, by_degree=by_degree)
+        return Clustering(
+            ensemble,
+            weights,
+            ensemble.join(clusters),
+            n_clusters,
+            ensemble.join(profiles.confidence()),
+            settings,
+            selection,
+            placement,
+            {"choosing K": chosen - start, "consensus": time.perf_counter() - chosen},
+        )
+
+
+def _choose_k(
+    ensemble: Ensemble,
+    settings: Settings,
+    rows: Sequence[TrainingRows],
+    k_range: Sequence[int] | None,
+) -> KSelection:
+    """Measure numbers of clusters and suggest one."""
+    known = None
+    # Pairs cannot be rotated, several tables are no one table, and a loaded model does
+    # not have the user's own function.
+    if len(rows) == 1:
+        plan = rows[0].plan
+        if plan.metric is None and (settings.base or not plan.has_own_base):
+            known = rows[0].as_seen()
+    return select_n_clusters(
+        ensemble,
+        X=known,
+        k_range=k_range,
+        weighting=settings.weighting,
+        allow_one=k_range is None,
+        base=settings.base,
+        n_jobs=settings.n_jobs,
+        seed=settings.seed,
+        progress=progress_hooks().null,
+    )
+
+
+def check_n_clusters(n_clusters: Any, n_samples: int) -> Sequence[int] | None:
+    """Return the numbers of a pair (low, high), None for "auto" and for one number.
+
+    Raises if so many samples cannot have that number of clusters.
+    """
+    if isinstance(n_clusters, Integral):
+        if int(n_clusters) > n_samples:
+            raise ValueError(
+                f"n_clusters={n_clusters} is more than n_samples={n_samples}; ask for "
+                "at most one cluster per sample."
+            )
+        return None
+    if n_clusters == "auto":
+        return None
+    if len(n_clusters) != 2 or not all(isinstance(k, Integral) for k in n_clusters):
+        raise ValueError(
+            f"n_clusters={n_clusters!r} is not understood; give a whole number, "
+            "'auto', or a pair such as (2, 12)."
+        )
+    return check_k_range(range(n_clusters[0], n_clusters[1] + 1), n_samples)

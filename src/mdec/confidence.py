@@ -1,0 +1,483 @@
+"""How sure the ensemble is of each sample's consensus cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec._support.arrays import Array, Labels
+from mdec._support.memory import require_memory
+from mdec.coassociation import (
+    degree_scaled,
+    divide_by_presence,
+    factor_rows,
+    presence_rows,
+)
+from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.rows.work import ordered_sum
+from mdec.weights import weights_of_view
+
+# Below this confidence the best other cluster has at least two thirds of the sample's
+# association with its own.
+AMBIGUOUS = 0.6
+
+# Less than the presence that two samples can share.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    r"""What the ensemble says of consensus clusters: its factor summed over each.
+
+    Attributes
+    ----------
+    ensemble : Ensemble or DistributedEnsemble
+        The base clusterings.
+    clusters : list
+        Handles of the consensus clusters of each row block.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    sums : handle of ndarray of shape (n_clusters, n_base_clusters)
+        :math:`\sum_{j \in k} F_j` with :math:`A = F F^T`.
+    sizes : handle of ndarray of shape (n_clusters,)
+        Samples of each cluster.
+    present : handle of ndarray of shape (n_clusters, n_members), or None
+        The rows of presence summed, where members leave samples out.
+    """
+
+    ensemble: LabelBlocks
+    clusters: list[Any]
+    weights: Array
+    sums: Any
+    sizes: Any
+    present: Any = None
+
+    def associations(self) -> list[Any]:
+        """Return handles of the item consensus of each block's samples."""
+        return self._map_blocks(_block_association)
+
+    def confidence(self) -> list[Any]:
+        """Return handles of the `confidence` of each block's samples."""
+        return self._map_blocks(_block_confidence)
+
+    def _map_blocks(self, func: Callable[..., Array]) -> list[Any]:
+        ensemble, weights = self.ensemble, self.weights
+        offsets, complete = ensemble.offsets, ensemble.is_complete
+        greatest = greatest_association(offsets, weights, complete=complete)
+        settings = self.sums, self.sizes, self.present, offsets, weights, greatest
+        pairs = zip(ensemble.parts, self.clusters, strict=True)
+        return [ensemble.executor.call(func, *each, *settings) for each in pairs]
+
+    def means(self, *, by_degree: bool) -> Array:
+        r"""Return the mean of the factor over each cluster, to compare new rows with.
+
+        :math:`\frac{1}{|k|} \sum_{j \in k} F_j`, of shape (n_clusters,
+        n_base_clusters). By degree it is that of :math:`F_j / \sqrt{D_{jj}}`: the
+        co-association with a sample is divided by the root of that sample's degree, as
+        the spectral and the bipartite consensus do.
+        """
+        ensemble, value = self.ensemble, self.ensemble.executor.value
+        sums, sizes = value(self.sums), value(self.sizes)
+        if self.present is not None:
+            # As a row that every member clusters meets them.
+            sizes = value(self.present).sum(axis=1) / np.sqrt(len(ensemble))
+        if by_degree:
+            pairs = list(zip(ensemble.parts, self.clusters, strict=True))
+            over = len(sums), ensemble.offsets, self.weights, sums.sum(axis=0)
+            sums = value(ordered_sum(ensemble.executor, _sum_factor, pairs, *over))
+        means: Array = sums / sizes[:, None]
+        return means
+
+
+def sum_profiles(
+    ensemble: LabelBlocks, clusters: list[Any], weights: Array, n_clusters: int
+) -> Profiles:
+    """Sum the co-association's factor over each consensus cluster.
+
+    The clusters are handles for each row block; the work is done block by block, where
+    the labels are.
+    """
+    executor, n_base = ensemble.executor, ensemble.n_base_clusters
+    require_memory(
+        # The sums with what is added, and means of both kinds.
+        5 * 8 * n_clusters * n_base,
+        f"comparing {n_clusters} clusters with {n_base} base clusters",
+        "ask for fewer clusters, or make fewer base clusterings",
+    )
+    pairs = list(zip(ensemble.parts, clusters, strict=True))
+    over = n_clusters, ensemble.offsets, weights
+    present = None
+    if not ensemble.is_complete:
+        present = ordered_sum(executor, _sum_presence, pairs, n_clusters)
+    return Profiles(
+        ensemble,
+        clusters,
+        weights,
+        ordered_sum(executor, _sum_factor, pairs, *over),
+        ordered_sum(executor, _count_samples, clusters, n_clusters),
+        present,
+    )
+
+
+def _sum_factor(
+    parts: list[tuple[NDArray[np.int32], Labels]],
+    n_clusters: int,
+    offsets: NDArray[np.int64],
+    weights: Array,
+    totals: Array | None = None,
+) -> Array:
+    """Sum the factor; with its sums over all samples each row is scaled by degree."""
+    total = np.zeros((n_clusters, int(offsets[-1])))
+    for labels, clusters in parts:
+        factor = factor_rows(labels, offsets, weights)
+        if totals is not None:
+            factor = degree_scaled(factor, totals)
+        total += (cluster_indicator(clusters, n_clusters) @ factor).toarray()
+    return total
+
+
+def _sum_presence(
+    parts: list[tuple[NDArray[np.int32], Labels]], n_clusters: int
+) -> Array:
+    sums = [
+        cluster_indicator(clusters, n_clusters) @ presence_rows(labels)
+        for labels, clusters in parts
+    ]
+    return np.sum(sums, axis=0)
+
+
+def _count_samples(parts: list[Labels], n_clusters: int) -> Array:
+    counts = [np.bincount(part, minlength=n_clusters) for part in parts]
+    return np.sum(counts, axis=0).astype(np.float64)
+
+
+def cluster_indicator(clusters: Labels, n_clusters: int) -> sparse.csr_array:
+    """Return a row for each cluster, one where a sample is in it."""
+    inside = np.ones(len(clusters)), (clusters, np.arange(len(clusters)))
+    return sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
+
+
+def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
+    r"""Return the mean co-association of every sample with every cluster, in [0, 1].
+
+    A sample is left out of the mean of its own cluster; one that is alone in its
+    cluster has 1 there. Clusters count from 0 with none left out. Weights above one are
+    divided by the greatest co-association that they allow.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    labels : ndarray of shape (n_samples,)
+        Consensus cluster of each sample.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster.
+
+    Notes
+    -----
+    :math:`m_i(k) = \frac{1}{|k \setminus i|} \sum_{j \in k, j \ne i} A_{ij}`. With
+    :math:`A = F F^T` the sum is :math:`F_i \cdot \sum_{j \in k} F_j`, less
+    :math:`F_i \cdot F_i` in the own cluster, so no N x N array is needed. Where members
+    leave samples out, pairs count by how often both were there: the mean of
+    :math:`A_{ij}` has the weights :math:`n_{ij} / \sqrt{n_i n_j}`, with
+    :math:`n_{ij}` members that cluster both. A sample that no member clusters together
+    with any of a cluster has 0 there.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 0], [1, 1]])
+    >>> item_consensus(ensemble, np.array([0, 0, 1, 1]), np.ones(4))
+    array([[1.  , 0.25],
+           [1.  , 0.25],
+           [0.5 , 0.5 ],
+           [0.  , 0.5 ]])
+    """
+    over, n_clusters = (
+        (ensemble, ensemble.split(labels), weights),
+        int(labels.max()) + 1,
+    )
+    require_memory(
+        4 * 8 * len(labels) * n_clusters,
+        f"the association of {len(labels)} samples with {n_clusters} clusters",
+        "ask for fewer clusters; the confidence of samples needs no such table",
+    )
+    return ensemble.join(sum_profiles(*over, n_clusters).associations())
+
+
+def _block_association(
+    labels: NDArray[np.int32],
+    clusters: Labels,
+    profiles: Array,
+    sizes: Array,
+    present: Array | None,
+    offsets: NDArray[np.int64],
+    weights: Array,
+    greatest: float,
+) -> Array:
+    factor = factor_rows(labels, offsets, weights / greatest)
+    if greatest != 1.0:
+        profiles = profiles / np.sqrt(greatest)
+    sums: Array = factor @ profiles.T
+    samples = np.arange(len(clusters))
+    own = sums[samples, clusters] - np.asarray(factor.power(2).sum(axis=1)).ravel()
+    if present is None:
+        association: Array = sums / sizes
+        others = own / np.maximum(sizes[clusters] - 1.0, 1.0)
+    else:
+        draws = presence_rows(labels) @ present.T
+        association = divide_by_presence(sums, draws)
+        # Rows of presence have unit length; what is left of less than a pair that
+        # shares one member is rounding.
+        rest = draws[samples, clusters] - 1.0
+        others = divide_by_presence(own, np.where(rest > _ROUNDING, rest, 0.0))
+    association[samples, clusters] = np.where(sizes[clusters] == 1.0, 1.0, others)
+    return np.clip(association, 0.0, 1.0)
+
+
+def _block_confidence(
+    labels: NDArray[np.int32],
+    clusters: Labels,
+    profiles: Array,
+    sizes: Array,
+    present: Array | None,
+    offsets: NDArray[np.int64],
+    weights: Array,
+    greatest: float,
+) -> Array:
+    """Return the confidence of a block's samples, some of them at a time."""
+    if greatest != 1.0:
+        profiles, weights = profiles / np.sqrt(greatest), weights / greatest
+    settings = profiles, sizes, present, offsets, weights, 1.0
+    sure = np.empty(len(clusters))
+    for part in row_slices(len(clusters), len(sizes)):
+        association = _block_association(labels[part], clusters[part], *settings)
+        sure[part] = confidence(association, clusters[part])
+    return sure
+
+
+def row_slices(n_rows: int, n_clusters: int) -> list[slice]:
+    """Cut rows into blocks whose associations with so many clusters are not too many.
+
+    Examples
+    --------
+    >>> row_slices(5, 2)
+    [slice(0, 16384, None)]
+    """
+    height = max(64, min(2**14, 2**20 // n_clusters))
+    return [slice(start, start + height) for start in range(0, n_rows, height)]
+
+
+def greatest_association(
+    offsets: NDArray[np.int64], weights: Array, *, complete: bool
+) -> float:
+    """Return what co-associations are divided by so that none is above one.
+
+    It is the greatest mean over members that the weights allow, and at least 1; where
+    members leave samples out, pairs may be in those of the greatest weights only.
+
+    Examples
+    --------
+    >>> greatest_association(np.array([0, 2, 4]), np.array([3, 1, 1, 2]), complete=True)
+    2.5
+    """
+    largest = np.maximum.reduceat(weights, offsets[:-1])
+    return max(1.0, float(largest.mean() if complete else largest.max()))
+
+
+def cluster_consensus(association: Array, labels: Labels) -> Array:
+    """Return the mean co-association inside each cluster, from the item consensus.
+
+    :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster of one
+    sample.
+
+    Parameters
+    ----------
+    association, labels : ndarray
+        As in `confidence`.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Mean co-association within each cluster.
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.6, 0.2], [0.0, 1.0]])
+    >>> cluster_consensus(association, np.array([0, 0, 1]))
+    array([0.7, 1. ])
+    """
+    own = association[np.arange(len(labels)), labels]
+    return np.bincount(labels, own) / np.bincount(labels)
+
+
+def view_associations(
+    ensemble: Ensemble, labels: Labels, weights: Array
+) -> list[Array]:
+    """Return the item consensus of each view of a joined ensemble by itself."""
+    return [
+        item_consensus(ensemble.view(i), labels, weights_of_view(ensemble, weights, i))
+        for i in range(len(ensemble.views))
+    ]
+
+
+def cluster_support(association: Array, labels: Labels) -> Array:
+    r"""Return how clearly clusters are set apart, each against its nearest other one.
+
+    From the item consensus: :math:`m(k) / (m(k) + \max_{l \ne k} m(k, l))`, with the
+    mean co-associations m(k) inside a cluster and m(k, l) of its samples with those of
+    another one. 1 without another one, 0.5 where its samples are as near.
+
+    Parameters
+    ----------
+    association, labels : ndarray
+        As in `confidence`.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.4, 0.3], [0.0, 1.0]])
+    >>> cluster_support(association, np.array([0, 0, 1]))
+    array([0.75, 1.  ])
+    """
+    n_clusters = association.shape[1]
+    means = cluster_indicator(labels, n_clusters) @ association
+    means /= np.bincount(labels, minlength=n_clusters)[:, None]
+    return confidence(means, np.arange(n_clusters))
+
+
+def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
+    """Return the best other cluster of each sample, -1 if there is only one cluster.
+
+    Parameters
+    ----------
+    association, labels : ndarray
+        As in `confidence`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Number of the best other cluster.
+
+    Examples
+    --------
+    >>> second_choice(np.array([[0.9, 0.1, 0.2]]), np.array([0]))
+    array([2], dtype=int32)
+    """
+    if association.shape[1] == 1:
+        return np.full(len(labels), -1, dtype=np.int32)
+    others = association.copy()
+    others[np.arange(len(labels)), labels] = -1.0
+    return others.argmax(axis=1).astype(np.int32)
+
+
+def confidence(association: Array, labels: Labels) -> Array:
+    r"""Return how sure the ensemble is of each sample's cluster.
+
+    From the item consensus: :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in
+    [0, 1]: 1 without another cluster, 0.5 between two, below it where the sample is
+    nearer to another one; 0.5 where no cluster has any association with it.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+    labels : ndarray of shape (n_samples,)
+        Cluster of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> confidence(np.array([[0.9, 0.1], [0.4, 0.4]]), np.array([0, 1]))
+    array([0.9, 0.5])
+    """
+    if association.shape[1] == 1:
+        return np.where(association[:, 0] > 0.0, 1.0, 0.5)
+    samples = np.arange(len(labels))
+    own = association[samples, labels]
+    total = own + association[samples, second_choice(association, labels)]
+    return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 0.5)
+
+
+def memberships(association: Array) -> Array:
+    r"""Return how far each sample belongs to each cluster; rows add up to one.
+
+    From the item consensus: :math:`m_i(k) / \sum_l m_i(l)`, and equal shares where no
+    cluster has any association with a sample.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        Shares of each sample.
+
+    Examples
+    --------
+    >>> memberships(np.array([[0.6, 0.2], [0.0, 0.0]]))
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+    totals = association.sum(axis=1, keepdims=True)
+    shares = association / np.where(totals > 0.0, totals, 1.0)
+    return np.where(totals > 0.0, shares, 1.0 / association.shape[1])
+
+
+def firm_labels(labels: Any, confidences: Any, least: float | None) -> Any:
+    """Return the labels with -1 where the confidence is below a level; None keeps all.
+
+    Examples
+    --------
+    >>> firm_labels(np.array([0, 1, 0]), np.array([0.9, 0.4, 0.6]), 0.6)
+    array([ 0, -1,  0])
+    """
+    if least is None:
+        return labels
+    # Times a truth value instead of a choice, which Dask arrays do as well.
+    return (labels + 1) * (confidences >= least) - 1
+
+
+def ambiguous_samples(
+    confidences: Array, threshold: float = AMBIGUOUS
+) -> NDArray[np.int64]:
+    """Return the rows of samples below a confidence, the least certain first.
+
+    Parameters
+    ----------
+    confidences : ndarray of shape (n_samples,)
+        Confidence of each sample.
+    threshold : float, default=0.6
+        Below it a sample is ambiguous.
+
+    Returns
+    -------
+    ndarray of int
+        Rows of the samples.
+
+    Examples
+    --------
+    >>> ambiguous_samples(np.array([0.55, 0.9, 0.5]))
+    array([2, 0])
+    """
+    order = np.argsort(confidences, kind="stable")
+    return order[confidences[order] < threshold]

@@ -1,0 +1,426 @@
+"""Consensus by cutting a graph of the ensemble: MDEC-BG and MDEC-SC.
+
+MDEC-BG cuts the bipartite graph of samples and base clusters, Eqs. 29 and 30, MDEC-SC
+the graph of the samples' co-association, Eqs. 27 and 28. The graph of very many samples
+is never whole: sums over row blocks give the matrix of the base clusters, whose
+eigenvectors carry over to the samples, block by block again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec._support.arrays import Array
+from mdec._support.random import RandomState, consensus_stream
+from mdec.coassociation import coassociation_factor
+from mdec.consensus.partitions import (
+    assign,
+    gram_on_device,
+    order_by_labels,
+    require_for_consensus,
+    resolve_weights,
+    trivial_partition,
+    warn_of_fewer,
+)
+from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble.numbering import (
+    clusters_in_order,
+    rank_by_first_samples,
+    renumber,
+)
+from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
+from mdec.numerics.eigen import Operator
+from mdec.numerics.kmeans import kmeans_centers
+from mdec.numerics.transfer import (
+    BipartiteRows,
+    assign_rows,
+    embed_rows,
+    small_side_affinity,
+    small_side_vectors,
+    sum_shared_weights,
+    transfer_cut,
+    unit_over_rows,
+)
+from mdec.rows.work import gather_rows, most_parts, ordered_sum
+
+Labels = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+
+# Above this many samples the vectors outgrow a core's cache, and sums over a cluster
+# are faster if its samples lie together.
+SORTED_SAMPLES = 4000
+
+# Above this many samples the bipartite and the spectral consensus work in blocks, if
+# the full matrix of the base clusters stays below a gigabyte.
+BLOCKED_SAMPLES = 100_000
+BLOCKED_CLUSTERS = 10_000
+
+# Rows whose k-means gives the centres to which all rows are assigned.
+CENTER_ROWS = 50_000
+
+
+def bipartite(
+    ensemble: Ensemble,
+    n_clusters: int,
+    weights: Array | None = None,
+    random_state: RandomState = None,
+    device: str = "cpu",
+) -> Labels:
+    """Cluster by cutting the bipartite graph of samples and base clusters.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    n_clusters : int
+        Number of clusters, at most the number of base clusters.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for the ECI.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the eigenvectors are computed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples.
+
+    Notes
+    -----
+    Above 100,000 samples in at most 10,000 base clusters the graph is never whole: sums
+    over row blocks give the small side, and k-means of a sample of rows gives the
+    centres that all rows go to.
+
+    A sample has no edge to a member that leaves it out, and those that it has decide:
+    a random walk from it starts with equal chances in the members that cluster it,
+    but for the weights of its clusters.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
+    >>> bipartite(ensemble, 2, random_state=0)
+    array([0, 0, 1, 1, 1], dtype=int32)
+    """
+    methods = bipartite_embedding, bipartite_memory
+    return _cut(ensemble, n_clusters, weights, random_state, device, *methods)
+
+
+def spectral(
+    ensemble: Ensemble,
+    n_clusters: int,
+    weights: Array | None = None,
+    random_state: RandomState = None,
+    device: str = "cpu",
+) -> Labels:
+    """Cluster by spectral partitioning of the weighted co-association.
+
+    The N x N matrix is never formed: its product with a vector goes through the
+    samples' membership in the base clusters.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The base clusterings.
+    n_clusters : int
+        Number of clusters.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for the ECI.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the eigenvectors are computed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples.
+
+    Notes
+    -----
+    Above 100,000 samples in at most 10,000 base clusters the eigenvectors come from the
+    matrix of the base clusters, see `mdec.consensus.graph_cuts.cut_blocks`.
+
+    Where members leave samples out, what two samples share is divided by the root of
+    the product of the numbers of members that cluster each of them, which keeps the
+    matrix in factors. For samples drawn at random that is, on average, Monti's
+    consensus times the share of the samples that are drawn, a factor to which the
+    partition is blind.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1], [1, 2]])
+    >>> spectral(ensemble, 2, random_state=0)
+    array([0, 0, 1, 1, 1], dtype=int32)
+    """
+    methods = coassociation_embedding, spectral_memory
+    return _cut(ensemble, n_clusters, weights, random_state, device, *methods)
+
+
+def _cut(
+    ensemble: Ensemble,
+    n_clusters: int,
+    weights: Array | None,
+    random_state: RandomState,
+    device: str,
+    embed: Callable[..., Array],
+    memory: Callable[[Ensemble, int], int],
+) -> Labels:
+    """Embed the samples and cluster them by k-means, very many of them in blocks."""
+    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
+        return trivial
+    weights = resolve_weights(ensemble, weights)
+    if is_blocked(ensemble):
+        of_samples = embed is coassociation_embedding
+        parts = cut_blocks(
+            ensemble, n_clusters, weights, random_state, of_samples=of_samples
+        )
+        return np.concatenate(parts)
+    require_for_consensus(ensemble, memory(ensemble, n_clusters))
+    rng = consensus_stream(random_state)
+    return assign(ensemble, embed(ensemble, n_clusters, weights, rng, device), rng)
+
+
+def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
+    r"""Return :math:`B = Z\,diag(w)`, the graph of samples and base clusters.
+
+    Eqs. 29 and 30.
+    """
+    indicator = ensemble.indicator()
+    return sparse.csr_array(
+        (weights[indicator.indices], indicator.indices, indicator.indptr),
+        shape=indicator.shape,
+    )
+
+
+def bipartite_embedding(
+    ensemble: Ensemble,
+    n_vectors: int,
+    weights: Array,
+    rng: np.random.Generator,
+    device: str = "cpu",
+) -> Array:
+    """Return the samples' embedding by the transfer cut of the bipartite graph."""
+    graph = bipartite_graph(ensemble, weights)
+    gram = gram_on_device(graph.shape[::-1], n_vectors, device)
+    if ensemble.n_samples <= SORTED_SAMPLES or gram is not None:
+        return transfer_cut(graph, n_vectors, rng, gram)
+    order = order_by_labels(ensemble.labels)
+    sorted_rows = transfer_cut(graph[order], n_vectors, rng)
+    embedding = np.empty_like(sorted_rows)
+    embedding[order] = sorted_rows
+    return embedding
+
+
+def bipartite_memory(ensemble: Ensemble, n_clusters: int) -> int:
+    """Estimate the bytes that the cut of the sparse graph takes.
+
+    The graph while it is made, its copies sorted, transposed and scaled, and the
+    embedding.
+    """
+    n_labels, n_samples = ensemble.labels.size, ensemble.n_samples
+    copies = 92 if n_samples > SORTED_SAMPLES else 78
+    return max(copies * n_labels, 62 * n_labels + 22 * n_samples * n_clusters) + 2**20
+
+
+def coassociation_embedding(
+    ensemble: Ensemble,
+    n_vectors: int,
+    weights: Array,
+    rng: np.random.Generator,
+    device: str = "cpu",
+) -> Array:
+    """Return unit rows of the leading eigenvectors of the co-association.
+
+    The diagonal of A counts as one, as in the authors' code.
+    """
+    factor = coassociation_factor(ensemble, weights)
+    transposed = factor.T.tocsr()
+    missing = 1.0 - np.asarray(factor.power(2).sum(axis=1)).ravel()
+    degrees = factor @ (transposed @ np.ones(ensemble.n_samples)) + missing
+    scale = (1.0 / np.sqrt(degrees))[:, None]
+
+    def apply(block: Array) -> Array:
+        scaled = scale * block
+        image: Array = factor @ (transposed @ scaled)
+        image += missing[:, None] * scaled
+        image *= scale
+        return image
+
+    operator: Operator = apply
+    if (gram := gram_on_device(factor.shape, n_vectors, device)) is not None:
+        scaled = sparse.diags_array(scale[:, 0]) @ factor
+        operator = gram(scaled, missing * scale[:, 0] ** 2)
+    component, _ = bipartite_components(factor)
+    vectors = leading_vectors(operator, degrees, component, n_vectors, rng, tol=1e-6)
+    return unit_rows(vectors)
+
+
+def spectral_memory(ensemble: Ensemble, n_clusters: int) -> int:
+    """Estimate the bytes that the spectral consensus takes.
+
+    Either the factor while it is made, or the factor, its transpose and the blocks of
+    vectors of the eigen-solver.
+    """
+    n_labels = ensemble.labels.size
+    vectors = 52 * ensemble.n_samples * (n_clusters + 16)
+    return max(60 * n_labels, 30 * n_labels + vectors) + 2**20
+
+
+def is_blocked(ensemble: LabelBlocks) -> bool:
+    """Tell whether the bipartite and the spectral consensus work in blocks."""
+    few_clusters = ensemble.n_base_clusters <= BLOCKED_CLUSTERS
+    return ensemble.n_samples > BLOCKED_SAMPLES and few_clusters
+
+
+def cut_blocks(
+    ensemble: LabelBlocks,
+    n_clusters: int,
+    weights: Array,
+    random_state: RandomState = None,
+    *,
+    of_samples: bool = False,
+) -> list[Any]:
+    r"""Cut the graph :math:`B = diag(p) Z diag(c)` of samples and base clusters.
+
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings, whose memberships are Z.
+    n_clusters : int
+        Number of clusters.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight w of each base cluster.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver, of the drawn rows and of k-means.
+    of_samples : bool, default=False
+        The eigenvectors are those of the samples' co-association, as of the spectral
+        consensus. Otherwise p is one, c is w, and vectors have unit length over the
+        base clusters, as of the bipartite consensus.
+
+    Returns
+    -------
+    list
+        The executor's handles of the clusters of each block, numbered in the order of
+        first samples; fewer than asked for only if the ensemble tells fewer groups
+        apart.
+
+    Notes
+    -----
+    The centres come from the k-means of at most 50,000 rows drawn at random; every row
+    then goes to its nearest centre.
+
+    With :math:`A = F F^T` the co-association and :math:`D = diag(A 1)`, the
+    eigenvectors of :math:`D^{-1/2} F F^T D^{-1/2}` are :math:`D^{-1/2} F V`, where V
+    are those of the matrix :math:`F^T D^{-1} F` of the base clusters. That is the cut
+    of the graph :math:`B = F diag(t)`, :math:`t = F^T 1`: its samples have the degrees
+    :math:`F t = D`, and its small side has the degrees :math:`t^2`. The entries of F
+    are :math:`p_i \sqrt{w_j}`, with p from `presence`, so those of B are
+    :math:`p_i w_j \sum_{i \in C_j} p_i`.
+
+    The diagonal of A is left as it is, where a smaller ensemble has ones. What this
+    changes is a fraction of :math:`1 / D_{ii}` and nothing where an eigenvalue is one.
+    """
+    executor, parts, offsets = ensemble.executor, ensemble.parts, ensemble.offsets
+    columns = weights
+    if of_samples:
+        columns = weights * executor.value(
+            ordered_sum(executor, presence_sums, parts, offsets)
+        )
+    require_for_consensus(ensemble, small_side_memory(ensemble))
+    rng = consensus_stream(random_state)
+    halves = ordered_sum(
+        executor, halves_of_labels, parts, offsets, columns, of_samples
+    )
+    sample = draw_rows(ensemble, CENTER_ROWS, rng)
+    graph = offsets, columns, of_samples
+    cut = executor.call(_fit_centers, halves, sample, n_clusters, *graph, rng)
+    labels = executor.map(_assign_block, parts, cut, offsets, columns)
+    orders = executor.map(clusters_in_order, labels)
+    rank = executor.value(executor.call(rank_by_first_samples, orders))
+    warn_of_fewer(int(rank.max()) + 1, n_clusters)
+    return executor.map(renumber, labels, rank)
+
+
+def draw_rows(ensemble: LabelBlocks, n_rows: int, rng: np.random.Generator) -> Any:
+    """Return the executor's handle of the labels of at most so many samples."""
+    n_samples = ensemble.n_samples
+    drawn = np.sort(rng.choice(n_samples, min(n_samples, n_rows), replace=False))
+    return gather_rows(ensemble.executor, ensemble.parts, ensemble.bounds, drawn)
+
+
+def small_side_memory(ensemble: LabelBlocks) -> int:
+    """Estimate the bytes of the matrix of base clusters and its eigenvectors.
+
+    Either the matrix and its copies for the solver, or the partial sums that are there
+    at once while the blocks are added up.
+    """
+    heights = [stop - start for start, stop in ensemble.bounds]
+    rows = 40 * len(ensemble) * max(heights)
+    matrices = max(44, 8 * most_parts(len(heights)))
+    return matrices * ensemble.n_base_clusters**2 + rows + 2**20
+
+
+def bipartite_rows(labels: Labels, offsets: Offsets, weights: Array) -> BipartiteRows:
+    """Return the rows of the graph of samples and base clusters, Eqs. 29 and 30."""
+    present = labels >= 0
+    index = np.where(present, labels + offsets[:-1], 0).astype(np.int32)
+    return BipartiteRows(index, np.where(present, weights[index], 0.0))
+
+
+def presence(labels: Labels) -> Array:
+    """Return the inverse roots of the numbers of members that cluster each sample."""
+    return 1.0 / np.sqrt(np.maximum((labels >= 0).sum(axis=1), 1))
+
+
+def presence_sums(parts: list[Labels], offsets: Offsets) -> Array:
+    """Return the sum of the factors of presence over the samples of each cluster."""
+    total = np.zeros(int(offsets[-1]))
+    for labels in parts:
+        inside = labels >= 0
+        factors = np.repeat(presence(labels), inside.sum(axis=1))
+        clusters = (labels + offsets[:-1])[inside]
+        total += np.bincount(clusters, factors, minlength=total.size)
+    return total
+
+
+def halves_of_labels(
+    parts: list[Labels], offsets: Offsets, columns: Array, of_samples: bool = False
+) -> Array:
+    """Return the halves of `sum_shared_weights` of some blocks of labels."""
+
+    def block(labels: Labels) -> tuple[Labels, Array]:
+        rows = bipartite_rows(labels, offsets, columns)
+        degrees = np.maximum(rows.weights.sum(axis=1), np.finfo(np.float64).tiny)
+        factors = presence(labels) if of_samples else 1.0
+        return np.where(labels < 0, labels, rows.index), factors / degrees
+
+    return sum_shared_weights(map(block, parts), int(offsets[-1]))
+
+
+def _fit_centers(
+    halves: Array,
+    sample: Labels,
+    n_clusters: int,
+    offsets: Offsets,
+    columns: Array,
+    of_samples: bool,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    affinity = small_side_affinity(halves, columns)
+    vectors = small_side_vectors(affinity, n_clusters, rng)
+    if of_samples:
+        vectors = unit_over_rows(vectors, affinity)
+    points = embed_rows(bipartite_rows(sample, offsets, columns), vectors)
+    return vectors, kmeans_centers(points, n_clusters, rng)
+
+
+def _assign_block(
+    labels: Labels, cut: tuple[Array, Array], offsets: Offsets, columns: Array
+) -> Labels:
+    return assign_rows(bipartite_rows(labels, offsets, columns), *cut)

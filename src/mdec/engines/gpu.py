@@ -1,0 +1,89 @@
+"""Members made many at a time on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.optional import import_optional
+from mdec.base.copies import CopiesError
+from mdec.base.members import DrawnRows, base_clustering
+from mdec.ensemble.plan import Member, Plan
+from mdec.rows.blocks import Rows
+
+Labels = NDArray[np.int32]
+
+DEVICES = ("cpu", "cuda", "auto", "torch")
+
+# Members are padded to the widest of their batch, which large data do not pardon; small
+# ones are done sooner in few launches.
+MAX_BATCH, BATCH_ROWS = 128, 300_000
+
+
+def resolve_device(device: str) -> str:
+    """Return "cpu", "cuda" or "torch", or raise if the device cannot be had.
+
+    "auto" is "cuda" where PyTorch finds a GPU, else "cpu".
+
+    Examples
+    --------
+    >>> resolve_device("cpu")
+    'cpu'
+    """
+    if device not in DEVICES:
+        raise ValueError(f"device={device!r} is not one of {', '.join(DEVICES)}.")
+    if device == "cpu" or (device == "auto" and find_spec("torch") is None):
+        return "cpu"
+    torch = import_optional(
+        "torch", needed_for=f"device={device!r}", install="mdec[gpu]"
+    )
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    from mdec.engines import tensors
+
+    tensors.find_device(device)
+    return device
+
+
+def cluster_members(
+    members: Sequence[Member], rows: Rows, plan: Plan
+) -> Iterator[tuple[Member, list[Labels] | Exception]]:
+    """Yield members batch by batch, as many at a time as fit the device.
+
+    Those of one kernel with like numbers of clusters are made together, so that little
+    is padded.
+    """
+    from mdec.engines import tensors
+
+    assert rows.array is not None
+    waiting = []
+    for member in members:
+        few = DrawnRows.of(rows.array, member, plan).few_distinct(member.n_clusters)
+        if few is None:
+            waiting.append(member)
+        else:
+            yield member, [few]
+    data = tensors.Data.on(rows.array, tensors.find_device(plan.device))
+    most = min(MAX_BATCH, max(16, BATCH_ROWS // plan.n_samples))
+    for kernel in plan.kernel_shares:
+        alike = [each for each in waiting if plan.kernel_of(each) == kernel]
+        alike.sort(key=lambda each: (-each.n_clusters, each.index))
+        n_bytes = tensors.budget(data.there.device)
+        while alike:
+            each = tensors.member_bytes(plan.n_samples, alike[0].n_clusters)
+            n_members = int(min(max(1, n_bytes // each), most))
+            batch, alike = alike[:n_members], alike[n_members:]
+            found = tensors.with_less_memory(
+                partial(tensors.cluster_batch, data, plan, batch, each),
+                n_bytes,
+                f"making base clusterings of {plan.n_samples} samples",
+            )
+            for member, labels in zip(batch, found, strict=True):
+                if isinstance(labels, CopiesError):
+                    # Of few distinct rows, for which no device is needed.
+                    labels = base_clustering(rows.array, member, plan)
+                yield member, labels if isinstance(labels, Exception) else [labels]

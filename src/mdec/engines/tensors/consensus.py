@@ -1,0 +1,162 @@
+"""What consensus functions do on the GPU: products, linkage, overlaps of clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from mdec.engines.tensors.device import full_precision
+
+# Rows copied at a time when the matrix is made smaller.
+_STRIP = 1024
+
+
+class GramOperator:
+    r"""A matrix times its transpose as an operator, :math:`P P^T + diag(d)`.
+
+    The matrix is sparse and kept in full: the GPU reads it faster than it could look
+    up the places of its entries.
+    """
+
+    def __init__(
+        self,
+        matrix: sparse.csr_array,
+        diagonal: NDArray[np.floating] | None = None,
+        *,
+        device: torch.device,
+    ) -> None:
+        self.device = device
+        self.matrix = self._full(matrix)
+        self.diagonal = None if diagonal is None else self.there(diagonal)[:, None]
+        self.steps = (lambda block: torch.linalg.qr(block).Q), _largest_first
+
+    def __call__(self, block: Tensor) -> Tensor:
+        """Return the operator times the block."""
+        image = self.matrix @ (self.matrix.mT @ block)
+        return image if self.diagonal is None else image + self.diagonal * block
+
+    def there(self, array: NDArray[np.floating]) -> Tensor:
+        """Copy an array to the device."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def here(self, tensor: Tensor) -> NDArray[np.floating]:
+        """Copy a tensor from the device."""
+        array: NDArray[np.floating] = tensor.cpu().numpy()
+        return array
+
+    def _full(self, matrix: sparse.csr_array) -> Tensor:
+        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        place = self.there(row * matrix.shape[1] + matrix.indices)
+        full = torch.zeros(matrix.shape, dtype=torch.float64, device=self.device)
+        full.view(-1)[place] = self.there(matrix.data.astype(np.float64))
+        return full
+
+
+def _largest_first(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    values, vectors = torch.linalg.eigh(matrix)
+    return values.flip(-1), vectors.flip(-1)
+
+
+@full_precision()
+def average_linkage(
+    factor: sparse.csr_array,
+    sizes: NDArray[np.intp],
+    dtype: type[np.floating],
+    device: torch.device,
+    shift: float,
+) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
+    """Merge the rows of a factor by the mean of their products.
+
+    F is the factor of the similarities :math:`F F^T`, and `sizes` are the samples that
+    each row stands for; `shift` rounds similarities when it is added to them and taken
+    away. Returns pairs of rows, (n_rows - 1, 2), the lowest of the two regions that
+    merge, and the means of the two regions.
+
+    All pairs of regions that are each other's nearest merge at once: average linkage is
+    reducible, so a merge elsewhere cannot part them. The first of equals counts as the
+    nearest, hence the first among the most similar pairs always merges. A region stays
+    at the place of its lowest row.
+    """
+    similarity = _products(factor.astype(dtype), device)
+    size = torch.from_numpy(sizes).to(similarity)
+    region = torch.arange(len(size), device=device)
+    pairs, heights = [], []
+    alive = torch.ones_like(region, dtype=torch.bool)
+    n_alive = len(size)
+    while n_alive > 1:
+        rounded = similarity if shift == 0.0 else (similarity + shift) - shift
+        near = rounded.argmax(dim=1)
+        place = torch.arange(len(near), device=device)
+        a = torch.nonzero((near[near] == place) & (place < near) & alive)[:, 0]
+        b = near[a]
+        pairs.append(torch.stack([region[a], region[b]], dim=1))
+        heights.append(similarity[a, b])
+        _merge(similarity, size, b, a)
+        alive[b] = False
+        n_alive -= len(a)
+        if n_alive < 0.75 * len(alive):
+            kept = torch.nonzero(alive)[:, 0]
+            similarity = _shrunk(similarity, kept)
+            size, region, alive = size[kept], region[kept], alive[kept]
+    return torch.cat(pairs).cpu().numpy(), torch.cat(heights).double().cpu().numpy()
+
+
+def _products(factor: sparse.csr_array, device: torch.device) -> Tensor:
+    """Return the products of all pairs of rows, minus infinity on the diagonal."""
+    dense = torch.from_numpy(factor.toarray()).to(device)
+    products = dense @ dense.T
+    return products.fill_diagonal_(-torch.inf)
+
+
+def _merge(similarity: Tensor, size: Tensor, a: Tensor, b: Tensor) -> None:
+    """Put the mean of rows a and b at b, weighted by their sizes, in place."""
+    total = size[a] + size[b]
+    share_a, share_b = (size[a] / total)[:, None], (size[b] / total)[:, None]
+    merged = share_a * similarity[a] + share_b * similarity[b]
+    inner = share_a.T * merged[:, a] + share_b.T * merged[:, b]
+    # Both halves are the same numbers, or two regions might never be each other's
+    # nearest.
+    inner = torch.triu(inner, 1)
+    merged[:, b] = inner + inner.T
+    similarity[b] = merged
+    similarity[:, b] = merged.T
+    similarity[a] = -torch.inf
+    similarity[:, a] = -torch.inf
+    similarity[b, b] = -torch.inf
+    size[b] = total
+
+
+def _shrunk(similarity: Tensor, kept: Tensor) -> Tensor:
+    """Move the kept rows and columns to the front, in strips, and return them."""
+    for start in range(0, len(kept), _STRIP):
+        rows = kept[start : start + _STRIP]
+        similarity[start : start + len(rows), : len(kept)] = similarity[rows][:, kept]
+    return similarity[: len(kept), : len(kept)]
+
+
+@full_precision()
+def count_overlaps(
+    labels: NDArray[np.int32], offsets: NDArray[np.int64], device: torch.device
+) -> Tensor:
+    """Count the samples that every two base clusters share.
+
+    Labels, (n_samples, n_members), start from 0 in each column, -1 where a member has
+    none; `offsets` has the number of the first cluster of each member. The counts are
+    whole numbers in float64.
+    """
+    n_clusters = int(offsets[-1])
+    first = torch.from_numpy(np.ascontiguousarray(offsets[:-1])).to(device)
+    overlaps = torch.zeros((n_clusters, n_clusters), dtype=torch.float64, device=device)
+    # Whole numbers up to this many are exact in float32.
+    height = min(2**24, max(1, 2**28 // n_clusters))
+    for start in range(0, len(labels), height):
+        part = torch.from_numpy(labels[start : start + height]).to(device)
+        # An extra column takes what a member does not cluster.
+        column = torch.where(part >= 0, part + first, n_clusters)
+        member = torch.zeros((len(part), n_clusters + 1), device=device)
+        member = member.scatter_(1, column, 1.0)[:, :n_clusters]
+        overlaps += member.T @ member
+    return overlaps

@@ -1,1 +1,0 @@
-"""Study files that come with the package, and the numbers that the paper published."""

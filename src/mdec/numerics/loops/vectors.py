@@ -1,0 +1,336 @@
+"""Blocks of vectors, in columns: products, bases, eigenvectors of small matrices.
+
+The compiler may neither reorder the sums of these loops nor fuse their products with
+them, so that every processor rounds them alike; libraries of linear algebra do as suits
+the processor. Vectors are padded by columns of zeros to fill its registers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mdec.numerics.loops.jit import inner, jit
+
+# The columns are a multiple of this.
+LANES = 16
+
+# A square below this share of the vector's own is rounding alone.
+_ROUNDING = 1e-14
+
+# A basis of vectors whose squares stay above this share is orthonormal in float32.
+_SOUND = 1e-8
+
+
+def pad_columns(block: Any) -> Any:
+    """Return a block with columns of zeros up to a multiple of the lanes."""
+    n, width = block.shape
+    out = np.zeros((n, -(-width // LANES) * LANES), dtype=block.dtype)
+    out[:, :width] = block
+    return out
+
+
+def leave_out(block: Any, known: Any) -> None:
+    """Make a block orthogonal to known vectors, most of whose entries are zeros."""
+    sums = np.zeros((known.shape[1], block.shape[1]))
+    _leave_out(block, known, sums, np.empty(block.shape[1], dtype=block.dtype))
+
+
+@jit()
+def _leave_out(block: Any, known: Any, sums: Any, row: Any) -> None:
+    n, width = block.shape
+    for i in range(n):
+        own = block[i]
+        for a in range(known.shape[1]):
+            weight, total = np.float64(known[i, a]), sums[a]
+            if weight != 0.0:
+                for c in range(width):
+                    total[c] += weight * own[c]
+    for a in range(known.shape[1]):
+        total = sums[a]
+        for c in range(width):
+            row[c] = total[c]
+        for i in range(n):
+            weight, own = known[i, a], block[i]
+            if weight != 0.0:
+                for c in range(width):
+                    own[c] -= weight * row[c]
+
+
+def orthonormalize(block: Any, width: int) -> None:
+    """Replace the first vectors of a block by an orthonormal basis of their span.
+
+    By the Cholesky factor of their products in float64, once more where they were
+    nearly dependent.
+    """
+    row, scale = np.empty(block.shape[1]), np.empty(width)
+    for _ in range(3):
+        products = inner_products(block, block)
+        inverse = np.zeros_like(products)
+        sound = _invert_factor(products, scale, inverse)
+        _multiply_by_triangle(block, inverse, row)
+        if sound:
+            break
+
+
+@jit()
+def _invert_factor(products: Any, scale: Any, inverse: Any) -> bool:
+    """Write the inverse of R, where R'R are the products; tell whether it is sound."""
+    width = scale.size
+    for a in range(width):
+        scale[a] = 0.0
+        if products[a, a] > 0.0:
+            scale[a] = 1.0 / math.sqrt(products[a, a])
+    for a in range(width):
+        row = products[a]
+        for b in range(a, width):
+            row[b] *= scale[a] * scale[b]
+    least = 1.0
+    for j in range(width):
+        row = products[j]
+        least = min(least, row[j])
+        factor = 1.0 / math.sqrt(max(row[j], _ROUNDING))
+        for b in range(j, width):
+            row[b] *= factor
+        for a in range(j + 1, width):
+            weight, target = row[a], products[a]
+            for b in range(a, width):
+                target[b] -= weight * row[b]
+        row[j] = 1.0 / factor
+    for j in range(width - 1, -1, -1):
+        row, target = products[j], inverse[j]
+        target[j] = 1.0
+        for a in range(j + 1, width):
+            weight, other = row[a], inverse[a]
+            for b in range(a, width):
+                target[b] -= weight * other[b]
+        for b in range(j, width):
+            target[b] /= row[j]
+    for a in range(width):
+        target = inverse[a]
+        for b in range(a, width):
+            target[b] *= scale[a]
+    return least > _SOUND
+
+
+def inner_products(left: Any, right: Any) -> Any:
+    """Return the products of all vectors of two blocks, on and above the diagonal."""
+    width = left.shape[1]
+    out = np.zeros((width, width))
+    _inner_products(left, right, np.empty((4, width)), out)
+    return out
+
+
+@jit()
+def _inner_products(left: Any, right: Any, rows: Any, out: Any) -> None:
+    n, width = left.shape
+    r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
+    i = 0
+    while i < n:
+        last = min(i + 4, n)
+        for r in range(last - i, 4):
+            target = rows[r]
+            for c in range(width):
+                target[c] = 0.0
+        for r in range(last - i):
+            target, own = rows[r], right[i + r]
+            for c in range(width):
+                target[c] = own[c]
+        for a in range(width):
+            w0 = np.float64(left[i, a])
+            w1 = np.float64(left[i + 1, a]) if i + 1 < n else 0.0
+            w2 = np.float64(left[i + 2, a]) if i + 2 < n else 0.0
+            w3 = np.float64(left[i + 3, a]) if i + 3 < n else 0.0
+            first = a // LANES * LANES
+            target = out[a, first:]
+            x0, x1, x2, x3 = r0[first:], r1[first:], r2[first:], r3[first:]
+            for b in range(target.size):
+                total = target[b] + w0 * x0[b]
+                total += w1 * x1[b]
+                total += w2 * x2[b]
+                target[b] = total + w3 * x3[b]
+        i += 4
+
+
+@jit()
+def _multiply_by_triangle(block: Any, triangle: Any, row: Any) -> None:
+    """Replace a block by its product with an upper triangle, in float64."""
+    n, width = block.shape
+    for i in range(n):
+        own = block[i]
+        for c in range(width):
+            row[c] = 0.0
+        for a in range(0, width, 4):
+            w0, w1 = np.float64(own[a]), np.float64(own[a + 1])
+            w2, w3 = np.float64(own[a + 2]), np.float64(own[a + 3])
+            first = a // LANES * LANES
+            x0, x1 = triangle[a, first:], triangle[a + 1, first:]
+            x2, x3 = triangle[a + 2, first:], triangle[a + 3, first:]
+            target = row[first:]
+            for c in range(target.size):
+                total = target[c] + w0 * x0[c]
+                total += w1 * x1[c]
+                total += w2 * x2[c]
+                target[c] = total + w3 * x3[c]
+        for c in range(width):
+            own[c] = row[c]
+
+
+def multiply(block: Any, matrix: Any) -> Any:
+    """Return the product of a block and a small matrix."""
+    padded = np.zeros((block.shape[1], block.shape[1]), dtype=block.dtype)
+    padded[: len(matrix), : len(matrix)] = matrix
+    out = np.zeros_like(block)
+    _multiply(block, padded, out)
+    return out
+
+
+@jit()
+def _multiply(block: Any, matrix: Any, out: Any) -> None:
+    for i in range(len(block)):
+        own, row = block[i], out[i]
+        for a in range(0, len(matrix), 4):
+            w0, w1, w2, w3 = own[a], own[a + 1], own[a + 2], own[a + 3]
+            x0, x1, x2, x3 = matrix[a], matrix[a + 1], matrix[a + 2], matrix[a + 3]
+            for c in range(row.size):
+                total = row[c] + w0 * x0[c]
+                total += w1 * x1[c]
+                total += w2 * x2[c]
+                row[c] = total + w3 * x3[c]
+
+
+def residual_norms(block: Any, image: Any, values: Any) -> Any:
+    """Return the norms of the image less the values times the vectors."""
+    squares = np.zeros(values.size)
+    _residuals(block, image, values.astype(block.dtype), squares)
+    return np.sqrt(squares)
+
+
+@jit()
+def _residuals(block: Any, image: Any, values: Any, squares: Any) -> None:
+    for i in range(len(block)):
+        own, of_own = block[i], image[i]
+        for c in range(values.size):
+            difference = np.float64(of_own[c] - values[c] * own[c])
+            squares[c] += difference * difference
+
+
+def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
+    """Return the eigenvalues, largest first, and eigenvectors of a small matrix.
+
+    It is given on and above the diagonal. Householder's reflections make it
+    tridiagonal, and the QL iteration with implicit shifts diagonal.
+    """
+    width = len(matrix)
+    square, vectors = np.triu(matrix) + np.triu(matrix, 1).T, np.eye(width)
+    values, beside, scales, scratch = np.zeros((4, width))
+    _tridiagonalize(square, vectors, values, beside, scales, scratch)
+    vectors = np.ascontiguousarray(vectors.T)
+    _diagonalize(values, beside, vectors)
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[order].T
+
+
+@inner()
+def _dot(a: Any, b: Any) -> Any:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@jit()
+def _tridiagonalize(
+    square: Any, vectors: Any, values: Any, beside: Any, scales: Any, scratch: Any
+) -> None:
+    """Write the diagonal, what is beside it and the vectors that lead there."""
+    n = values.size
+    for k in range(n - 2):
+        # Of row k only what is right of the diagonal is left: the reflection.
+        v, p = square[k, k + 1 :], scratch[k + 1 :]
+        norm = math.sqrt(_dot(v, v))
+        beside[k] = -norm if v[0] > 0.0 else norm
+        if norm == 0.0:
+            continue
+        v[0] -= beside[k]
+        scales[k] = -1.0 / (beside[k] * v[0])
+        for i in range(p.size):
+            p[i] = 0.0
+        for j in range(v.size):
+            weight, row = scales[k] * v[j], square[k + 1 + j, k + 1 :]
+            for i in range(p.size):
+                p[i] += weight * row[i]
+        half = 0.5 * scales[k] * _dot(v, p)
+        for i in range(p.size):
+            p[i] -= half * v[i]
+        for j in range(v.size):
+            a, b, row = v[j], p[j], square[k + 1 + j, k + 1 :]
+            for i in range(p.size):
+                row[i] -= a * p[i] + b * v[i]
+    for k in range(n):
+        values[k] = square[k, k]
+    if n > 1:
+        beside[n - 2] = square[n - 2, n - 1]
+    for k in range(n - 3, -1, -1):
+        if scales[k] == 0.0:
+            continue
+        v, p = square[k, k + 1 :], scratch[k + 1 :]
+        for i in range(p.size):
+            p[i] = 0.0
+        for j in range(v.size):
+            weight, row = scales[k] * v[j], vectors[k + 1 + j, k + 1 :]
+            for i in range(p.size):
+                p[i] += weight * row[i]
+        for j in range(v.size):
+            weight, row = v[j], vectors[k + 1 + j, k + 1 :]
+            for i in range(p.size):
+                row[i] -= weight * p[i]
+
+
+@jit()
+def _diagonalize(values: Any, beside: Any, vectors: Any) -> None:
+    """Turn rows of vectors until what is beside the diagonal vanishes."""
+    n = values.size
+    eps = 2.0**-52
+    for first in range(n):
+        while True:
+            last = first
+            while last < n - 1:
+                near = abs(values[last]) + abs(values[last + 1])
+                if abs(beside[last]) <= eps * near:
+                    break
+                last += 1
+            if last == first:
+                break
+            # Wilkinson's shift, of the two by two matrix at the first place.
+            ratio = (values[first + 1] - values[first]) / (2.0 * beside[first])
+            root = math.sqrt(ratio * ratio + 1.0)
+            ratio += root if ratio >= 0.0 else -root
+            bulge = values[last] - values[first] + beside[first] / ratio
+            sine, cosine, moved = 1.0, 1.0, 0.0
+            i = last - 1
+            while i >= first:
+                over, along = sine * beside[i], cosine * beside[i]
+                root = math.sqrt(over * over + bulge * bulge)
+                beside[i + 1] = root
+                if root == 0.0:
+                    values[i + 1] -= moved
+                    break
+                sine, cosine = over / root, bulge / root
+                kept = values[i + 1] - moved
+                turned = (values[i] - kept) * sine + 2.0 * cosine * along
+                moved = sine * turned
+                values[i + 1] = kept + moved
+                bulge = cosine * turned - along
+                low, high = vectors[i], vectors[i + 1]
+                for c in range(n):
+                    a, b = low[c], high[c]
+                    high[c] = sine * a + cosine * b
+                    low[c] = cosine * a - sine * b
+                i -= 1
+            if i < first:
+                values[first] -= moved
+                beside[first] = bulge
+            beside[last] = 0.0

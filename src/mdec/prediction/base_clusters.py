@@ -1,0 +1,458 @@
+"""The base clusters of new rows: the vote of their nearest training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mdec._support.arrays import Array
+from mdec._support.memory import require_memory
+from mdec._support.parallel import map_parallel
+from mdec.base.kernels import (
+    ANGULAR,
+    KERNELS,
+    RELATIVE_FLOOR,
+    SIMILARITY,
+    angular_coordinates,
+    angular_similarity,
+    as_kernel_takes_them,
+    scaling_term,
+    sparse_coordinates,
+)
+from mdec.base.landmarks import (
+    coordinates,
+    fit_landmarks,
+    landmark_pool,
+    pool_rows,
+    tie_block,
+)
+from mdec.base.pairs import PRECOMPUTED, PairwiseRows, compare_new_pairs
+from mdec.confidence import row_slices
+from mdec.ensemble.plan import Member, Plan
+from mdec.numerics.magnitude import has_safe_scale
+from mdec.numerics.nearest import NearestRows, SearchIndex, at_common_scale
+from mdec.numerics.novelty import NoveltyDetector
+from mdec.numerics.sparse_rows import NearestSparseRows, at_safe_sparse_scale
+from mdec.preparation.recipes import Preparation, Versions, prepare
+from mdec.rows.blocks import Rows
+from mdec.rows.sources import canonical_rows
+from mdec.rows.work import gather_rows
+
+# Old rows whose median neighbour distance sets the floor of the kernel's scale.
+N_PROBES = 256
+
+Search = NearestRows | NearestSparseRows | PairwiseRows
+
+# The base clusters of one member, and what is known of the spacing of old rows now.
+Answer = tuple[NDArray[np.int32], Array | None]
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows of one table that base clusters of new rows are found by.
+
+    Attributes
+    ----------
+    rows : ndarray or csr_array of shape (n_rows, n_features)
+        All rows, or the landmarks' pool.
+    learnt : dict of Preparation
+        How members prepare them, by power; empty if they take them as they are.
+    labels : ndarray of shape (n_rows, n_members)
+        Their base clusters.
+    members : tuple of Member
+        How each column was made.
+    plan : Plan
+        What the members share.
+    """
+
+    rows: Any
+    learnt: dict[float, Preparation]
+    labels: NDArray[np.int32]
+    members: tuple[Member, ...]
+    plan: Plan
+
+    @classmethod
+    def of(cls, rows: Rows, ensemble: Any) -> Self:
+        """Collect the rows of a table, which may lie on a Dask cluster, here.
+
+        The ensemble was made by `mdec.generate_ensemble` from them.
+        """
+        plan, executor = ensemble.plan, ensemble.executor
+        known: Any
+        if plan.base == "landmark":
+            known = executor.value(landmark_pool(rows, plan))
+            over = ensemble.parts, ensemble.bounds, pool_rows(plan)
+            labels = executor.value(gather_rows(executor, *over))
+        else:
+            known, labels = rows.in_memory, ensemble.labels
+        learnt = Versions.of(known, plan.preparation).learnt
+        return cls(known, learnt, labels, ensemble.members, plan)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields; what is derived from them is made again when needed."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def versions(self) -> Versions:
+        """The rows as members see them."""
+        return self.versions_of(self.rows)
+
+    def versions_of(self, X: Any) -> Versions:
+        """Return rows of these features as members see them."""
+        if not self.learnt:
+            return Versions(X)
+        return Versions.of(X, self.plan.preparation, self.learnt)
+
+    def as_seen(self) -> Any:
+        """Return the rows that other data are to be like, by the first power."""
+        return next(iter(self.versions_of(self.rows).made.values()), self.rows)
+
+    @cached_property
+    def search_indices(self) -> dict[float | None, SearchIndex]:
+        """The versions of the rows, by power, made ready for all subspaces.
+
+        None are there if a subspace must be brought to a scale of its own, or the rows
+        of every member to length one, if members look at samples of their own, or if
+        the rows are sparse.
+        """
+        angular = set(self.plan.kernel_shares) <= set(ANGULAR)
+        if sparse.issparse(self.rows) or angular or self.plan.max_samples < 1.0:
+            return {}
+        versions: dict[Any, Array] = self.versions.made or {None: self.rows}
+        doubles = {
+            power: X.astype(np.float64, copy=False) for power, X in versions.items()
+        }
+        if not all(map(has_safe_scale, doubles.values())):
+            return {}
+        return {power: SearchIndex(X) for power, X in doubles.items()}
+
+    @cached_property
+    def spacing(self) -> Array:
+        """Mean distance of the rows to their neighbours, by members.
+
+        Not a number until a new row has it among its neighbours in that member.
+        """
+        return np.full(self.labels.shape, np.nan)
+
+    @cached_property
+    def novelty_detector(self) -> NoveltyDetector:
+        """The rows, to tell whether new ones are like them."""
+        return NoveltyDetector.of(self.as_compared(self.rows))
+
+    def as_compared(self, X: Any) -> Any:
+        """Return rows in the coordinates in which they are like or unlike others.
+
+        These are all features, prepared as members do but for the samples' means, by
+        which they may well differ; and directions for a kernel that looks at those. Of
+        several kernels the one that loses least of a row decides.
+        """
+        everything = np.arange(X.shape[1])
+        if self.learnt:
+            # The first power stands for the others.
+            learnt = next(iter(self.learnt.values()))
+            X = prepare(X, replace(learnt, center=False), everything)
+        # They stand in the order of what they lose: nothing, lengths, means, values.
+        kernel = next(each for each in KERNELS if each in self.plan.kernel_shares)
+        return coordinates(X, everything, kernel)
+
+    def as_stored(self, X_new: Any) -> Any:
+        """Return new rows as the training rows are stored: sparse, or not."""
+        if sparse.issparse(self.rows):
+            return canonical_rows(X_new)
+        if not sparse.issparse(X_new):
+            return X_new
+        require_memory(
+            X_new.shape[0] * X_new.shape[1] * X_new.dtype.itemsize,
+            "filling the zeros of sparse new rows, as the model was fitted to dense",
+            "give fewer rows at a time, or fit the model to sparse rows",
+        )
+        return X_new.toarray()
+
+
+def predict_base_clusters(
+    X_new: Any, known: TrainingRows, *, n_jobs: int | None = None
+) -> NDArray[np.int32]:
+    """Return the base cluster of each new row in each member.
+
+    Parameters
+    ----------
+    X_new : ndarray or sparse of shape (n_new, n_features)
+        New rows.
+    known : TrainingRows
+        The rows of the same table that they are compared with.
+    n_jobs : int, default=None
+        Members asked at the same time; changes no label.
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_members)
+        Labels of the same clusters as in the ensemble; -1 where no training row is
+        similar at all, which happens where similarities are cosines, correlations or
+        given by the user.
+
+    Notes
+    -----
+    In a member's subspace a new row joins the base cluster with the largest summed
+    similarity among its k nearest training rows, with the member's own kernel. After
+    landmarks, which are derived again from the member's seed, the similarity goes
+    through the nearest landmarks to the rows that the member drew.
+    """
+    X_new, plan = known.as_stored(X_new), known.plan
+    n_new, n_members = X_new.shape[0], len(known.members)
+    together = min(effective_n_jobs(n_jobs), n_members)
+    n_taken = 0 if sparse.issparse(X_new) else plan.n_drawn
+    require_memory(
+        # Labels, the spacing of training rows, and what members look at.
+        4 * n_new * n_members + 8 * known.labels.size + 16 * together * n_new * n_taken,
+        f"placing {n_new} new rows in {n_members} base clusterings",
+        "give fewer rows at a time, or lower n_jobs",
+    )
+    ask: Callable[..., Answer]
+    shared: tuple[Any, ...]
+    if plan.metric is not None:
+        ask, shared = _ask_pairs, _compare_pairs(X_new, known)
+    elif plan.base == "landmark":
+        ask, shared = _ask_landmarks, (known.rows, known.labels, X_new)
+    else:
+        asked = known.versions_of(X_new)
+        indices, shown = known.search_indices, [X_new, *asked.made.values()]
+        if indices and not all(
+            has_safe_scale(X.astype(np.float64, copy=False)) for X in shown
+        ):
+            indices = {}
+        ask = _ask_member
+        shared = known.versions, indices, known.spacing, known.labels, asked
+    base = np.empty((n_new, n_members), dtype=np.int32)
+    ask = partial(ask, members=known.members, plan=plan)
+    answers = map_parallel(ask, range(n_members), shared=shared, n_jobs=n_jobs)
+    for index, (column, spacing) in enumerate(answers):
+        base[:, index] = column
+        if spacing is not None:
+            known.spacing[:, index] = spacing
+    return base
+
+
+def _compare_pairs(X_new: Array, known: TrainingRows) -> tuple[Any, ...]:
+    """Return the pairs of old rows and those of new rows with old ones."""
+    if known.plan.metric != PRECOMPUTED:
+        raise ValueError(
+            f"metric={known.plan.metric} measures the rows of fit among themselves, "
+            "and not new ones; fit with metric='precomputed' to place rows by their "
+            "distances."
+        )
+    return *compare_new_pairs(known.rows, X_new), known.labels
+
+
+def _ask_pairs(
+    index: int,
+    old: Array,
+    new: Array,
+    similar: bool,
+    labels: NDArray[np.int32],
+    members: Sequence[Member],
+    plan: Plan,
+) -> Answer:
+    """Return one member's base clusters of rows known by their pairs with old ones."""
+    member, own = members[index], labels[:, index]
+    present = _present_rows(own)
+    if present is not None:
+        old, new, own = old[np.ix_(present, present)], new[:, present], own[present]
+    search = PairwiseRows(old)
+    kernel = None if similar else plan.kernel_of(member)
+    means = np.full(len(old), np.nan)
+    return _vote_in_blocks(own, search, new, member, kernel, means), None
+
+
+def _vote_in_blocks(
+    own: NDArray[np.int32],
+    search: Search,
+    new: Any,
+    member: Member,
+    kernel: str | None,
+    means: Array,
+) -> NDArray[np.int32]:
+    """Return one member's base clusters of new rows, some rows at a time.
+
+    As `nearest_similarities`; without a kernel pairs are similarities themselves.
+    """
+    found = np.empty(new.shape[0], dtype=np.int32)
+    for part in row_slices(len(found), int(own.max()) + 1):
+        if kernel is None:
+            near = search.nearest(new[part], min(member.n_neighbors, len(search)))
+            near = near[0], (-near[1]).clip(0.0)
+        else:
+            near = nearest_similarities(search, new[part], member, kernel, means)
+        found[part] = vote(own, *near)
+    return found
+
+
+def _present_rows(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
+    """Return the rows that a member clusters; None for all."""
+    return None if own.min() >= 0 else np.flatnonzero(own >= 0)
+
+
+def _ask_landmarks(
+    index: int,
+    pool: Any,
+    labels: NDArray[np.int32],
+    X_new: Any,
+    members: Sequence[Member],
+    plan: Plan,
+) -> Answer:
+    """Return one member's base clusters by its landmarks."""
+    member = members[index]
+    landmarks, drawn, sample = fit_landmarks(pool, member, plan)
+    n_clusters = int(labels[:, index].max()) + 1
+    own = labels[drawn, index]
+    votes = np.zeros((len(landmarks.rho), n_clusters))
+    shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
+    np.add.at(votes, (sample.index, own[:, None]), shares)
+    votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    found = np.empty(X_new.shape[0], dtype=np.int32)
+    for part in row_slices(X_new.shape[0], n_clusters):
+        new = tie_block(X_new[part], landmarks, alone=True)
+        indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
+        ties = sparse.csr_array(
+            (new.weights.ravel(), new.index.ravel().astype(np.int32), indptr),
+            shape=(len(new.index), len(votes)),
+        )
+        found[part] = _winners(ties @ votes)
+    return found, None
+
+
+def _ask_member(
+    index: int,
+    known: Versions,
+    indices: dict[float | None, SearchIndex],
+    spacing: Array,
+    labels: NDArray[np.int32],
+    asked: Versions,
+    members: Sequence[Member],
+    plan: Plan,
+) -> Answer:
+    """Return one member's base clusters, and what is known of its spacing now."""
+    member, own = members[index], labels[:, index]
+    draw, kernel = member.preparation, plan.kernel_of(member)
+    old, among = known.select(draw)
+    new, _ = asked.select(draw)
+    features = plan.features(member, among)
+    new = new[:, features].astype(np.float64, copy=False)
+    present = _present_rows(own)
+    if indices and kernel not in ANGULAR and present is None:
+        # Their column, not the table: it is filled where it was unknown.
+        means = spacing[:, index].copy()
+        rows = indices[None if draw is None else draw.power]
+        search = NearestRows(rows, features)
+        return _vote_in_blocks(own, search, new, member, kernel, means), means
+    old = old[:, features]
+    if present is not None:
+        old, own = old[present], own[present]
+    means = np.full(old.shape[0], np.nan)
+    looked = _as_kernel_looks(old, new, kernel)
+    return _vote_in_blocks(own, *looked, member, kernel, means), None
+
+
+def _as_kernel_looks(
+    old: Any, new: Any, kernel: str
+) -> tuple[NearestRows | NearestSparseRows, Any]:
+    """Return both as the kernel looks at them, at one scale that float64 can square.
+
+    The old rows are ready to be searched.
+    """
+    n_old = old.shape[0]
+    if sparse.issparse(old):
+        both = sparse_coordinates(sparse.vstack([old, new], format="csr"), kernel)
+        both = at_safe_sparse_scale(both)
+        return NearestSparseRows(both[:n_old]), both[n_old:]
+    if kernel in ANGULAR:
+        both = angular_coordinates(np.concatenate([old, new]), kernel)
+        old, new = both[:n_old], both[n_old:]
+    old, new = at_common_scale(old, new)
+    return NearestRows(old), new
+
+
+def vote(
+    own: NDArray[np.int32], neighbors: NDArray[np.int64], similarity: Array
+) -> NDArray[np.int32]:
+    """Return the base cluster with the largest summed similarity of each new row.
+
+    -1 for a row without any.
+
+    Examples
+    --------
+    >>> neighbors, similarity = np.array([[0, 1], [0, 1]]), np.array([[3, 1], [0, 0]])
+    >>> vote(np.array([0, 1, 1]), neighbors, similarity)
+    array([ 0, -1], dtype=int32)
+    """
+    n_clusters = int(own.max()) + 1
+    places = own[neighbors] + n_clusters * np.arange(len(neighbors))[:, None]
+    size = n_clusters * len(neighbors)
+    votes = np.bincount(places.ravel(), similarity.ravel(), size)
+    return _winners(votes.reshape(-1, n_clusters))
+
+
+def _winners(votes: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the cluster of most votes in each row, -1 if nobody votes."""
+    winners = np.where(votes.max(axis=1) > 0.0, votes.argmax(axis=1), -1)
+    return winners.astype(np.int32)
+
+
+def nearest_similarities(
+    search: Search, new: Any, member: Member, kernel: str, means: Array
+) -> tuple[NDArray[np.int64], Array]:
+    """Return the k nearest old rows of each new row, and their similarities.
+
+    `means` holds the mean neighbour distances of old rows; those that are asked for and
+    not known yet are written to it.
+    """
+    k = min(member.n_neighbors, len(search) - 1)
+    neighbors, squared = search.nearest(new, k)
+    if kernel in ANGULAR:
+        return neighbors, angular_similarity(squared)
+    distance = as_kernel_takes_them(squared, kernel)
+    _fill_means(means, search, neighbors, k, kernel)
+    own, theirs = distance.mean(axis=1, keepdims=True), means[neighbors]
+    if not (own.all() and theirs.all()):
+        # The floor comes from fixed old rows: a new row must not depend on its company.
+        n_probes = min(len(search), N_PROBES)
+        probes = np.linspace(0, len(search) - 1, n_probes).astype(np.int64)
+        _fill_means(means, search, probes, k, kernel)
+        positive = means[probes][means[probes] > 0.0]
+        floor = 1.0
+        if positive.size:
+            floor = min(RELATIVE_FLOOR * float(np.median(positive)), positive.min())
+        own = np.where(own > 0.0, own, floor)
+        theirs = np.where(theirs > 0.0, theirs, floor)
+    scale = scaling_term(distance, own, theirs)
+    similarity = SIMILARITY[kernel](distance, scale, member.mu)
+    # The nearest rows decide where every similarity has vanished.
+    lost = similarity.sum(axis=1) == 0.0
+    similarity[lost] = 1.0 / (1.0 + distance[lost])
+    return neighbors, similarity
+
+
+def _fill_means(
+    means: Array,
+    search: Search,
+    rows: NDArray[np.int64],
+    n_neighbors: int,
+    kernel: str,
+) -> None:
+    """Write the mean distance of old rows to their k nearest other old rows."""
+    wanted = np.zeros(len(means), dtype=bool)
+    wanted[rows] = True
+    chosen = np.flatnonzero(wanted & np.isnan(means))
+    own: Any = search.rows(chosen)
+    index, squared = search.nearest(own, n_neighbors + 1)
+    itself = index == chosen[:, None]
+    # Among many copies a row may be missing from its own list; then the last goes.
+    itself[~itself.any(axis=1), -1] = True
+    others = squared[~itself].reshape(len(chosen), n_neighbors)
+    means[chosen] = as_kernel_takes_them(others, kernel).mean(axis=1)

@@ -1,0 +1,448 @@
+"""What the report of a clustering shows, as plain numbers and names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from mdec import __version__
+from mdec._support.arrays import Array
+from mdec._support.optional import versions
+from mdec._support.random import member_stream
+from mdec.clustering import Clustering
+from mdec.coassociation import locally_weighted_coassociation
+from mdec.confidence import AMBIGUOUS
+from mdec.report.layout import TSNE_SAMPLES, SampleMap, consensus_map, data_map
+from mdec.report.signatures import (
+    Labels,
+    Signature,
+    moments,
+    separating_features,
+    signatures,
+)
+from mdec.report.solutions import (
+    Solution,
+    describe_solutions,
+    restrict_ensemble,
+    tracking_order,
+)
+from mdec.selection.rule import KSelection
+from mdec.tables import Table
+from mdec.tables.columns import MAX_BESIDE, is_number, number
+
+# The page holds at most this many samples, and draws at most these in some figures.
+PAGE_SAMPLES = 2000
+HEATMAP_SAMPLES = 400
+BAR_SAMPLES = 400
+VALUE_SAMPLES = 1000
+
+LISTED_SAMPLES = 25
+LISTED_FEATURES = 20
+VALUE_BINS = 40
+
+# Features of each cluster: in signatures.csv, on the page, and rows of the heatmap.
+WRITTEN_SIGNATURES = 20
+LISTED_SIGNATURES = 5
+HEATMAP_FEATURES = 40
+
+
+# Numbers with more different values are drawn on a scale, words with more are only
+# listed.
+_FEW_NUMBERS, _FEW_WORDS = 12, 40
+
+KNOWN = "known class"
+
+
+@dataclass(frozen=True, eq=False)
+class RunNotes:
+    """What the report and the summary say of a run, beside its clustering.
+
+    Attributes
+    ----------
+    title : str
+        Heading of the report.
+    settings : mapping
+        What the clustering was made with, shown as it is.
+    preparation : dict or None
+        In words, or None: what the values are (kind), what was done to them (prepared),
+        why (reason), and what turns it off (flag).
+    raw : ndarray of shape (n_samples, n_raw_features) or None
+        The values before that, to be shown beside those after it.
+    python : callable or None
+        Returns lines of Python that give so many clusters; `write_result` adds those
+        that cluster the ensemble of the result.
+    again : str or None
+        Command that clusters the same ensemble, to which ``--k`` is added.
+    timings : mapping of str to float
+        Seconds by step.
+    """
+
+    title: str = "Clustering"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    preparation: dict[str, Any] | None = None
+    raw: Array | None = None
+    python: Callable[[int], str] | None = None
+    again: str | None = None
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+
+class Histogram(TypedDict):
+    """Shares of values between edges, with their median."""
+
+    shares: Array
+    edges: Array
+    median: float
+
+
+class Support(TypedDict):
+    """How firmly one view alone holds the clusters, and the samples on average."""
+
+    view: str
+    n_members: int
+    clusters: list[float]
+    mean_confidence: float
+
+
+class Heatmap(TypedDict):
+    """Consensus of samples of the page, and their places in the dendrogram."""
+
+    matrix: Array
+    rows: Labels
+    position: Labels
+    full: float
+
+
+class SignatureValues(TypedDict):
+    """Standardised values of the features drawn for any K, samples of the heatmap."""
+
+    features: Labels
+    names: list[str]
+    scores: Array
+
+
+class Column(TypedDict):
+    """A column of the table that is no feature: classes, numbers or other words."""
+
+    name: str
+    kind: str
+    levels: list[str]
+    codes: Labels
+    values: Array
+
+
+class Description(TypedDict):
+    """Everything that the report of a clustering shows.
+
+    The solution of the run itself is `solutions[chosen]`; `ambiguous` are the samples
+    of the page that it is least certain of.
+    """
+
+    title: str
+    n_samples: int
+    n_members: int
+    n_base_clusters: int
+    n_failed: int
+    n_clusters: int
+    names: list[str]
+    solutions: list[Solution]
+    chosen: int
+    n_numbers: int
+    selection: KSelection
+    criteria: list[dict[str, float]]
+    heatmap: Heatmap
+    map: SampleMap
+    pca: SampleMap | None
+    tracked: Labels
+    bars: Labels
+    columns: list[Column]
+    signature_values: SignatureValues | None
+    ambiguous: Labels
+    ambiguous_below: float
+    support: list[Support] | None
+    signatures: list[Signature]
+    preparation: dict[str, Any] | None
+    histograms: dict[str, Histogram]
+    settings: dict[str, Any]
+    python: str | None
+    again: str | None
+    versions: dict[str, str]
+
+
+def describe_clustering(
+    clustering: Clustering,
+    selection: KSelection | None = None,
+    *,
+    table: Table | Mapping[str, Table] | None = None,
+    notes: RunNotes | None = None,
+) -> Description:
+    """Return everything that the report of a clustering shows.
+
+    Parameters
+    ----------
+    clustering : Clustering
+        The clustering: ``model.clustering_``, or of `mdec.clustering.cluster_ensemble`.
+    selection : KSelection, optional
+        The criteria for each number of clusters; None for those by which the number was
+        chosen, or measures them.
+    table : Table or mapping of str to Table, optional
+        Names, known classes, other columns and the values, one for each view; without
+        values no features are listed.
+    notes : RunNotes, optional
+        What the report says of the run.
+
+    Returns
+    -------
+    Description
+        What the page shows, computed.
+    """
+    selection = selection or clustering.selection or clustering.compare_k()
+    ensemble, labels = clustering.ensemble.gather(), np.asarray(clustering.labels)
+    table, notes = join_tables(table, len(labels)), notes or RunNotes()
+    rng = member_stream(0, 0, "selection")
+    rows = draw_from_clusters(labels, PAGE_SAMPLES, rng)
+    part = restrict_ensemble(ensemble, clustering.weights, rows)
+    matrix = locally_weighted_coassociation(*part)
+    heatmap = consensus_heatmap(matrix, labels[rows], rng)
+    solutions, chosen = describe_solutions(
+        clustering, selection, table.labels, rows, *part
+    )
+    for each in solutions:
+        each["cluster_order"] = cluster_order(each["labels"], heatmap)
+    written = add_signatures(solutions, chosen, table, labels, rows)
+    tracks = [each["numbers"][each["labels"]] for each in solutions]
+    mapped = draw_from_clusters(labels[rows], TSNE_SAMPLES, rng)
+    sure, histograms = solutions[chosen]["confidence"], {}
+    if notes.preparation is not None and notes.raw is not None:
+        both = {"before": notes.raw, "after": table.values}
+        histograms = {name: value_histogram(each) for name, each in both.items()}
+    return {
+        "title": notes.title,
+        "n_samples": len(labels),
+        "n_members": len(ensemble),
+        "n_base_clusters": ensemble.n_base_clusters,
+        "n_failed": len(ensemble.failures),
+        "n_clusters": clustering.n_clusters,
+        "names": [table.sample_names[i] for i in rows],
+        "solutions": solutions,
+        "chosen": chosen,
+        "n_numbers": len({*selection.table["n_clusters"], clustering.n_clusters}),
+        "selection": selection,
+        "criteria": criteria_rows(selection),
+        "heatmap": heatmap,
+        "map": consensus_map(matrix, mapped),
+        "pca": data_map(table.values[rows]),
+        "tracked": tracking_order(tracks, tracks[chosen]),
+        "bars": draw_from_clusters(labels[rows], BAR_SAMPLES, rng),
+        "columns": describe_columns(table.labels, table.columns, rows),
+        "signature_values": signature_values(solutions, table, rows[heatmap["rows"]]),
+        "ambiguous": np.argsort(sure, kind="stable")[:LISTED_SAMPLES],
+        "ambiguous_below": AMBIGUOUS,
+        "support": view_support(clustering),
+        "signatures": written,
+        "preparation": notes.preparation,
+        "histograms": histograms,
+        "settings": dict(notes.settings),
+        "python": notes.python and notes.python(clustering.n_clusters),
+        "again": notes.again,
+        "versions": {"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
+    }
+
+
+def join_tables(table: Table | Mapping[str, Table] | None, n_samples: int) -> Table:
+    """Return one table: that of the views side by side, or one with names alone."""
+    if isinstance(table, Table):
+        return table
+    if table is None:
+        names = [str(i + 1) for i in range(n_samples)]
+        return Table(np.empty((n_samples, 0)), names, [])
+    return replace(
+        next(iter(table.values())),
+        values=np.concatenate([each.values for each in table.values()], axis=1),
+        feature_names=[
+            f"{name}: {feature}"
+            for name, each in table.items()
+            for feature in each.feature_names
+        ],
+    )
+
+
+def view_support(clustering: Clustering) -> list[Support] | None:
+    """Return how firmly each view holds the clusters; None for a single table."""
+    ensemble = clustering.ensemble
+    if not ensemble.views:
+        return None
+    sure = clustering.view_confidence.mean(axis=0).tolist()
+    return [
+        {
+            "view": view.name,
+            "n_members": ensemble.origins.count(number),
+            "clusters": clustering.view_support[number].tolist(),
+            "mean_confidence": sure[number],
+        }
+        for number, view in enumerate(ensemble.views)
+    ]
+
+
+def value_histogram(values: Array) -> Histogram:
+    """Return the distribution of the values of all samples, or of every n-th one."""
+    shown = values[:: max(1, -(-len(values) // VALUE_SAMPLES))]
+    counts, edges = np.histogram(shown, VALUE_BINS)
+    return {
+        "shares": counts / shown.size,
+        "edges": edges,
+        "median": float(np.median(shown)),
+    }
+
+
+def criteria_rows(selection: KSelection) -> list[dict[str, float]]:
+    """Return the table of the criteria by rows, without numbers that JSON lacks."""
+    columns = [column.tolist() for column in selection.table.values()]
+    return [
+        {name: x for name, x in zip(selection.table, row, strict=True) if x == x}
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def draw_from_clusters(
+    labels: Labels, n_most: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return about `n_most` rows; every cluster keeps its share and at least one."""
+    if len(labels) <= n_most:
+        return np.arange(len(labels))
+    chosen = []
+    for k in np.unique(labels):
+        rows = np.flatnonzero(labels == k)
+        size = max(1, round(n_most * rows.size / len(labels)))
+        chosen.append(rng.choice(rows, min(size, rows.size), replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+def consensus_heatmap(
+    matrix: Array, labels: Labels, rng: np.random.Generator
+) -> Heatmap:
+    """Return the consensus of all or some samples, with places in the dendrogram."""
+    rows = draw_from_clusters(labels, HEATMAP_SAMPLES, rng)
+    part = matrix[np.ix_(rows, rows)]
+    pairs = part[np.triu_indices(len(rows), 1)]
+    # Consensus is weighted and seldom near one, so the colours end at the top pairs.
+    full = float(np.quantile(pairs, 0.99)) if pairs.size else 1.0
+    position = np.arange(len(rows))
+    if len(rows) > 2:
+        tree = linkage(squareform(1.0 - part, checks=False), "average")
+        position = np.argsort(leaves_list(tree))
+    return {"matrix": part, "rows": rows, "position": position, "full": max(full, 0.05)}
+
+
+def cluster_order(labels: Labels, heatmap: Heatmap) -> NDArray[np.int64]:
+    """Return the clusters in the order of their mean place in the dendrogram."""
+    part, position = labels[heatmap["rows"]], heatmap["position"]
+    sizes = np.bincount(part, minlength=int(labels.max()) + 1)
+    sums = np.bincount(part, position, minlength=sizes.size)
+    # One that is not drawn comes last.
+    return np.argsort(np.where(sizes > 0, sums / np.maximum(sizes, 1), np.inf))
+
+
+def sample_order(labels: Labels, heatmap: Heatmap) -> NDArray[np.int64]:
+    """Return the samples of the heatmap cluster by cluster, as in the dendrogram."""
+    rank = np.argsort(cluster_order(labels, heatmap))
+    return np.lexsort([heatmap["position"], rank[labels[heatmap["rows"]]]])
+
+
+def add_signatures(
+    solutions: list[Solution], chosen: int, table: Table, labels: Labels, rows: Labels
+) -> list[Signature]:
+    """Give each solution the features of its clusters; return those of signatures.csv.
+
+    The features are summed once, over the groups of samples that are together for every
+    K; the clusters are unions of them. The clusters of the report take all samples.
+    """
+    values, names = table.values, table.feature_names
+    together = np.stack([each["labels"] for each in solutions])
+    groups, group = np.unique(together, axis=1, return_inverse=True)
+    part = moments(values[rows], group.ravel())
+    for i, each in enumerate(solutions):
+        sums = part.merge(groups[i])
+        if i == chosen and len(rows) < len(values):
+            sums = moments(values, labels)
+        numbers, k = each["numbers"], each["n_clusters"]
+        listed = LISTED_SIGNATURES * (2 if k == 2 else 1)
+        each["signatures"] = signatures(sums, numbers, names, listed)
+        each["features"] = separating_features(sums, numbers, names, LISTED_FEATURES)
+        each["heatmap_features"] = heatmap_features(each)
+        if i == chosen:
+            written = signatures(sums, numbers, names, WRITTEN_SIGNATURES)
+    return written
+
+
+def heatmap_features(shown: Solution) -> NDArray[np.int64]:
+    """Return the first signature features of each cluster, in the order of these."""
+    size = max(1, HEATMAP_FEATURES // shown["n_clusters"])
+    found: dict[int, None] = {}
+    for k in shown["cluster_order"]:
+        own = [s for s in shown["signatures"] if s["cluster"] == shown["numbers"][k]]
+        found |= dict.fromkeys(s["feature"] for s in own[:size])
+    return np.array(list(found)[:HEATMAP_FEATURES], dtype=np.int64)
+
+
+def signature_values(
+    solutions: list[Solution], table: Table, samples: Labels
+) -> SignatureValues | None:
+    """Return what the heatmaps of the signatures draw, standardised by feature."""
+    used = np.unique(np.concatenate([each["heatmap_features"] for each in solutions]))
+    if not used.size:
+        return None
+    every = table.values[:, used].astype(np.float64)
+    spread = every.std(axis=0)
+    scores = (every - every.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    names = [table.feature_names[j] for j in used]
+    return {"features": used, "names": names, "scores": scores[samples].T}
+
+
+def describe_columns(
+    known: NDArray[Any] | None,
+    columns: Mapping[str, Sequence[str]] | None,
+    rows: Labels,
+) -> list[Column]:
+    """Return the known classes and the other columns, of some rows."""
+    given = {} if known is None else {KNOWN: [str(each) for each in known.tolist()]}
+    for name, cells in (columns or {}).items():
+        given[name if name not in given else f"{name} (column)"] = list(cells)
+    return [
+        describe_column(name, [cells[i] for i in rows], classes=name == KNOWN)
+        for name, cells in list(given.items())[: MAX_BESIDE + 1]
+    ]
+
+
+def describe_column(name: str, cells: list[str], *, classes: bool = False) -> Column:
+    """Return a column as classes, as numbers, or as words that are only listed.
+
+    Examples
+    --------
+    >>> describe_column("sex", ["f", "m", "f"])["kind"]
+    'classes'
+    >>> describe_column("age", [str(i) for i in range(40)])["kind"]
+    'numbers'
+    """
+    words, codes = np.unique(np.array(cells, dtype=np.str_), return_inverse=True)
+    kind, values = "classes", np.empty(0)
+    numeric = all(is_number(cell) for cell in words.tolist())
+    if numeric:
+        order = np.argsort([number(cell) for cell in words.tolist()], kind="stable")
+        words, codes = words[order], np.argsort(order)[codes]
+    if numeric and words.size > _FEW_NUMBERS and not classes:
+        kind, values = "numbers", np.array([number(cell) for cell in cells])
+    elif words.size > _FEW_WORDS and not classes:
+        kind = "words"
+    return {
+        "name": name,
+        "kind": kind,
+        "levels": words.tolist(),
+        "codes": codes,
+        "values": values,
+    }

@@ -1,0 +1,152 @@
+"""The page: figures, tables and the data of its script, filled into the template."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.optional import import_optional
+from mdec.report import graphics
+from mdec.report.compute import Column, Description
+from mdec.report.graphics import COLOURS, CONTRASTS, FARTHEST, bitmap, contrast_levels
+from mdec.report.solutions import Solution
+
+# Shares are kept in steps of this: finer than the four digits of labels.csv.
+_STEPS = 65535
+
+
+def render_report(described: Description) -> str:
+    """Return the report of a clustering as one HTML page that needs nothing else.
+
+    It shows what `describe_clustering` gives. Names from the data are escaped, and its
+    content policy allows no script but its own and no request at all.
+
+    Parameters
+    ----------
+    described : Description
+        What to show.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    template = _environment().get_template("template.html")
+    from markupsafe import Markup
+
+    script = _read("report.js")
+    page: str = template.render(
+        **described,
+        shown=described["solutions"][described["chosen"]],
+        style=Markup(_read("report.css")),
+        script=Markup(script),
+        data=Markup(pack_data(described)),
+        policy=content_policy(script),
+    )
+    return page
+
+
+@cache
+def _environment() -> Any:
+    """Return what the templates are filled with; they are compiled once."""
+    jinja2 = import_optional("jinja2", needed_for="the report", install="mdec[report]")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_read),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["px"] = graphics.coordinate
+    environment.globals |= {"graphics": graphics, "zip": zip, "linspace": np.linspace}
+    return environment
+
+
+def _read(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def content_policy(script: str) -> str:
+    """Return a policy under which only this one script may run."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; "
+        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def pack_data(described: Description) -> str:
+    """Return what the script needs to show another number of clusters, as JSON.
+
+    No HTML parser takes it for markup.
+    """
+    heatmap, values = described["heatmap"], described["signature_values"]
+    selection, pca = described["selection"], described["pca"]
+    content = {
+        "names": described["names"],
+        "palette": COLOURS,
+        "chosen": described["chosen"],
+        "below": described["ambiguous_below"],
+        "solutions": [_pack_solution(s, described) for s in described["solutions"]],
+        "heat": {
+            "rows": _pack(heatmap["rows"]),
+            "position": _pack(heatmap["position"]),
+            "full": heatmap["full"],
+        },
+        "bars": _pack(described["bars"]),
+        "tracked": _pack(described["tracked"]),
+        "axes": None if pca is None else pca["axes"],
+        "columns": [_pack_column(each) for each in described["columns"]],
+        "signature": None,
+        "cdf": {
+            "levels": selection.levels.tolist(),
+            "shares": selection.cdf.round(6).tolist(),
+            "k": selection.table["n_clusters"].tolist(),
+        },
+    }
+    if values is not None:
+        content["signature"] = {
+            "names": values["names"],
+            "picture": bitmap(contrast_levels(values["scores"]), CONTRASTS),
+            "farthest": FARTHEST,
+        }
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
+    values, numbers = described["signature_values"], shown["numbers"]
+    # Names of the clusters go to the page, with one more for no second choice.
+    names = np.append(numbers, 0)
+    shares = {"own": shown["own"], "rival": shown["rival"], "sure": shown["confidence"]}
+    return {
+        "k": shown["n_clusters"],
+        "order": numbers[shown["cluster_order"]].tolist(),
+        "cluster": _pack(numbers[shown["labels"]]),
+        "second": _pack(names[shown["second"]]),
+        **{name: _pack(np.rint(_STEPS * shares[name]).astype(int)) for name in shares},
+        "features": [] if values is None else graphics.signature_rows(shown, values),
+    }
+
+
+def _pack_column(column: Column) -> dict[str, Any]:
+    content: dict[str, Any] = {"name": column["name"], "kind": column["kind"]}
+    if column["kind"] == "numbers":
+        return content | {"values": _pack(column["values"])}
+    return content | {"levels": column["levels"], "codes": _pack(column["codes"])}
+
+
+def _pack(values: NDArray[Any]) -> dict[str, str]:
+    kind, code = ("f32", "<f4") if values.dtype.kind == "f" else ("u16", "<u2")
+    if kind == "u16" and values.max(initial=0) < 256:
+        kind, code = "u8", "u1"
+    return {kind: base64.b64encode(values.astype(code).tobytes()).decode()}

@@ -1,0 +1,499 @@
+"use strict";
+// The page is complete without this script, for the number of clusters of the run. The
+// script shows the other numbers, links the figures with the list and saves tables.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const find = (words, inside = document) => inside.querySelector(words);
+const all = (words, inside = document) => [...inside.querySelectorAll(words)];
+const range = (n) => Array.from({ length: n }, (_, i) => i);
+
+const decode = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+
+function unpack(content) {
+  const [kind, text] = Object.entries(content)[0];
+  const type = { u8: Uint8Array, u16: Uint16Array, f32: Float32Array }[kind];
+  return new type(decode(text).buffer);
+}
+
+const shares = (content) => Array.from(unpack(content), (value) => value / 65535);
+
+for (const each of data.solutions) {
+  for (const name of ["cluster", "second"]) { each[name] = unpack(each[name]); }
+  for (const name of ["own", "rival", "sure"]) { each[name] = shares(each[name]); }
+}
+data.heat.rows = unpack(data.heat.rows);
+data.heat.position = unpack(data.heat.position);
+data.bars = unpack(data.bars);
+data.tracked = unpack(data.tracked);
+for (const column of data.columns) {
+  if (column.kind === "numbers") {
+    const values = unpack(column.values);
+    column.cells = Array.from(values, (x) => Number.isFinite(x)
+      ? String(Number(x.toPrecision(6))) : "");
+    column.numbers = values;
+  } else {
+    column.codes = unpack(column.codes);
+    column.cells = Array.from(column.codes, (code) => column.levels[code]);
+  }
+}
+let now = data.chosen;
+const solution = () => data.solutions[now];
+const colour = (cluster) => data.palette[cluster % data.palette.length];
+const MISSING = "#8d97a3";
+const RAMP = [[91, 42, 134], [63, 111, 176], [42, 157, 143], [140, 193, 82], [224, 176, 0]];
+
+// ---- Small drawing helpers
+
+function svg(name, attributes, words = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) { node.setAttribute(key, value); }
+  node.textContent = words;
+  return node;
+}
+
+function element(name, attributes = {}, ...inside) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) { node.setAttribute(key, value); }
+  node.append(...inside);
+  return node;
+}
+
+function swatch(shade) {
+  const node = element("span", { class: "swatch" });
+  node.style.background = shade;
+  return node;
+}
+
+function ramp(share) {
+  const place = Math.min(Math.max(share, 0), 1) * (RAMP.length - 1);
+  const i = Math.min(Math.floor(place), RAMP.length - 2);
+  return `rgb(${RAMP[i].map((low, j) => Math.round(low + (place - i) * (RAMP[i + 1][j] - low)))
+    .join(" ")})`;
+}
+
+// The levels of a bitmap, and bitmaps of other levels with its palette.
+function picture(address) {
+  const bytes = decode(address.split(",")[1]);
+  const head = new DataView(bytes.buffer);
+  const [start, width, height] = [10, 18, 22].map((place) => head.getUint32(place, true));
+  const line = (size) => Math.ceil(size / 4) * 4;
+  return {
+    level: (x, y) => bytes[start + (height - 1 - y) * line(width) + x],
+    repaint: (columns, rows, level) => {
+      const other = new Uint8Array(start + line(columns) * rows);
+      other.set(bytes.subarray(0, start));
+      for (const [place, value] of [[2, other.length], [18, columns], [22, rows]]) {
+        new DataView(other.buffer).setUint32(place, value, true);
+      }
+      for (let y = 0; y < rows; y += 1) {
+        for (let x = 0; x < columns; x += 1) {
+          other[start + (rows - 1 - y) * line(columns) + x] = level(x, y);
+        }
+      }
+      let text = "";
+      for (let i = 0; i < other.length; i += 8192) {
+        text += String.fromCharCode(...other.subarray(i, i + 8192));
+      }
+      return "data:image/bmp;base64," + btoa(text);
+    },
+  };
+}
+
+// ---- The samples of the heatmap, cluster by cluster in the order of the dendrogram
+
+function heatOrder() {
+  const rank = new Map(solution().order.map((cluster, i) => [cluster, i]));
+  const { rows, position } = data.heat;
+  const cluster = (i) => solution().cluster[rows[i]];
+  return range(rows.length).sort((a, b) =>
+    rank.get(cluster(a)) - rank.get(cluster(b)) || position[a] - position[b]);
+}
+
+const matrix = find("#fig-heatmap .matrix");
+const heat = picture(matrix.getAttribute("href"));
+const heatPlace = [];
+heatOrder().forEach((sample, i) => { heatPlace[sample] = i; });
+const heatLevel = (a, b) => heat.level(heatPlace[b], heatPlace[a]);
+
+function drawHeatmap() {
+  const order = heatOrder();
+  matrix.setAttribute("href", heat.repaint(order.length, order.length,
+    (x, y) => heatLevel(order[y], order[x])));
+}
+
+// ---- Signature features over the same samples
+
+const band = data.signature && picture(data.signature.picture);
+const strip = find("#fig-signatures .strip");
+const stripPicture = strip && picture(strip.getAttribute("href"));
+const featureNames = all("#fig-signatures .names text");
+
+function drawSignatures() {
+  if (!band) { return; }
+  const figure = find("#fig-signatures svg");
+  const { top, row } = figure.dataset;
+  const order = heatOrder();
+  const rows = solution().features;
+  strip.setAttribute("href", stripPicture.repaint(order.length, 1,
+    (x) => solution().cluster[data.heat.rows[order[x]]] % data.palette.length));
+  const values = find(".values", figure);
+  values.setAttribute("height", row * rows.length);
+  if (rows.length) {
+    values.setAttribute("href", band.repaint(order.length, rows.length,
+      (x, y) => band.level(order[x], rows[y])));
+  }
+  find(".names", figure).replaceChildren(...rows.map((feature, i) => {
+    const name = featureNames[feature];
+    name.setAttribute("y", +top + row * i + 11.5);
+    name.setAttribute("visibility", "visible");
+    return name;
+  }));
+  figure.setAttribute("viewBox", `0 0 960 ${+top + row * rows.length + 6}`);
+}
+
+// ---- Bars of the samples and rows of the tracking
+
+function itemOrder() {
+  const { cluster, own } = solution();
+  return Array.from(data.bars).sort((a, b) => cluster[a] - cluster[b] || own[b] - own[a]
+    || a - b);
+}
+
+function drawItems() {
+  const figure = find("#fig-items svg");
+  const { left, right, top, bottom, high } = figure.dataset;
+  const order = itemOrder();
+  const y = (value) => bottom - (value / high) * (bottom - top);
+  const step = (right - left) / order.length;
+  all(".items rect", figure).forEach((bar, i) => {
+    const sample = order[i];
+    const level = Math.max(y(solution().own[sample]), top);
+    bar.dataset.i = sample;
+    bar.setAttribute("y", level.toFixed(1));
+    bar.setAttribute("height", Math.max(bottom - level, 0).toFixed(1));
+    bar.style.fill = colour(solution().cluster[sample]);
+  });
+  find(".rival", figure).setAttribute("points", order.map((sample, i) =>
+    `${(+left + (i + 0.5) * step).toFixed(1)},${Math.max(y(solution().rival[sample]), top).toFixed(1)}`)
+    .join(" "));
+}
+
+function drawTracking() {
+  const { top, row } = find("#fig-tracking svg").dataset;
+  find("#fig-tracking .current").setAttribute("y", +top + row * now - 1);
+}
+
+// ---- The maps
+
+const maps = all("#fig-map svg, #fig-pca svg").map((figure) => {
+  const dots = all(".samples circle", figure);
+  dots.forEach((dot, i) => { dot.dataset.i = i; });
+  const ring = svg("circle", { class: "ring", r: +dots[0].getAttribute("r") + 4,
+    visibility: "hidden" });
+  figure.append(ring);
+  const places = dots.map((dot) => [+dot.getAttribute("cx"), +dot.getAttribute("cy")]);
+  return { dots, ring, places };
+});
+
+const paints = [
+  { name: "cluster", classes: () => [...solution().order].sort((a, b) => a - b),
+    of: (i) => colour(solution().cluster[i]), legend: colour },
+  { name: "confidence", low: 0, high: 1, of: (i) => ramp(solution().sure[i]) },
+  ...data.columns.filter((column) => column.kind !== "words").map((column) => {
+    if (column.kind === "numbers") {
+      const there = Array.from(column.numbers).filter(Number.isFinite);
+      const low = Math.min(...there);
+      const high = Math.max(...there);
+      return { name: column.name, low, high, of: (i) => Number.isFinite(column.numbers[i])
+        ? ramp((column.numbers[i] - low) / ((high - low) || 1)) : MISSING };
+    }
+    const shade = (level) => (level === "" ? MISSING : colour(column.levels
+      .filter((each) => each !== "").indexOf(level)));
+    return { name: column.name, classes: () => column.levels, legend: shade,
+      of: (i) => shade(column.cells[i]) };
+  }),
+];
+
+const paintChoice = find("#paint");
+paintChoice.append(...paints.map((paint, i) => element("option", { value: i }, paint.name)));
+
+function drawMaps() {
+  const paint = paints[paintChoice.value];
+  const plain = paint !== paints[0];
+  for (const { dots } of maps) {
+    dots.forEach((dot, i) => {
+      dot.style.fill = paint.of(i);
+      dot.setAttribute("opacity", plain ? 0.9 : (0.35 + 0.6 * solution().sure[i]).toFixed(2));
+    });
+  }
+  const legend = find("#legend");
+  if (paint.classes) {
+    legend.replaceChildren(...paint.classes().map((level) => element("span", {},
+      swatch(paint.legend(level)), level === "" ? "missing" : String(level))));
+  } else {
+    const bar = element("span", { class: "ramp" });
+    bar.style.background = `linear-gradient(to right, ${RAMP.map((each) =>
+      `rgb(${each.join(" ")})`).join(", ")})`;
+    const round = (value) => String(Number(value.toPrecision(4)));
+    legend.replaceChildren(element("span", {}, round(paint.low), bar, round(paint.high)));
+  }
+}
+
+let pinned = -1;
+function mark(sample) {
+  const shown = sample < 0 ? pinned : sample;
+  for (const { ring, places } of maps) {
+    ring.setAttribute("visibility", shown < 0 ? "hidden" : "visible");
+    if (shown >= 0) {
+      ring.setAttribute("cx", places[shown][0]);
+      ring.setAttribute("cy", places[shown][1]);
+    }
+  }
+  all("#list tbody tr").forEach((row) => row.classList.toggle("marked",
+    +row.dataset.i === shown));
+}
+
+// ---- The list of the samples
+
+const PAGE = 25;
+const fixed = (value) => value.toFixed(2);
+const columns = [
+  { name: "sample", key: (i) => data.names[i], cell: (i) => data.names[i], text: true },
+  { name: "cluster", key: (i) => solution().cluster[i], cell: (i) => solution().cluster[i] },
+  { name: "consensus", key: (i) => solution().own[i], cell: (i) => fixed(solution().own[i]) },
+  { name: "second choice", key: (i) => solution().second[i],
+    cell: (i) => (solution().k > 1 ? solution().second[i] : "none") },
+  { name: "its consensus", key: (i) => solution().rival[i], cell: (i) => fixed(solution().rival[i]) },
+  { name: "confidence", key: (i) => solution().sure[i], cell: (i) => fixed(solution().sure[i]) },
+  ...data.columns.map((column) => ({ name: column.name, text: column.kind !== "numbers",
+    key: (i) => (column.numbers ? column.numbers[i] : column.cells[i]),
+    cell: (i) => column.cells[i] })),
+];
+const list = find("#list");
+const sorting = { column: 5, sign: 1 };
+let first = 0;
+
+const compare = (a, b) => (typeof a === "string"
+  ? a.localeCompare(b, "en", { numeric: true }) : a - b);
+
+function listSamples() {
+  const wanted = find("#search").value.trim().toLowerCase();
+  const only = find("#only").checked;
+  const key = columns[sorting.column].key;
+  return range(data.names.length)
+    .filter((i) => (!only || solution().sure[i] < data.below)
+      && (!wanted || columns.some((c) => c.text && c.cell(i).toLowerCase().includes(wanted))))
+    .sort((a, b) => sorting.sign * compare(key(a), key(b)) || a - b);
+}
+
+function drawList() {
+  const rows = listSamples();
+  first = Math.min(first, Math.max(rows.length - 1, 0));
+  first -= first % PAGE;
+  const shown = rows.slice(first, first + PAGE);
+  find("tbody", list).replaceChildren(...shown.map((i) => {
+    const row = element("tr", { "data-i": i });
+    row.append(...columns.map((column, j) => {
+      const cell = element("td", column.text ? { class: "text" } : {});
+      if (j === 1) { cell.append(swatch(colour(solution().cluster[i]))); }
+      cell.append(j === 0
+        ? element("button", { type: "button", title: data.names[i] }, data.names[i])
+        : String(column.cell(i)));
+      return cell;
+    }));
+    return row;
+  }));
+  find("#count").textContent = rows.length
+    ? `${first + 1}–${first + shown.length} of ${rows.length}` : "no sample";
+  find("#previous").disabled = first === 0;
+  find("#next").disabled = first + PAGE >= rows.length;
+  all("th", list).forEach((head, i) => (i === sorting.column
+    ? head.setAttribute("aria-sort", sorting.sign > 0 ? "ascending" : "descending")
+    : head.removeAttribute("aria-sort")));
+  mark(-1);
+}
+
+find("thead tr", list).replaceChildren(...columns.map((column, i) => {
+  const button = element("button", { type: "button" }, column.name);
+  button.addEventListener("click", () => {
+    sorting.sign = sorting.column === i ? -sorting.sign : 1;
+    sorting.column = i;
+    first = 0;
+    drawList();
+  });
+  return element("th", { scope: "col", class: column.text ? "text" : "number" }, button);
+}));
+for (const name of ["search", "only"]) {
+  find("#" + name).addEventListener("input", () => { first = 0; drawList(); });
+}
+find("#previous").addEventListener("click", () => { first -= PAGE; drawList(); });
+find("#next").addEventListener("click", () => { first += PAGE; drawList(); });
+const sampleOf = (target) => {
+  const holder = target.closest?.("[data-i]");
+  return holder ? +holder.dataset.i : -1;
+};
+for (const kind of ["pointerover", "focusin"]) {
+  list.addEventListener(kind, (event) => mark(sampleOf(event.target)));
+}
+for (const kind of ["pointerleave", "focusout"]) {
+  list.addEventListener(kind, () => mark(-1));
+}
+list.addEventListener("click", (event) => {
+  const sample = sampleOf(event.target);
+  if (sample < 0) { return; }
+  pinned = pinned === sample ? -1 : sample;
+  mark(-1);
+  if (pinned >= 0 && event.target.closest("button")) {
+    find("#fig-map").scrollIntoView({ block: "center" });
+  }
+});
+document.addEventListener("click", (event) => {
+  const dot = event.target.closest(".samples circle");
+  if (!dot) { return; }
+  pinned = +dot.dataset.i;
+  find("#search").value = "";
+  find("#only").checked = false;
+  first = listSamples().indexOf(pinned);
+  drawList();
+});
+
+// ---- Another number of clusters
+
+const followers = all("[data-follow]").map((place) => ({
+  place, name: place.dataset.follow, own: [...place.childNodes] }));
+
+function show(index) {
+  now = index;
+  const k = solution().k;
+  for (const { place, name, own } of followers) {
+    const other = find(`template[data-part="${name}"][data-k="${k}"]`)?.content.cloneNode(true);
+    // Marks of a figure are wrapped, since outside of an svg they would be HTML.
+    const inside = place instanceof SVGElement ? other?.firstElementChild : other;
+    place.replaceChildren(...(inside ? inside.childNodes : own));
+  }
+  const slider = find("#number");
+  if (slider) {
+    slider.value = index;
+    slider.setAttribute("aria-valuetext", `${k} clusters`);
+    find("#shown").textContent = k;
+    find("#back").disabled = index === data.chosen;
+  }
+  drawHeatmap();
+  drawSignatures();
+  drawItems();
+  drawTracking();
+  drawMaps();
+  drawList();
+}
+
+find("#number")?.addEventListener("input", (event) => show(+event.target.value));
+find("#back")?.addEventListener("click", () => { show(data.chosen); find("#number").focus(); });
+all("#fig-tracking .track").forEach((row, i) => row.addEventListener("click", () => show(i)));
+paintChoice.addEventListener("input", drawMaps);
+
+// ---- What is under the pointer
+
+const tip = document.getElementById("tip");
+function describe(sample) {
+  const paint = data.columns.find((column) => column.name === paints[paintChoice.value].name);
+  return `${data.names[sample]}\ncluster ${solution().cluster[sample]}, confidence `
+    + fixed(solution().sure[sample])
+    + (solution().k > 1 ? `\nsecond choice ${solution().second[sample]}` : "")
+    + (paint ? `\n${paint.name}: ${paint.cells[sample] || "missing"}` : "");
+}
+function point(event) {
+  const target = event.target;
+  const marked = target.closest(".samples circle, .items rect, [data-tip]");
+  tip.hidden = !marked;
+  if (target.closest("#fig-map, #fig-pca, #fig-items")) { mark(sampleOf(target)); }
+  if (!marked) { return; }
+  tip.textContent = marked.dataset.tip ?? describe(+marked.dataset.i);
+  const box = tip.getBoundingClientRect();
+  const x = Math.min(event.clientX + 14, innerWidth - box.width - 8);
+  const y = event.clientY + 18 + box.height > innerHeight
+    ? event.clientY - box.height - 12 : event.clientY + 18;
+  tip.style.left = Math.max(x, 4) + "px";
+  tip.style.top = y + "px";
+}
+document.addEventListener("pointermove", point);
+document.addEventListener("pointerdown", point);
+
+// ---- Tables to save
+
+// A cell that spreadsheets show as it is and never compute.
+function plain(cell) {
+  const text = String(cell);
+  const risky = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text)
+    && !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text.trim());
+  const safe = risky ? "'" + text : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+const cells = (place) => all(place + " tr").map((row) =>
+  all("th, td", row).map((cell) => cell.textContent.replace(/\s+/g, " ").trim()));
+const sampleColumns = (order) => [columns.map((column) => column.name),
+  ...order.map((i) => columns.map((column) => column.cell(i)))];
+const digits = (value) => Number(value.toFixed(4));
+
+const tables = {
+  criteria: () => cells("#criteria"),
+  clusters: () => cells("#cluster-table [data-follow]"),
+  features: () => cells("#feature-table [data-follow]"),
+  known: () => cells("#known-table [data-follow]"),
+  samples: () => sampleColumns(listSamples()),
+  signatures: () => [["cluster", "feature", "effect", "mean inside", "mean outside"],
+    ...all("#signature-list [data-follow] .chip").map((chip) => [
+      chip.closest("tr").cells[0].textContent.trim().split(/\s/)[0],
+      find("i", chip).textContent, find("b", chip).textContent,
+      chip.dataset.inside, chip.dataset.outside])],
+  cdf: () => [["consensus", ...data.cdf.k.map((k) => `K = ${k}`)],
+    ...data.cdf.levels.map((level, i) => [level, ...data.cdf.shares.map((row) => row[i])])],
+  tracking: () => [["sample", ...data.solutions.map((each) => `K = ${each.k}`)],
+    ...Array.from(data.tracked, (i) => [data.names[i],
+      ...data.solutions.map((each) => each.cluster[i])])],
+  map: () => [["sample", "cluster", "confidence", "x", "y",
+    ...(data.axes ?? []), ...data.columns.map((column) => column.name)],
+  ...data.names.map((name, i) => [name, solution().cluster[i], digits(solution().sure[i]),
+    ...maps.flatMap(({ places }) => places[i]), ...data.columns.map((c) => c.cells[i])])],
+  heatmap: () => {
+    const order = heatOrder();
+    const name = (i) => data.names[data.heat.rows[i]];
+    return [["sample", "cluster", ...order.map(name)], ...order.map((a) => [name(a),
+      solution().cluster[data.heat.rows[a]],
+      ...order.map((b) => digits(heatLevel(a, b) / 255 * data.heat.full))])];
+  },
+  items: () => [["sample", "cluster", "consensus", "consensus with the best rival"],
+    ...itemOrder().map((i) => [data.names[i], solution().cluster[i], digits(solution().own[i]),
+      digits(solution().rival[i])])],
+  band: () => {
+    const order = heatOrder();
+    return [["feature", ...order.map((i) => data.names[data.heat.rows[i]])],
+      ...solution().features.map((feature) => [data.signature.names[feature],
+        ...order.map((i) => digits((band.level(i, feature) / 127 - 1)
+          * data.signature.farthest))])];
+  },
+};
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-csv]");
+  if (!button) { return; }
+  const name = button.dataset.csv;
+  const text = tables[name]().map((row) => row.map(plain).join(",")).join("\n") + "\n";
+  const link = element("a", { download: `${name}-k${solution().k}.csv`,
+    href: URL.createObjectURL(new Blob([text], { type: "text/csv" })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+});
+
+// ---- Where the reader is
+
+const links = new Map(all("nav a").map((link) => [link.hash.slice(1), link]));
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries.filter((each) => each.isIntersecting)) {
+    links.forEach((link, id) => link.classList.toggle("here", id === entry.target.id));
+  }
+}, { rootMargin: "0px 0px -70% 0px" });
+links.forEach((_, id) => seen.observe(document.getElementById(id)));
+
+document.documentElement.classList.add("live");
+show(now);

@@ -1,0 +1,160 @@
+"""What sets a cluster apart: standardised mean differences, never p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.arrays import Array
+from mdec.confidence import cluster_indicator
+
+Labels = NDArray[np.integer]
+
+# Features are looked at in blocks of this many, to save memory.
+_COLUMNS = 2048
+
+# The spread that a difference is divided by is at least this share of the feature's
+# own: without it a feature that is constant in every cluster would be infinitely far.
+_LEAST_SPREAD = 0.01
+
+
+class Signature(TypedDict):
+    """A feature that sets a cluster apart: means, and their standardised difference."""
+
+    cluster: int
+    feature: int
+    name: str
+    effect: float
+    inside: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sizes of groups, with sums and sums of squares of the centred features.
+
+    `centre` has the means of all samples; the sums are of shape (n_groups, n_features).
+    """
+
+    centre: Array
+    sizes: Array
+    sums: Array
+    squares: Array
+
+    def merge(self, into: Labels) -> Moments:
+        """Return the moments of unions of the groups; group i is in union `into[i]`."""
+        join = np.eye(int(into.max()) + 1)[into].T
+        return Moments(
+            self.centre, join @ self.sizes, join @ self.sums, join @ self.squares
+        )
+
+    def means(self) -> tuple[Array, Array]:
+        """Return the centred means of the features inside each group and outside."""
+        sizes = self.sizes[:, None]
+        rest = np.maximum(self.sizes.sum() - sizes, 1.0)
+        return self.sums / sizes, (self.sums.sum(axis=0) - self.sums) / rest
+
+
+def moments(values: Array, labels: Labels) -> Moments:
+    """Sum the features over groups of samples, which count from 0 without gaps."""
+    n_groups, n_features = int(labels.max()) + 1, values.shape[1]
+    membership = cluster_indicator(labels, n_groups)
+    centre = np.empty(n_features)
+    sums, squares = np.empty((2, n_groups, n_features))
+    for start in range(0, n_features, _COLUMNS):
+        block = slice(start, start + _COLUMNS)
+        data = values[:, block].astype(np.float64)
+        centre[block] = data.mean(axis=0)
+        data -= centre[block]
+        sums[:, block] = membership @ data
+        squares[:, block] = membership @ data**2
+    return Moments(centre, np.bincount(labels).astype(np.float64), sums, squares)
+
+
+def effect_sizes(groups: Moments) -> Array:
+    r"""Return how far each group lies from the rest, in pooled standard deviations.
+
+    Notes
+    -----
+    Cohen's :math:`d = (\bar x_k - \bar x_{rest}) / s` with :math:`s^2` the squares
+    about both means over :math:`n - 2`, of shape (n_groups, n_features). The spread s
+    is at least a hundredth of the feature's own; constant features have 0.
+    """
+    sizes = groups.sizes[:, None]
+    rest = groups.sizes.sum() - sizes
+    total = groups.squares.sum(axis=0)
+    inside, outside = groups.means()
+    within = total - sizes * inside**2 - rest * outside**2
+    count = max(float(groups.sizes.sum()) - 2.0, 1.0)
+    least = _LEAST_SPREAD * np.sqrt(total / count)
+    spread = np.maximum(np.sqrt(np.maximum(within, 0.0) / count), least)
+    varies = spread > 1e-12 * np.abs(groups.centre)
+    return np.where(varies, inside - outside, 0.0) / np.where(varies, spread, 1.0)
+
+
+def signatures(
+    groups: Moments,
+    numbers: Labels,
+    feature_names: Sequence[str],
+    n_most: int,
+) -> list[Signature]:
+    """Return the features that set each cluster apart most, cluster by cluster.
+
+    Of two clusters only the first is listed: the second differs from it by the same
+    features with the opposite signs. `numbers` are the clusters' names; features
+    without an effect are left out.
+    """
+    if len(groups.sizes) < 2:
+        return []
+    effects = effect_sizes(groups)
+    inside, outside = (groups.centre + each for each in groups.means())
+    found: list[Signature] = []
+    for k in range(1 if len(effects) == 2 else len(effects)):
+        order = np.argsort(-np.abs(effects[k]), kind="stable")[:n_most]
+        found += [
+            {
+                "cluster": int(numbers[k]),
+                "feature": int(j),
+                "name": feature_names[j],
+                "effect": float(effects[k, j]),
+                "inside": float(inside[k, j]),
+                "outside": float(outside[k, j]),
+            }
+            for j in order[effects[k, order] != 0.0]
+        ]
+    return found
+
+
+def separating_features(
+    groups: Moments,
+    numbers: Labels,
+    feature_names: Sequence[str],
+    n_most: int,
+) -> list[dict[str, Any]]:
+    r"""Return the features that differ most between all clusters.
+
+    Notes
+    -----
+    By :math:`\eta^2`, the share of a feature's variance that lies between the clusters.
+    Beside it stands the cluster that lies farthest from the rest, as in `effect_sizes`.
+    """
+    if len(groups.sizes) < 2:
+        return []
+    total = groups.squares.sum(axis=0)
+    between = (groups.sums**2 / groups.sizes[:, None]).sum(axis=0)
+    share = np.where(total > 0.0, between / np.where(total > 0.0, total, 1.0), 0.0)
+    effects = effect_sizes(groups)
+    farthest = np.abs(effects).argmax(axis=0)
+    return [
+        {
+            "name": feature_names[j],
+            "share": float(share[j]),
+            "cluster": int(numbers[farthest[j]]),
+            "effect": float(effects[farthest[j], j]),
+        }
+        for j in np.argsort(-share, kind="stable")[:n_most]
+    ]

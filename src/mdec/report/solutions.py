@@ -1,0 +1,266 @@
+"""The clusters for each number of clusters, with names that stay from K to K."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from mdec._support.arrays import Array
+from mdec.clustering import Clustering
+from mdec.confidence import (
+    AMBIGUOUS,
+    cluster_consensus,
+    confidence,
+    item_consensus,
+    second_choice,
+)
+from mdec.ensemble import Ensemble
+from mdec.report.signatures import Labels, Signature
+from mdec.selection.criteria import cuts
+from mdec.selection.rule import KSelection
+
+MAX_SOLUTIONS = 30
+HISTOGRAM_BINS = 20
+TRACKED_SAMPLES = 600
+
+# Rows of the table of known classes; the smaller classes are counted together.
+MAX_CLASSES = 40
+
+
+class ClusterRow(TypedDict):
+    """A cluster in the table of clusters."""
+
+    cluster: int
+    size: int
+    consensus: float
+    confidence: float
+    ambiguous: int
+
+
+class Solution(TypedDict):
+    """The samples of the page in one number of clusters.
+
+    `numbers` are the names of the clusters, which stay with their samples as K changes;
+    `labels` and `second` count clusters from 0 without gaps.
+    """
+
+    n_clusters: int
+    numbers: Labels
+    labels: Labels
+    second: Labels
+    own: Array
+    rival: Array
+    confidence: Array
+    clusters: list[ClusterRow]
+    histogram: Labels
+    n_ambiguous: int
+    mean_confidence: float
+    scores: dict[str, Any] | None
+    signatures: list[Signature]
+    features: list[dict[str, Any]]
+    cluster_order: Labels
+    heatmap_features: Labels
+
+
+def nearest_numbers(selection: KSelection, n_clusters: int) -> list[int]:
+    """Return the numbers of clusters to show: all, or those nearest to the report's."""
+    ks = sorted({int(k) for k in selection.table["n_clusters"]} | {n_clusters})
+    return sorted(sorted(ks, key=lambda k: abs(k - n_clusters))[:MAX_SOLUTIONS])
+
+
+def restrict_ensemble(
+    ensemble: Ensemble, weights: Array, rows: Labels
+) -> tuple[Ensemble, Array]:
+    """Return the ensemble of some samples, with the weights of its base clusters."""
+    if len(rows) == ensemble.n_samples:
+        return ensemble, weights
+    labels = ensemble.labels[rows]
+    there = labels >= 0
+    part = ensemble.among(rows)
+    # Members that cluster none of these samples are left out.
+    old = (labels + ensemble.offsets[:-1])[:, there.any(axis=0)]
+    new = part.labels + part.offsets[:-1]
+    part_weights = np.empty(part.n_base_clusters)
+    part_weights[new[part.labels >= 0]] = weights[old[part.labels >= 0]]
+    return part, part_weights
+
+
+def describe_solutions(
+    clustering: Clustering,
+    selection: KSelection,
+    known: NDArray[Any] | None,
+    rows: Labels,
+    part: Ensemble,
+    part_weights: Array,
+) -> tuple[list[Solution], int]:
+    """Return the solutions of the page, and which of them is the clustering itself.
+
+    `part` is the ensemble of the page's samples, `rows`, and `part_weights` its
+    weights.
+    """
+    labels, n_clusters = np.asarray(clustering.labels), clustering.n_clusters
+    ks = nearest_numbers(selection, n_clusters)
+    chosen = ks.index(n_clusters)
+    parts = cut_page(part, part_weights, selection, ks) | {n_clusters: labels[rows]}
+    numbers = match_numbers([parts[k] for k in ks], chosen)
+    solutions = []
+    for i, k in enumerate(ks):
+        if i == chosen:
+            of = clustering.association, labels, np.asarray(clustering.confidence)
+            solutions.append(describe_solution(*of, numbers[i], known, rows))
+            continue
+        association = item_consensus(part, parts[k], part_weights)
+        sure = confidence(association, parts[k])
+        classes = None if known is None else known[rows]
+        of = association, parts[k], sure
+        solutions.append(describe_solution(*of, numbers[i], classes))
+    return solutions, chosen
+
+
+def cut_page(
+    part: Ensemble, part_weights: Array, selection: KSelection, ks: Sequence[int]
+) -> dict[int, Labels]:
+    """Return the consensus clusters of the page's samples for each number of clusters.
+
+    They are those that the criteria were measured on, or cut anew from the dendrogram
+    of these samples where others were measured.
+    """
+    if len(selection.samples) == part.n_samples:
+        measured = selection.table["n_clusters"].tolist()
+        return dict(zip(measured, selection.partitions, strict=True))
+    return dict(zip(ks, cuts(part, part_weights, ks), strict=True))
+
+
+def match_numbers(parts: Sequence[Labels], start: int) -> list[Labels]:
+    """Name the clusters of each partition like those they share most samples with.
+
+    Each partition is matched with its neighbour nearer to `start`, so that the sum of
+    the overlaps is largest; the clusters of `start` keep their own numbers, and one
+    without a partner takes the lowest number that is free.
+
+    Examples
+    --------
+    >>> first, second = np.array([0, 0, 1, 1]), np.array([2, 2, 0, 1])
+    >>> match_numbers([first, second], 0)
+    [array([0, 1]), array([1, 2, 0])]
+    """
+    found = {start: np.arange(int(parts[start].max()) + 1)}
+    for i in range(start + 1, len(parts)):
+        found[i] = _match(parts[i - 1], found[i - 1], parts[i])
+    for i in range(start - 1, -1, -1):
+        found[i] = _match(parts[i + 1], found[i + 1], parts[i])
+    return [found[i] for i in range(len(parts))]
+
+
+def _match(before: Labels, names: Labels, part: Labels) -> NDArray[np.int64]:
+    overlap = np.zeros((int(part.max()) + 1, len(names)))
+    np.add.at(overlap, (part, before), 1.0)
+    numbers = np.full(len(overlap), -1)
+    for new, old in zip(*linear_sum_assignment(-overlap), strict=True):
+        if overlap[new, old] > 0:
+            numbers[new] = names[old]
+    free = iter(np.setdiff1d(np.arange(2 * len(numbers) + names.max()), numbers))
+    return np.array([next(free) if each < 0 else each for each in numbers])
+
+
+def tracking_order(tracks: Sequence[Labels], first: Labels) -> NDArray[np.int64]:
+    """Return at most `TRACKED_SAMPLES` samples, by the first clusters, then by all."""
+    order = np.lexsort([*tracks[::-1], first])
+    return order[:: max(1, -(-order.size // TRACKED_SAMPLES))]
+
+
+def describe_solution(
+    association: Array,
+    labels: Labels,
+    sure: Array,
+    numbers: Labels,
+    known: NDArray[Any] | None,
+    rows: Labels | slice = slice(None),
+) -> Solution:
+    """Return what is shown of one clustering, sample by sample for some rows.
+
+    `sure` is the confidence of the samples. Features are left to the caller, who has
+    the data.
+    """
+    second = second_choice(association, labels)
+    samples = np.arange(len(labels))
+    one = association.shape[1] == 1
+    rival = np.zeros(len(labels)) if one else association[samples, second]
+    return {
+        "n_clusters": association.shape[1],
+        "numbers": numbers,
+        "labels": labels[rows],
+        "second": second[rows],
+        "own": association[samples, labels][rows],
+        "rival": rival[rows],
+        "confidence": sure[rows],
+        "clusters": cluster_rows(association, labels, sure, numbers),
+        "histogram": np.histogram(sure, HISTOGRAM_BINS, (0.0, 1.0))[0],
+        "n_ambiguous": int((sure < AMBIGUOUS).sum()),
+        "mean_confidence": float(sure.mean()),
+        "scores": None if known is None else compare_classes(known, labels, numbers),
+        "signatures": [],
+        "features": [],
+        "cluster_order": np.arange(association.shape[1]),
+        "heatmap_features": np.empty(0, dtype=np.int64),
+    }
+
+
+def cluster_rows(
+    association: Array, labels: Labels, sure: Array, numbers: Labels
+) -> list[ClusterRow]:
+    """Return size, consensus and confidence of each cluster, by its name."""
+    consensus = cluster_consensus(association, labels)
+    return [
+        {
+            "cluster": int(numbers[k]),
+            "size": int((labels == k).sum()),
+            "consensus": float(consensus[k]),
+            "confidence": float(sure[labels == k].mean()),
+            "ambiguous": int((sure[labels == k] < AMBIGUOUS).sum()),
+        }
+        for k in np.argsort(numbers)
+    ]
+
+
+def compare_classes(
+    known: NDArray[Any], labels: Labels, numbers: Labels
+) -> dict[str, Any]:
+    """Return the agreement with known classes, and the table of both.
+
+    Its columns are the clusters by name; where there are many classes, its last row
+    counts the small ones together.
+    """
+    # Samples without a class are left out; their clusters keep their columns.
+    given = known != ""
+    classes, code = np.unique(known[given], return_inverse=True)
+    counts = np.zeros((classes.size, len(numbers)), dtype=int)
+    np.add.at(counts, (code, labels[given]), 1)
+    names = [str(each) for each in classes]
+    if classes.size > MAX_CLASSES:
+        large = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MAX_CLASSES])
+        small = np.delete(counts, large, axis=0)
+        names = [names[i] for i in large] + [f"{len(small)} smaller classes"]
+        counts = np.vstack([counts[large], small.sum(axis=0)])
+    return {
+        **scores(known[given], labels[given]),
+        "classes": names,
+        "counts": counts[:, np.argsort(numbers)].tolist(),
+    }
+
+
+def scores(known: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
+    """Return how far two partitions agree: NMI over the larger entropy, and ARI.
+
+    Examples
+    --------
+    >>> scores(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    {'nmi_max': 1.0, 'ari': 1.0}
+    """
+    nmi = normalized_mutual_info_score(known, labels, average_method="max")
+    return {"nmi_max": float(nmi), "ari": float(adjusted_rand_score(known, labels))}

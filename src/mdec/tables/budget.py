@@ -1,0 +1,208 @@
+"""What reading one file may take: a claim is checked before anything is allocated."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO, Any
+from zipfile import ZipFile
+
+from mdec._support.archives import DAMAGED, DamagedFileError
+from mdec._support.memory import MAX_BYTES, require_memory
+
+STANDARD_INPUT = "-"
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
+
+_BLOCK = 2**20
+_DAMAGED: tuple[type[Exception], ...] = (*DAMAGED, OSError, lzma.LZMAError)
+
+
+class TableError(ValueError):
+    """A file cannot be read as a table; one sentence names the cause and the cure."""
+
+
+@dataclass
+class ReadBudget:
+    """What reading one file may take, all its parts together.
+
+    Attributes
+    ----------
+    name : str
+        The file, as error messages name it.
+    limit : int
+        Bytes that it may unpack to.
+    taken : int
+        Bytes taken so far.
+
+    Examples
+    --------
+    >>> budget = ReadBudget("a.npz", 100)
+    >>> budget.take(60)
+    >>> budget.taken
+    60
+    """
+
+    name: str
+    limit: int = MAX_BYTES
+    taken: int = 0
+
+    def take(self, n_bytes: int, *, copies: int = 3) -> None:
+        """Take bytes off the budget, or raise one sentence; nothing is allocated.
+
+        Parameters
+        ----------
+        n_bytes : int
+            What the file claims.
+        copies : int
+            How many times as much is in memory for a moment while it is read.
+        """
+        self.taken += n_bytes
+        if n_bytes < 0 or self.taken > self.limit:
+            raise self.error(
+                f"unpacks to {self.taken / 1e9:.1f} GB and the limit is "
+                f"{self.limit / 1e9:.1f} GB; raise it with max_bytes=... if you trust "
+                "the file."
+            )
+        self.require_memory(copies * n_bytes, "use a machine with more memory")
+
+    def require_memory(self, n_bytes: int, cure: str) -> None:
+        """Raise one sentence if the memory for reading the file is not there."""
+        require_memory(n_bytes, f"reading {self.name!r}", cure)
+
+    @contextmanager
+    def parsing(self, what: str, *errors: type[Exception]) -> Iterator[None]:
+        """Turn what libraries raise on a damaged file into one sentence.
+
+        Parameters
+        ----------
+        what : str
+            What the file should be.
+        *errors
+            Further exceptions of the library.
+        """
+        try:
+            yield
+        except TableError:
+            raise
+        except DamagedFileError as error:
+            raise TableError(str(error)) from error
+        except _DAMAGED + errors as error:
+            raise self.damage(what) from error
+
+    def error(self, complaint: str) -> TableError:
+        """Return the error for what a sentence says about the file.
+
+        Examples
+        --------
+        >>> ReadBudget("a.csv").error("is empty.")
+        TableError("'a.csv' is empty.")
+        """
+        return TableError(f"{self.name!r} {complaint}")
+
+    def damage(self, what: str) -> TableError:
+        """Return the error for a file that is not what its name says."""
+        return self.error(f"is damaged or not {what}.")
+
+    def unknown_name(self, what: str, name: str, known: Iterable[str]) -> TableError:
+        """Return the error for a name that is not in the file; it lists those that are.
+
+        Parameters
+        ----------
+        what : str
+            Kind of thing that was asked for, such as "column".
+        name : str
+            The name that was asked for.
+        known : iterable of str
+            Names in the file.
+
+        Returns
+        -------
+        TableError
+            One sentence.
+        """
+        names = list(known)
+        close = get_close_matches(name, names, n=3)
+        first = close + [each for each in names if each not in close][: 20 - len(close)]
+        listed = ", ".join(repr(each[:60]) for each in first) or "none"
+        more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
+        return self.error(f"has no {what} {name!r}; it has {listed}{more}.")
+
+
+def display_name(path: Path) -> str:
+    """Return how messages name a file."""
+    return "standard input" if str(path) == STANDARD_INPUT else path.name
+
+
+def ending_of(path: Path) -> tuple[str, str]:
+    """Return the ending that names the format, and that of the compression.
+
+    Examples
+    --------
+    >>> ending_of(Path("genes.CSV.gz")), ending_of(Path("-"))
+    (('.csv', '.gz'), ('.csv', ''))
+    """
+    if str(path) == STANDARD_INPUT:
+        return ".csv", ""
+    endings = ["", *(each.lower() for each in path.suffixes)]
+    packing = endings.pop() if endings[-1] in COMPRESSIONS else ""
+    return endings[-1], packing
+
+
+def read_bytes(path: Path, budget: ReadBudget, *, copies: int = 3) -> bytes:
+    """Return the content of a file, compressed or not, or of standard input.
+
+    Parameters
+    ----------
+    path : Path
+        The file; "-" is standard input.
+    budget : ReadBudget
+        Stops the reading at the limit, whatever the file claims.
+    copies : int
+        As in `ReadBudget.take`.
+
+    Returns
+    -------
+    bytes
+        The content.
+    """
+    content = io.BytesIO()
+    what = f"a {ending_of(path)[1] or 'readable'} file"
+    with budget.parsing(what), _open_unpacked(path) as file:
+        while block := file.read(_BLOCK):
+            budget.take(len(block), copies=0)
+            content.write(block)
+            # Asking takes time, so only where the size passes a power of two.
+            if content.tell() & (content.tell() - 1) < _BLOCK:
+                cure = "save it as .npy or .parquet, which need far less"
+                budget.require_memory(copies * content.tell(), cure)
+    return content.getvalue()
+
+
+@contextmanager
+def _open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    compression = ending_of(path)[1]
+    if compression == ".zip":
+        with ZipFile(path) as archive:
+            members = [each for each in archive.infolist() if not each.is_dir()]
+            if len(members) != 1:
+                raise TableError(
+                    f"{path.name!r} holds {len(members)} files and mdec reads archives "
+                    "of one; unpack it and name the table."
+                )
+            with archive.open(members[0]) as file:
+                yield file
+        return
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    with openers.get(compression, Path.open)(path, "rb") as file:
+        yield file

@@ -1,0 +1,492 @@
+"""What is done to the values of a table before a model sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mdec._support.arrays import Array
+from mdec.preparation import (
+    DRAWN,
+    RECIPES,
+    ExpressionPreparation,
+    Preparation,
+    Recipe,
+    find_mixed_units,
+    kind_of_values,
+    prepare,
+)
+from mdec.preparation.kinds import MIN_FEATURES
+from mdec.preparation.units import (
+    FeatureScales,
+    join_spreads,
+    learn_scales,
+    scale_features,
+)
+from mdec.tables.budget import TableError
+from mdec.tables.reading import Table
+
+TRANSFORMS = ("none", "log", "standardise")
+UNITS = "measurements in different units"
+
+
+@dataclass(frozen=True, eq=False)
+class TableSteps:
+    """The way from the values of a table to the rows that a model takes.
+
+    Attributes
+    ----------
+    n_features : int
+        Features of the table.
+    names : tuple of str or None
+        Their names; None if the table has none, or some twice.
+    transform : str
+        One of `TRANSFORMS`.
+    description : str
+        What is done, in words; "" for nothing.
+    arrays : dict of ndarray
+        What was learnt from the training table: means and spreads of its features, or
+        their scales; the order of the prepared ones and those that are kept; and, where
+        preparing subtracts the means of samples, the least and greatest mean that is
+        not odd.
+    preparation : dict or None
+        The rest of what `ExpressionPreparation` learnt.
+    encoding : dict of str to list of str
+        Columns of categories and their values, see `Table`.
+    """
+
+    n_features: int
+    names: tuple[str, ...] | None
+    transform: str = "none"
+    description: str = ""
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    preparation: dict[str, Any] | None = None
+    encoding: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of the table before categories are encoded."""
+        if self.names is None:
+            return None
+        n_encoded = sum(len(values) for values in self.encoding.values())
+        return (*self.names[: self.n_features - n_encoded], *self.encoding)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        transform: str = "none",
+        fitted: ExpressionPreparation | FeatureScales | None = None,
+        words: str | None = None,
+    ) -> Self:
+        """Collect what is done to a training table.
+
+        Parameters
+        ----------
+        table : Table
+            What was read.
+        transform : str, default="none"
+            One of `TRANSFORMS`.
+        fitted : ExpressionPreparation or FeatureScales, optional
+            How the values are prepared after it.
+        words : str, optional
+            What that does.
+
+        Returns
+        -------
+        TableSteps
+            For new tables.
+        """
+        arrays: dict[str, NDArray[Any]] = {}
+        if transform == "standardise":
+            arrays["means"], arrays["spreads"] = feature_scales(
+                table.values, table.groups
+            )
+        rest = None
+        if isinstance(fitted, FeatureScales):
+            arrays |= {f"scale_{n}": each for n, each in vars(fitted).items()}
+        elif fitted is not None:
+            learnt = fitted.preparation_
+            arrays |= {"order": learnt.order, "features": fitted.features_}
+            rest = {n: getattr(learnt, n) for n in ("power", "total", "center")}
+            if learnt.center:
+                arrays["levels"] = _usual_means(
+                    transform_values(table.values, transform)
+                )
+        done = [] if transform == "none" else [f"transform {transform}"]
+        done += [words] if fitted is not None and words else []
+        named = bool(table.reading.get("names_of_columns"))
+        different = len(set(table.feature_names)) == len(table.feature_names)
+        return cls(
+            len(table.feature_names),
+            tuple(table.feature_names) if named and different else None,
+            transform,
+            "; ".join(done),
+            arrays,
+            rest,
+            table.encoding,
+        )
+
+    def apply(self, values: Array) -> Array:
+        """Return the values of a new table as the model takes them."""
+        if self.transform == "standardise":
+            values = (values - self.arrays["means"]) / self.arrays["spreads"]
+        else:
+            values = transform_values(values, self.transform)
+        if "scale_centers" in self.arrays:
+            names = ("centers", "widths", "heavy")
+            learnt = (self.arrays[f"scale_{name}"] for name in names)
+            return scale_features(values, FeatureScales(*learnt))
+        if self.preparation is None:
+            return values
+        recipe = Preparation(**self.preparation, order=self.arrays["order"])
+        return prepare(values, recipe, self.arrays["features"])
+
+    def find_odd_means(self, values: Array) -> NDArray[np.bool_]:
+        """Find samples of a new table that lose a mean which no training sample has.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_features)
+            The table, before anything is done to it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            True where a prepared sample may look familiar and is not.
+        """
+        if "levels" not in self.arrays:
+            return np.zeros(len(values), dtype=bool)
+        means = transform_values(values, self.transform).mean(axis=1, dtype=np.float64)
+        low, high = self.arrays["levels"]
+        return (means < low) | (means > high)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the arrays."""
+        return {
+            "n_features": self.n_features,
+            "names": self.names,
+            "transform": self.transform,
+            "told": self.description,
+            "preparation": self.preparation,
+            "encoding": self.encoding,
+        }
+
+    @classmethod
+    def from_json(
+        cls, content: Mapping[str, Any], arrays: dict[str, NDArray[Any]], n_taken: int
+    ) -> Self:
+        """Return what `to_json` and the arrays were written from, or raise.
+
+        `n_taken` is the number of features that the model takes.
+        """
+        names, rest = content["names"], dict(content)
+        known = None if names is None else tuple(names)
+        rest |= {"names": known, "description": rest.pop("told")}
+        steps = cls(**rest, arrays=arrays)
+        if steps.transform not in TRANSFORMS:
+            raise ValueError("there is no such transform")
+        if known is not None and len(known) != steps.n_features:
+            raise ValueError("names and features do not fit each other")
+        for column, values in steps.encoding.items():
+            if not {f"{column}={value}" for value in values} <= set(known or ()):
+                raise ValueError("names and categories do not fit each other")
+        # Before anything is made of that size: some array has it, or the model.
+        sizes = [a.size for n, a in arrays.items() if n in ("means", "order")]
+        if any(size != steps.n_features for size in sizes or [n_taken]):
+            raise ValueError("there are other features")
+        steps.find_odd_means(np.ones((1, steps.n_features)))
+        if steps.apply(np.ones((1, steps.n_features))).shape[1] != n_taken:
+            raise ValueError("the model takes other features")
+        return steps
+
+
+def _usual_means(values: Array) -> Array:
+    """Return bounds of the samples' means: theirs, and as much again as they span.
+
+    Samples of equal means are given the room of a typical sample's spread.
+    """
+    means = values.mean(axis=1, dtype=np.float64)
+    low, high = means.min(), means.max()
+    room = max(high - low, float(np.median(values.std(axis=1, dtype=np.float64))))
+    return np.array([low - room, high + room])
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTable:
+    """A table that is ready to be clustered.
+
+    Attributes
+    ----------
+    table : Table
+        With the values as base clusterings see them.
+    steps : TableSteps
+        What was done, to be done to new samples as well.
+    words : dict
+        What the values are (kind), what is done to them (prepared), and why (reason);
+        None where there is nothing to say.
+    preparation : {None, "diversified"}
+        The parameter of `MDEC`: whether base clusterings draw their own.
+    raw : ndarray of shape (n_samples, n_features) or None
+        The values before they were prepared, if they are.
+    """
+
+    table: Table
+    steps: TableSteps
+    words: dict[str, str | None]
+    preparation: str | None = None
+    raw: Array | None = None
+
+    @property
+    def values(self) -> Array:
+        """What an estimator is fitted to: raw if base clusterings prepare it."""
+        if self.raw is None or self.preparation is None:
+            return self.table.values
+        return self.raw
+
+
+def prepare_table(
+    table: Table,
+    prepare: str = "auto",
+    transform: str = "none",
+    *,
+    diversify: bool = True,
+) -> PreparedTable:
+    """Decide what the values of a table are and prepare them accordingly.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    prepare : {"auto", "none", "expression", "diversified"}
+        "auto" prepares expression values, puts measurements in different units on one
+        scale and leaves all others alone; "expression" refuses others, "diversified"
+        leaves it to the base clusterings.
+    transform : str
+        One of `TRANSFORMS`; values are not prepared on top of it.
+    diversify : bool
+        Whether "auto" may leave it to the base clusterings, which those of graphs on
+        the CPU can do.
+
+    Returns
+    -------
+    PreparedTable
+        With the values themselves where nothing is done.
+    """
+    steps = TableSteps.from_table(table, transform)
+    values = steps.apply(table.values)
+    shown = replace(table, values=values)
+    words: dict[str, str | None] = {"kind": None, "prepared": None}
+    if prepare == "none" or (prepare == "auto" and transform != "none"):
+        words["reason"] = f"The values are transformed: {transform}."
+        if prepare == "none":
+            words["reason"] = "Preparing is turned off."
+        return PreparedTable(shown, steps, words)
+    if table.encoding and prepare == "auto":
+        return _prepare_categories(shown, steps, words)
+    kind, reason = _kind_of(table, values, prepare, transform)
+    drawn = prepare == "diversified" or (
+        prepare == "auto" and kind in DRAWN and diversify
+    )
+    done = describe_recipe(RECIPES[kind], drawn=drawn)
+    if not done and kind != "other":
+        reason += " They need no more."
+    words |= {"kind": kind, "prepared": done or None, "reason": reason}
+    if kind == "other" and prepare == "auto" and values.shape[1] < MIN_FEATURES:
+        return _prepare_units(shown, steps, words)
+    if not done:
+        return PreparedTable(shown, steps, words)
+    fitted = ExpressionPreparation(kind, share=1.0 if drawn else None).fit(values)
+    names = fitted.get_feature_names_out(table.feature_names).tolist()
+    shown = replace(table, values=fitted.transform(values), feature_names=names)
+    if drawn:
+        return PreparedTable(shown, steps, words, "diversified", values)
+    steps = TableSteps.from_table(table, transform, fitted, done)
+    return PreparedTable(shown, steps, words, raw=values)
+
+
+def _prepare_units(
+    table: Table, steps: TableSteps, words: dict[str, str | None]
+) -> PreparedTable:
+    """Put measurements in different units on one scale, if a table holds such."""
+    mixed, reason = find_mixed_units(table.values, table.feature_names)
+    if mixed:
+        return _scale_table(table, words, reason)
+    words["reason"] = f"{words['reason']} {reason}"
+    return PreparedTable(table, steps, words)
+
+
+def _prepare_categories(
+    table: Table, steps: TableSteps, words: dict[str, str | None]
+) -> PreparedTable:
+    """Put numbers and the categories beside them on one scale."""
+    numbers = table.values[:, table.groups < 0]
+    if not numbers.shape[1]:
+        words["reason"] = "All features are values of categories."
+        return PreparedTable(table, steps, words)
+    kind, reason = kind_of_values(numbers)
+    if kind != "other":
+        raise TableError(
+            f"expression values ({reason.rstrip('.')}) are not clustered together with "
+            "categories; set these aside with categories='annotate'."
+        )
+    return _scale_table(table, words, "Categories stand beside numbers.")
+
+
+def _scale_table(
+    table: Table, words: dict[str, str | None], reason: str
+) -> PreparedTable:
+    """Put all features on one scale, and say so."""
+    scales = learn_scales(table.values, table.groups)
+    done = "each feature is standardised"
+    if heavy := [table.feature_names[j] for j in np.flatnonzero(scales.heavy)]:
+        listed = ", ".join(repr(name[:40]) for name in heavy[:3])
+        more = ", ..." if len(heavy) > 3 else ""
+        done += f", by median and quartiles where tails are heavy ({listed}{more})"
+    if table.encoding:
+        done += "; a category weighs as one feature"
+    words |= {"kind": UNITS, "prepared": done, "reason": reason}
+    steps = TableSteps.from_table(table, fitted=scales, words=done)
+    shown = replace(table, values=scale_features(table.values, scales))
+    return PreparedTable(shown, steps, words, raw=table.values)
+
+
+def _kind_of(
+    table: Table, values: Array, prepare: str, transform: str
+) -> tuple[str, str]:
+    """Return what values are and why, or raise if they are not to be prepared so."""
+    if transform != "none":
+        raise TableError(
+            f"prepare={prepare!r} and transform={transform!r} would change the values "
+            "twice; give one of them."
+        )
+    kind, reason = kind_of_values(values)
+    if table.kind is not None and prepare != "diversified":
+        kind, reason = table.kind, f"The file itself says that these are {table.kind}."
+    if prepare == "expression" and kind == "other":
+        raise TableError(
+            f"prepare='expression' finds no expression values ({reason.rstrip('.')}); "
+            "use prepare='none' or prepare='diversified', or name their kind with "
+            "mdec.preparation.ExpressionPreparation(kind=...)."
+        )
+    return kind, reason
+
+
+def describe_recipe(recipe: Recipe, *, drawn: bool = False) -> str:
+    """Say what a recipe does, in its order; nothing for one that leaves all alone.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What is done.
+    drawn : bool, default=False
+        Whether base clusterings draw the power and the share of features.
+
+    Returns
+    -------
+    str
+        A clause for each step.
+
+    Examples
+    --------
+    >>> describe_recipe(RECIPES["log-ratios"])
+    "each sample's mean is subtracted; the 20% most variable features are kept"
+    >>> describe_recipe(RECIPES["other"])
+    ''
+    """
+    powers = recipe.drawn_powers if drawn else (recipe.power,)
+    low, high = recipe.drawn_shares if drawn else (recipe.share, recipe.share)
+    share = f"the {low:.0%} most variable features are kept"
+    if drawn:
+        share = (
+            "each base clustering takes the most variable features, a share of its own "
+            f"from {low:.0%} to {high:.0%}"
+        )
+    steps = {
+        "each sample is scaled to the same sum": recipe.totals,
+        _describe_powers(powers): set(powers) != {1.0},
+        "each sample's mean is subtracted": recipe.center,
+        share: low < 1.0,
+    }
+    return "; ".join(words for words, taken in steps.items() if taken)
+
+
+def _describe_powers(powers: tuple[float, ...]) -> str:
+    """Say what happens to a value, and how often if base clusterings draw it.
+
+    Examples
+    --------
+    >>> _describe_powers((0.75,))
+    'each value x becomes x^0.75'
+    >>> _describe_powers((1.0, 1.0, 0.5))
+    'each value x becomes x^0.5 in 1 of 3 base clusterings and stays x in the others'
+    """
+    shown = {each: f"x^{each:g}" if each else "log2(1 + x)" for each in powers}
+    if len(shown) == 1:
+        return f"each value x becomes {shown[powers[0]]}"
+    odds = [
+        f"{shown[each]} in {powers.count(each)} of {len(powers)} base clusterings"
+        for each in dict.fromkeys(powers)
+        if each != 1.0
+    ]
+    rest = " and stays x in the others" if 1.0 in powers else ""
+    return f"each value x becomes {', '.join(odds)}{rest}"
+
+
+def transform_values(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
+    """Return the values after one of the usual transformations.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_features)
+        Finite numbers.
+    how : {"none", "log", "standardise"}
+        "log" is log2(x + 1); "standardise" gives each feature mean 0 and standard
+        deviation 1, and leaves constant features at 0.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        A new array, or `values` itself for "none".
+
+    Examples
+    --------
+    >>> transform_values(np.array([[0.0, 1.0], [3.0, 1.0]]), "log")
+    array([[0., 1.],
+           [2., 1.]])
+    """
+    if how == "none":
+        return values
+    if how == "log":
+        if values.min() < 0.0:
+            raise ValueError(
+                "the log transform needs numbers from 0 up and the table has negative "
+                "ones; use none or standardise."
+            )
+        return np.log2(values + 1.0)
+    if how != "standardise":
+        raise ValueError(f"transform={how!r} is not one of {', '.join(TRANSFORMS)}.")
+    means, spreads = feature_scales(values)
+    return (values - means) / spreads
+
+
+def feature_scales(
+    values: NDArray[np.floating], groups: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Return what standardising subtracts from each feature, and what it divides by.
+
+    The values of a category, see `Table.groups`, weigh as one feature together.
+
+    Examples
+    --------
+    >>> feature_scales(np.array([[0.0, 1.0], [4.0, 1.0]]))
+    (array([2., 1.]), array([2., 1.]))
+    """
+    spreads = values.std(axis=0)
+    if groups is not None:
+        spreads = join_spreads(spreads, groups)
+    return values.mean(axis=0), np.where(spreads > 0.0, spreads, 1.0)

@@ -1,0 +1,149 @@
+"""Copies of samples: few distinct rows are clustered, and equal ones together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from mdec import MDEC, Ensemble, generate_ensemble
+from mdec._support.arrays import Array
+from mdec.base.copies import group_copies, share_labels
+from mdec.consensus import CONSENSUS, hierarchical
+
+WAYS: dict[str, dict[str, Any]] = {
+    "graph": {},
+    "exponential": {"kernel": "scaled_exponential"},
+    "cosine": {"kernel": "cosine"},
+    "landmark": {"base": "landmark"},
+    "drawn": {"max_samples": 0.8},
+    "torch": {"device": "torch"},
+}
+
+
+def all_but_one_equal(place: int) -> Array:
+    X = np.tile([1.0, 2.0, 3.0, 4.0], (50, 1))
+    X[place] = [7.0, 5.0, 1.0, 2.0]
+    return X
+
+
+def one_hot() -> Array:
+    return np.eye(4)[np.random.default_rng(0).integers(0, 4, 100)]
+
+
+def binary(n_features: int) -> tuple[Array, Array]:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 150)
+    share = np.where(y[:, None], 0.9, 0.1)
+    return (rng.random((150, n_features)) < share).astype(np.float64), y
+
+
+def are_copies_together(X: Array, labels: Array) -> bool:
+    group = group_copies(X)
+    assert group is not None
+    return len(np.unique(np.stack([group, labels]), axis=1).T) == group.max() + 1
+
+
+def members_of(X: Array, way: str) -> Ensemble:
+    if way == "torch":
+        pytest.importorskip("torch")
+    found = generate_ensemble(X, ensemble_size=8, random_state=0, **WAYS[way])
+    assert isinstance(found, Ensemble)
+    return found
+
+
+# With landmarks every member has one cluster here, which is refused.
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "landmark"])
+@pytest.mark.parametrize("place", [0, 37])
+def test_one_row_among_copies_is_the_other_cluster(way: str, place: int) -> None:
+    """Their row numbers parted the copies before."""
+    X = all_but_one_equal(place)
+    ensemble = members_of(X, way)
+    expected = (np.arange(len(X)) == place) != (place == 0)
+    for consensus in CONSENSUS.values():
+        labels = consensus(ensemble, 2, random_state=0)
+        np.testing.assert_array_equal(labels, expected.astype(np.int32))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_hot_rows_are_clustered(way: str) -> None:
+    X = one_hot()
+    ensemble = members_of(X, way)
+    for consensus in CONSENSUS.values():
+        labels = consensus(ensemble, 4, random_state=0)
+        assert adjusted_rand_score(labels, X.argmax(axis=1)) == 1.0
+
+
+@pytest.mark.parametrize("way", ["graph", "exponential", "landmark", "torch"])
+def test_binary_tables_of_few_features_are_clustered(way: str) -> None:
+    X, y = binary(3)
+    ensemble = members_of(X, way)
+    assert not ensemble.failures
+    for consensus in CONSENSUS.values():
+        labels = consensus(ensemble, 2, random_state=0)
+        assert are_copies_together(X, labels)
+        assert adjusted_rand_score(labels, y) > 0.5
+
+
+@pytest.mark.parametrize("n_features", [3, 8])
+def test_sparse_copies_are_copies(n_features: int) -> None:
+    X, _ = binary(n_features)
+    settings = {"ensemble_size": 6, "random_state": 0}
+    dense = generate_ensemble(X, **settings)
+    stored = generate_ensemble(sparse.csr_array(X), **settings)
+    for labels in (dense.labels, stored.labels):
+        for member in labels.T:
+            assert are_copies_together(X, member)
+
+
+def test_distinct_rows_beyond_the_members_are_clusters_too() -> None:
+    """Where every sample has copies, the distinct rows are the samples of a graph."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(30, 6)), 25, axis=0)
+    settings = {"base_n_clusters_range": (4, 6), "random_state": 0}
+    ensemble = generate_ensemble(X, ensemble_size=5, **settings)
+    assert not ensemble.failures
+    for member in ensemble.labels.T:
+        assert are_copies_together(X, member)
+        assert 2 <= len(np.unique(member)) <= 6
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_copies_at_any_scale_and_offset(scale: float, offset: float) -> None:
+    X = (all_but_one_equal(20) + offset) * scale
+    for consensus in CONSENSUS:
+        model = MDEC(2, consensus=consensus, ensemble_size=6, random_state=0).fit(X)
+        assert np.bincount(model.labels_).tolist() == [49, 1]
+        assert model.predict(X[20:22]).tolist() == [1, 0]
+
+
+def test_features_that_are_constant_change_nothing() -> None:
+    X = np.hstack([all_but_one_equal(9), np.full((50, 30), 4.0)])
+    ensemble = generate_ensemble(X, ensemble_size=10, random_state=0)
+    for consensus in CONSENSUS.values():
+        assert np.bincount(consensus(ensemble, 2, random_state=0)).tolist() == [49, 1]
+
+
+def test_a_cut_never_parts_what_no_member_tells_apart() -> None:
+    """A group whose clusters weigh little came apart before better groups did."""
+    labels = np.array([[0, 0], [0, 1], [0, 2], [1, 3], [1, 3], [1, 3]])
+    ensemble = Ensemble.from_labels(labels)
+    weights = np.array([1.0, 0.01, 1.0, 1.0, 1.0, 0.01])
+    found = hierarchical(ensemble, 3, weights)
+    assert len(set(found[3:])) == 1
+    # More clusters than can be told apart are made of copies all the same.
+    assert len(set(hierarchical(ensemble, 5, weights))) == 5
+
+
+def test_copies_are_numbered_by_the_first_of_them() -> None:
+    X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, -0.0], [0.0, 0.0]])
+    for rows in (X, np.asfortranarray(X), sparse.csr_array(X + 0.0)):
+        assert group_copies(rows).tolist() == [0, 1, 0, 2]
+        assert group_copies(rows, 2) is None
+        assert group_copies(rows, 3) is not None
+    labels = np.array([-1, 1, 2, 0], dtype=np.int32)
+    shared = share_labels(labels, np.array([0, 1, 0, 0], dtype=np.int32))
+    assert shared.tolist() == [-1, 1, 2, 2]

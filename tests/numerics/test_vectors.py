@@ -1,0 +1,105 @@
+"""Blocks of vectors against NumPy, also where vectors depend on each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mdec.numerics.loops import vectors as loops
+
+
+def padded_block(n: int, width: int, seed: int = 0) -> np.ndarray:
+    block = np.random.default_rng(seed).normal(size=(n, width)).astype(np.float32)
+    return loops.pad_columns(block)
+
+
+@pytest.mark.parametrize("width", [1, 15, 16, 17, 40])
+def test_columns_are_padded_by_zeros(width: int) -> None:
+    block = padded_block(5, width)
+    assert block.shape[1] % 8 == 0
+    assert width <= block.shape[1] < width + 16
+    assert not block[:, width:].any()
+
+
+@pytest.mark.parametrize("n", [40, 41, 42, 43])
+def test_products_above_the_diagonal(n: int) -> None:
+    left, right = padded_block(n, 19, 1), padded_block(n, 19, 2)
+    expected = left.T.astype(float) @ right.astype(float)
+    found = loops.inner_products(left, right)
+    np.testing.assert_allclose(np.triu(found), np.triu(expected), atol=1e-12)
+
+
+def test_products_with_a_small_matrix() -> None:
+    block, matrix = padded_block(30, 19), np.random.default_rng(3).normal(size=(19, 19))
+    found = loops.multiply(block, matrix)
+    np.testing.assert_allclose(found[:, :19], block[:, :19] @ matrix, atol=1e-5)
+    assert not found[:, 19:].any()
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-6])
+def test_a_basis_is_orthonormal_and_spans_the_same(spread: float) -> None:
+    rng = np.random.default_rng(5)
+    wide = rng.normal(size=(200, 21)) * np.geomspace(1.0, spread, 21)
+    block = loops.pad_columns((wide @ rng.normal(size=(21, 21))).astype(np.float32))
+    before = block[:, :21].astype(float)
+    loops.orthonormalize(block, 21)
+    basis = block[:, :21].astype(float)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(21), atol=2e-6)
+    left = before - basis @ (basis.T @ before)
+    assert np.linalg.norm(left) < 1e-5 * np.linalg.norm(before)
+
+
+def test_vectors_that_are_copies_of_others_still_give_a_basis() -> None:
+    block = padded_block(100, 12)
+    block[:, 7] = block[:, 2] + np.float32(1e-6) * block[:, 3]
+    block[:, 5] = 0.0
+    loops.orthonormalize(block, 12)
+    assert np.isfinite(block).all()
+    used = block[:, [c for c in range(12) if c not in (5, 7)]].astype(float)
+    np.testing.assert_allclose(used.T @ used, np.eye(10), atol=1e-5)
+
+
+def test_known_vectors_are_left_out() -> None:
+    block, known = padded_block(60, 9), np.zeros((60, 3), dtype=np.float32)
+    roots = np.random.default_rng(0).random(60) + 0.5
+    component = np.arange(60) % 3
+    for c in range(3):
+        inside = component == c
+        known[inside, c] = roots[inside] / np.linalg.norm(roots[inside])
+    expected = block - known @ (known.T @ block)
+    loops.leave_out(block, known)
+    np.testing.assert_allclose(block, expected, atol=1e-6)
+
+
+def symmetric(case: str) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    if case == "zeros":
+        return np.zeros((7, 7))
+    if case == "diagonal":
+        return np.diag(rng.normal(size=9))
+    if case == "equal values":
+        basis = np.linalg.qr(rng.normal(size=(12, 12))).Q
+        return basis @ np.diag([1.0] * 5 + [0.5] * 4 + [-1.0] * 3) @ basis.T
+    n = int(case)
+    matrix = rng.normal(size=(n, n))
+    return matrix + matrix.T
+
+
+@pytest.mark.parametrize(
+    "case", ["1", "2", "3", "30", "90", "zeros", "diagonal", "equal values"]
+)
+def test_eigenvectors_of_small_matrices(case: str) -> None:
+    matrix = symmetric(case)
+    # Only what is on and above the diagonal is read.
+    values, vectors = loops.symmetric_eigenvectors(np.triu(matrix) + 0.0)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1], atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(len(matrix)), atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
+
+
+def test_norms_of_what_is_left() -> None:
+    block, image = padded_block(33, 5, 1), padded_block(33, 5, 2)
+    values = np.linspace(1.0, 0.2, 5)
+    expected = np.linalg.norm(image[:, :5] - values * block[:, :5], axis=0)
+    found = loops.residual_norms(block, image, values)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -1,0 +1,232 @@
+"""What the report computes for each number of clusters, against direct sums."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist, squareform
+
+from mdec import Ensemble
+from mdec.bench.evaluation import ari
+from mdec.coassociation import locally_weighted_coassociation
+from mdec.confidence import confidence, item_consensus
+from mdec.consensus import hierarchical
+from mdec.report.compute import (
+    add_signatures,
+    describe_column,
+    describe_columns,
+    sample_order,
+)
+from mdec.report.layout import consensus_map, spread
+from mdec.report.signatures import effect_sizes, moments, signatures
+from mdec.report.solutions import (
+    compare_classes,
+    cut_page,
+    match_numbers,
+    nearest_numbers,
+    restrict_ensemble,
+)
+from mdec.selection.rule import select_n_clusters
+from mdec.tables import Table
+
+
+def overlap(first, names, second, numbers):
+    return int((names[first] == numbers[second]).sum())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_names_follow_the_best_of_all_matchings(seed):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 4, 60), rng.integers(0, 5, 60)
+    names, numbers = match_numbers([first, second], 0)
+    assert names.tolist() == [0, 1, 2, 3]
+    assert sorted(numbers) == [0, 1, 2, 3, 4]
+    best = max(
+        overlap(first, names, second, np.array(each)) for each in permutations(range(5))
+    )
+    assert overlap(first, names, second, numbers) == best
+
+
+def test_names_are_kept_in_both_directions():
+    coarse = np.repeat([0, 1], [5, 15])
+    middle = np.repeat([1, 2, 0], [5, 9, 6])
+    fine = np.repeat([3, 0, 1, 2], [5, 9, 4, 2])
+    low, own, high = match_numbers([coarse, middle, fine], 1)
+    assert own.tolist() == [0, 1, 2]
+    assert low.tolist() == [1, 2]
+    assert high.tolist() == [2, 0, 3, 1]
+
+
+def test_every_view_is_the_consensus_of_its_number(reports):
+    described, _, (model, _) = reports(40)
+    weights = model.cluster_weights_
+    for solution in described["solutions"]:
+        direct = hierarchical(model.ensemble_, solution["n_clusters"], weights)
+        assert ari(direct, solution["labels"]) == 1.0
+        association = item_consensus(model.ensemble_, solution["labels"], weights)
+        sure = confidence(association, solution["labels"])
+        np.testing.assert_allclose(solution["confidence"], sure)
+        own = association[np.arange(40), solution["labels"]]
+        np.testing.assert_allclose(solution["own"], own)
+        assert solution["n_ambiguous"] == (sure < 0.6).sum()
+        assert len(set(solution["numbers"].tolist())) == solution["n_clusters"]
+        sizes = {row["cluster"]: row["size"] for row in solution["clusters"]}
+        named = solution["numbers"][solution["labels"]]
+        assert sizes == {k: (named == k).sum() for k in sizes}
+        ordered = named[described["heatmap"]["rows"]]
+        ordered = ordered[sample_order(solution["labels"], described["heatmap"])]
+        assert (np.diff(ordered) != 0).sum() == solution["n_clusters"] - 1
+        classes = np.arange(40) % 3
+        counts = np.array(solution["scores"]["counts"])
+        for column, k in enumerate(sorted(sizes)):
+            direct = np.bincount(classes[named == k], minlength=3)
+            assert counts[:, column].tolist() == direct.tolist()
+
+
+def test_numbers_that_are_many_are_those_nearest():
+    base = np.random.default_rng(0).integers(0, 4, size=(90, 4))
+    found = select_n_clusters(Ensemble.from_labels(base), k_range=range(2, 60))
+    assert nearest_numbers(found, 30) == list(range(15, 45))
+    assert nearest_numbers(found, 1) == list(range(1, 31))
+
+
+def test_clusters_of_drawn_samples_are_cut_with_the_same_weights():
+    rng = np.random.default_rng(0)
+    base = (np.arange(1100) % 5)[:, None] + rng.integers(0, 2, (1100, 9))
+    base[rng.random(base.shape) < 0.05] = -1
+    ensemble = Ensemble.from_labels(base)
+    weights = rng.uniform(0.3, 1.0, ensemble.n_base_clusters)
+    found = select_n_clusters(ensemble, k_range=[2, 3])
+    rows = np.sort(rng.choice(1100, 70, replace=False))
+    part = restrict_ensemble(ensemble, weights, rows)
+    parts = cut_page(*part, found, [2, 3, 4])
+    block = locally_weighted_coassociation(ensemble, weights)[np.ix_(rows, rows)]
+    tree = linkage(squareform(1.0 - block, checks=False), "average")
+    for k, part in parts.items():
+        assert ari(fcluster(tree, k, "maxclust"), part) == 1.0
+
+
+def test_effects_against_direct_sums():
+    rng = np.random.default_rng(0)
+    labels = np.arange(30) % 3
+    values = rng.normal(size=(30, 5)) + 100.0
+    values[:, 2] += 3.0 * (labels == 1)
+    effects = effect_sizes(moments(values, labels))
+    for k in range(3):
+        inside, outside = values[labels == k], values[labels != k]
+        squares = inside.var(axis=0) * 10 + outside.var(axis=0) * 20
+        direct = (inside.mean(axis=0) - outside.mean(axis=0)) / np.sqrt(squares / 28)
+        np.testing.assert_allclose(effects[k], direct)
+    found = signatures(moments(values, labels), np.array([7, 8, 9]), list("abcde"), 2)
+    assert [row["cluster"] for row in found] == [7, 7, 8, 8, 9, 9]
+    first = found[2]
+    assert first["name"] == "c"
+    assert first["inside"] == pytest.approx(values[labels == 1, 2].mean())
+    assert first["outside"] == pytest.approx(values[labels != 1, 2].mean())
+
+
+def test_two_clusters_have_one_direction():
+    values = np.random.default_rng(0).normal(size=(20, 4))
+    groups = moments(values, np.arange(20) % 2)
+    effects = effect_sizes(groups)
+    np.testing.assert_allclose(effects[0], -effects[1])
+    found = signatures(groups, np.array([0, 1]), "abcd", 3)
+    assert [row["cluster"] for row in found] == [0, 0, 0]
+    assert signatures(moments(values, np.zeros(20, dtype=int)), [0], "abcd", 3) == []
+
+
+def test_features_without_spread_have_finite_effects():
+    labels = np.repeat([0, 1], 10)
+    values = np.stack([labels, np.full(20, 7.1), 1e-300 * labels], axis=1)
+    effects = effect_sizes(moments(values, labels))
+    assert np.isfinite(effects).all()
+    assert effects[0, 0] < -100.0
+    assert effects[0, 1] == 0.0
+    found = signatures(moments(values, labels), np.array([0, 1]), "abc", 9)
+    assert 1 not in [row["feature"] for row in found]
+
+
+def test_features_of_every_number_equal_those_computed_alone(reports):
+    described, _, (_, X) = reports(40)
+    for solution in described["solutions"]:
+        labels = solution["labels"]
+        alone = signatures(moments(X, labels), solution["numbers"], "abcdefghijklmn", 5)
+        if solution["n_clusters"] > 2:
+            listed = [
+                (row["cluster"], row["feature"]) for row in solution["signatures"]
+            ]
+            assert listed == [(row["cluster"], row["feature"]) for row in alone]
+        shares = [row["share"] for row in solution["features"]]
+        assert shares == sorted(shares, reverse=True)
+        assert set(solution["heatmap_features"]) <= {
+            row["feature"] for row in solution["signatures"]
+        }
+        best = solution["features"][0]
+        column = X[:, int(best["name"][1:])]
+        between = sum(
+            (solution["labels"] == k).sum()
+            * column[solution["labels"] == k].mean() ** 2
+            for k in range(solution["n_clusters"])
+        )
+        mean = 40 * column.mean() ** 2
+        total = (column**2).sum() - mean
+        assert best["share"] == pytest.approx((between - mean) / total)
+
+
+def test_few_of_many_samples_leave_the_reports_own_signatures_alone(reports):
+    described, _, (model, X) = reports(40)
+    solutions = [dict(each) for each in described["solutions"]]
+    for each in solutions:
+        each["labels"] = each["labels"][:30]
+    chosen, rows = described["chosen"], np.arange(30)
+    names = [f"g{i}" for i in range(14)]
+    table = Table(X, described["names"], names)
+    written = add_signatures(solutions, chosen, table, model.labels_, rows)
+    alone = signatures(moments(X, model.labels_), np.arange(3), names, 20)
+    assert [row["effect"] for row in written] == [row["effect"] for row in alone]
+
+
+def test_samples_at_the_same_place_are_spread():
+    places = np.repeat([[10.0, 10.0], [200.0, 50.0]], [6, 5], axis=0)
+    moved = spread(places, 8.0)
+    assert pdist(moved).min() > 7.0
+    assert np.abs(moved - places).max() < 20.0
+    np.testing.assert_array_equal(moved, spread(places, 8.0))
+    apart = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0]])
+    np.testing.assert_allclose(spread(apart, 8.0), apart, atol=0.1)
+
+
+def test_samples_beside_the_map_lie_with_their_likes():
+    group = np.arange(60) % 3
+    matrix = np.where(group[:, None] == group, 0.9, 0.0)
+    np.fill_diagonal(matrix, 1.0)
+    places = consensus_map(matrix, np.arange(30))["places"]
+    middles = np.array([places[:30][group[:30] == k].mean(axis=0) for k in range(3)])
+    away = np.linalg.norm(places[30:, None] - middles, axis=2)
+    assert (away.argmin(axis=1) == group[30:]).all()
+
+
+def test_columns_are_classes_numbers_or_words():
+    assert describe_column("a", ["2", "10", "2", ""])["levels"] == ["2", "10", ""]
+    numbers = describe_column("b", [*map(str, range(30)), "NA"])
+    assert numbers["kind"] == "numbers"
+    assert np.isnan(numbers["values"][-1])
+    assert describe_column("c", [f"id {i}" for i in range(50)])["kind"] == "words"
+    assert describe_column("d", ["x", "y", "x"])["codes"].tolist() == [0, 1, 0]
+    many = {f"column {i}": ["a", "b"] for i in range(30)}
+    shown = describe_columns(np.array(["c", "d"]), many, np.array([1]))
+    assert [each["name"] for each in shown[:2]] == ["known class", "column 0"]
+    assert len(shown) == 13
+    assert shown[0]["levels"] == ["d"]
+
+
+def test_small_classes_are_counted_together():
+    known = np.array([f"class {i // 3}" for i in range(150)] + ["large"] * 50)
+    found = compare_classes(known, np.arange(200) % 2, np.array([0, 1]))
+    assert len(found["classes"]) == 41
+    assert "large" in found["classes"]
+    assert found["classes"][-1] == "11 smaller classes"
+    assert np.sum(found["counts"]) == 200

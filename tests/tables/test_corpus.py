@@ -1,0 +1,328 @@
+"""Tables as people have them: read right, or refused with what reads them right.
+
+Each has its truth: values, samples, classes, categories, and what is set aside.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import datasets
+
+from mdec.tables import read_table
+from mdec.tables.roles import AmbiguousTableError
+
+pandas = pytest.importorskip("pandas")
+
+N = 60
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def frame_of(load: Callable[..., Any], **options: Any) -> Any:
+    found = load(as_frame=True, **options)
+    return found.data, np.asarray(found.target)
+
+
+IRIS, SPECIES = frame_of(datasets.load_iris)
+WINE, CULTIVAR = frame_of(datasets.load_wine)
+CANCER, MALIGNANT = frame_of(datasets.load_breast_cancer)
+DIABETES, _ = frame_of(datasets.load_diabetes, scaled=False)
+FITNESS = datasets.load_linnerud(as_frame=True).frame
+DIGITS = datasets.load_digits(as_frame=True).data[:200]
+KINDS = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
+
+
+def numbers(n_columns: int = 4, n_rows: int = N) -> Any:
+    """Measurements of two decimals."""
+    values = rng().normal(10.0, 3.0, (n_rows, n_columns)).round(2)
+    return pandas.DataFrame(values, columns=[f"m{j}" for j in range(n_columns)])
+
+
+def days(form: str) -> list[str]:
+    start = np.datetime64("2019-11-13")
+    steps = rng().integers(0, 900, N)
+    return [pandas.Timestamp(start + int(s)).strftime(form) for s in steps]
+
+
+def since_1970() -> np.ndarray:
+    start = np.datetime64("2019-11-13").astype(int)
+    return start + rng().integers(0, 900, N).astype(float)
+
+
+def words(*values: str) -> np.ndarray:
+    return np.array(values)[rng().integers(0, len(values), N)]
+
+
+def customers() -> Any:
+    draw = rng()
+    return pandas.DataFrame(
+        {
+            "age": draw.integers(18, 80, N),
+            "income": [f"{x:,}" for x in draw.integers(900, 90_000, N) * 10],
+            "city": words("Berlin", "Paris", "Rome"),
+            "joined": days("%Y-%m-%d"),
+            "spent": draw.gamma(2.0, 50.0, N).round(2),
+        }
+    )
+
+
+CUSTOMERS = customers()
+AMOUNTS = [float(each.replace(",", "")) for each in CUSTOMERS["income"]]
+
+
+@dataclass
+class Case:
+    """A file, what is said of it, and what is true of it."""
+
+    name: str
+    table: Any
+    values: Any
+    ending: str = "csv"
+    how: dict[str, Any] = field(default_factory=lambda: {"index": False})
+    given: dict[str, Any] = field(default_factory=dict)
+    samples: Any = None
+    classes: Any = None
+    encoded: dict[str, Any] = field(default_factory=dict)
+    aside: list[str] = field(default_factory=list)
+    refused: bool = False
+    cure: dict[str, Any] | None = None
+
+
+def cases() -> list[Case]:
+    names = [f"s{i}" for i in range(N)]
+    plain = numbers()
+    made: list[Case] = []
+
+    def add(name: str, table: Any, values: Any, **truth: Any) -> None:
+        made.append(Case(name, table, np.asarray(values, dtype=float), **truth))
+
+    # Nothing but numbers, in every spelling.
+    add("numbers", plain, plain)
+    add("no header", plain, plain, how={"index": False, "header": False})
+    add("index of pandas", plain, plain, how={}, samples=[str(i) for i in range(N)])
+    add("tabs", plain, plain, ending="tsv", how={"index": False, "sep": "\t"})
+    add("spaces", plain, plain, ending="txt", how={"index": False, "sep": " "})
+    add("bars", plain, plain, ending="txt", how={"index": False, "sep": "|"})
+    add("semicolons", plain, plain, how={"index": False, "sep": ";"})
+    europe = {"index": False, "sep": ";", "decimal": ","}
+    add("decimal commas", plain, plain, how=europe)
+    add("compressed", plain, plain, ending="csv.gz")
+    add("workbook", plain, plain, ending="xlsx")
+    add("parquet", plain, plain, ending="parquet", how={})
+    add("array", plain.to_numpy(), plain, ending="npy", how={})
+    add("arrays", plain.to_numpy(), plain, ending="npz", how={})
+    add("exponents", plain, plain, how={"index": False, "float_format": "%.15e"})
+    quoted = {"index": False, "quoting": 1}
+    add("everything quoted", plain, plain, how=quoted)
+    add("negative", -plain, -plain)
+    add("windows lines", plain, plain, how={"index": False, "lineterminator": "\r\n"})
+
+    # Names.
+    named = plain.set_axis(names)
+    add("named rows", named, plain, how={}, samples=names)
+    add("write.table of R", named, plain, ending="txt", how={"sep": " "}, samples=names)
+    for header in ("id", "Sample ID", "patient_id", "name", "barcode", ""):
+        with_ids = plain.copy()
+        with_ids.insert(0, header, names)
+        add(f"names under {header!r}", with_ids, plain, samples=names)
+    counted = IRIS.copy()
+    counted.insert(0, "Id", np.arange(1, 151))
+    given = {"label_column": "species"}
+    add(
+        "iris with an id",
+        counted.assign(species=KINDS),
+        IRIS,
+        given=given,
+        samples=[str(i) for i in range(1, 151)],
+        classes=KINDS,
+    )
+    lead = plain.copy()
+    lead.insert(0, "xyz", np.arange(1, N + 1))
+    counts = [str(i) for i in range(1, N + 1)]
+    add("a column that counts", lead, plain, samples=counts, refused=True)
+    last = plain.assign(patient_id=[f"p{i}" for i in range(N)])
+    ids = last["patient_id"].tolist()
+    add("names at the end", last, plain, samples=ids)
+
+    # Known classes.
+    for name, table, classes in (
+        ("wine", WINE, CULTIVAR),
+        ("breast cancer", CANCER, MALIGNANT),
+        ("iris", IRIS, SPECIES),
+    ):
+        whole = table.assign(target=classes)
+        text = classes.astype(str)
+        add(f"{name}, classes named", whole, table, given={"label_column": "target"})
+        made[-1].classes = text
+        add(f"{name}, classes found", whole, table, classes=text, refused=True)
+    add("words at the end", IRIS.assign(kind=KINDS), IRIS, classes=KINDS, refused=True)
+    first = IRIS.copy()
+    first.insert(0, "species", KINDS)
+    add("words at the start", first, IRIS, classes=KINDS, refused=True)
+    bare = {"index": False, "header": False}
+    add("words, no header", first, IRIS, how=bare, classes=KINDS, refused=True)
+    add("diabetes", DIABETES, DIABETES)
+    add("fitness", FITNESS, FITNESS)
+    add("digits", DIGITS, DIGITS)
+
+    # Categories and flags.
+    city = words("Berlin", "Paris", "Rome")
+    two = plain.assign(city=city, member=words("yes", "no"))
+    spots = {"city": ["Berlin", "Paris", "Rome"], "member": ["no", "yes"]}
+    add("categories", two, plain, encoded=spots, refused=True)
+    given = {"categories": "encode"}
+    add("categories encoded", two, plain, encoded=spots, given=given)
+    given = {"categories": "annotate"}
+    add("categories aside", two, plain, aside=["city", "member"], given=given)
+    add("categories of a workbook", two, plain, encoded=spots, ending="xlsx")
+    made[-1].refused = True
+    add("categories of parquet", two, plain, encoded=spots, ending="parquet", how={})
+    made[-1].refused = True
+    gaps = two.assign(city=np.where(np.arange(N) % 7, city, ""))
+    add("a category is missing", gaps, plain, encoded=spots, refused=True)
+    flags = plain.copy()
+    flags.insert(1, "flag", rng().random(N) < 0.5)
+    add("true and false", flags, flags)
+    codes = plain.copy()
+    codes.insert(2, "city", rng().integers(1, 4, N))
+    add("codes as amounts", codes, codes)
+    given = {"category_columns": ["city"]}
+    three = {"city": ["1", "2", "3"]}
+    add("codes as categories", codes, plain, given=given, encoded=three)
+    known = plain.assign(species=words("a", "b"), island=words("x", "y", "z"))
+    isles = {"island": ["x", "y", "z"]}
+    add("classes beside categories", known, plain, encoded=isles, refused=True)
+    made[-1].classes = known["species"].to_numpy()
+
+    # Dates.
+    for form in (
+        "%Y-%m-%d",
+        "%d.%m.%Y",
+        "%d/%m/%Y",
+        "%Y/%m/%d",
+        "%d %b %Y",
+        "%b %d %Y",
+    ):
+        dated = plain.assign(joined=days(form))
+        true = plain.assign(joined=since_1970())
+        add(f"dates as {days(form)[0]}", dated, true, refused=True)
+    timed = plain.assign(seen=[f"{day} 12:00:00" for day in days("%Y-%m-%d")])
+    true = plain.assign(seen=since_1970() + 0.5)
+    add("times", timed, true, refused=True)
+    add("dates aside", dated, plain, given={"dates": "annotate"}, aside=["joined"])
+    stamps = plain.assign(joined=pandas.to_datetime(days("%Y-%m-%d")))
+    true = plain.assign(joined=since_1970())
+    add("dates of a workbook", stamps, true, ending="xlsx", refused=True)
+    add("dates of parquet", stamps, true, ending="parquet", how={}, refused=True)
+
+    # Thousands, and what is missing.
+    money = rng().integers(1_000, 9_000_000, N)
+    thousands = plain.assign(money=[f"{x:,}" for x in money])
+    true = plain.assign(money=money)
+    add("thousands", thousands, true)
+    tabs = {"index": False, "sep": "\t"}
+    add("thousands between tabs", thousands, true, ending="tsv", how=tabs)
+    for word in ("", "NA", "?", "nan", "."):
+        holes = plain.astype(object)
+        holes.iloc[3, 1] = word
+        filled = plain.copy()
+        filled.iloc[3, 1] = plain["m1"].drop(3).median()
+        add(f"missing as {word!r}", holes, filled, refused=True)
+    empty = plain.assign(notes="")
+    empty["m9"] = plain["m0"]
+    true = plain.assign(m9=plain["m0"])
+    add("an empty column", empty, true, aside=["notes"], refused=True)
+    odd = plain.astype(object)
+    odd.iloc[5, 2] = "broken"
+    rest = plain.drop(columns="m2")
+    add("one word among numbers", odd, rest, aside=["m2"], refused=True)
+    notes = plain.assign(remark=[f"called on day {i // 2}" for i in range(N)])
+    add("free text", notes, plain, aside=["remark"], refused=True)
+
+    # Everything at once.
+    true = CUSTOMERS[["age", "income", "joined", "spent"]].assign(
+        income=AMOUNTS, joined=since_1970()
+    )
+    sights = {"city": ["Berlin", "Paris", "Rome"]}
+    add("customers", CUSTOMERS, true, encoded=sights, refused=True)
+    given = {"categories": "encode", "dates": "number"}
+    add("customers, said", CUSTOMERS, true, encoded=sights, given=given)
+    worse = CUSTOMERS.assign(target=rng().integers(0, 2, N), remark=notes["remark"])
+    worse["spent"] = worse["spent"].astype(object)
+    worse.iloc[7, 4] = "NA"
+    true.loc[7, "spent"] = true["spent"].drop(7).median()
+    add("customers with gaps", worse, true, encoded=sights, refused=True)
+    made[-1].classes, made[-1].aside = worse["target"].astype(str), ["remark"]
+
+    # Features in rows.
+    genes = numbers(12, 40).T.set_axis([f"GENE{j}" for j in range(12)])
+    genes.columns = [f"s{i}" for i in range(40)]
+    add("genes in rows", genes, genes.T, how={}, given={"transpose": True})
+    made[-1].samples = list(genes.columns)
+    twice = genes.set_axis(["GENE1"] * 2 + list(genes.index[2:]))
+    add("genes twice", twice, genes.T, how={}, given={"transpose": True})
+    return made
+
+
+CASES = {case.name: case for case in cases()}
+
+
+def write(case: Case, folder: Any) -> Any:
+    path = folder / f"table.{case.ending}"
+    if case.ending == "npy":
+        np.save(path, case.table)
+    elif case.ending == "npz":
+        np.savez(path, X=case.table)
+    elif case.ending == "parquet":
+        pytest.importorskip("pyarrow")
+        case.table.to_parquet(path)
+    elif case.ending == "xlsx":
+        pytest.importorskip("openpyxl")
+        case.table.to_excel(path, **case.how)
+    elif case.ending == "csv.gz":
+        text = io.StringIO()
+        case.table.to_csv(text, **case.how)
+        path.write_bytes(gzip.compress(text.getvalue().encode()))
+    else:
+        case.table.to_csv(path, **case.how)
+    if case.name.startswith("write.table"):
+        path.write_text(path.read_text().lstrip('" '))
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_table_is_read_right_at_once_or_as_the_refusal_says(name, tmp_path):
+    case = CASES[name]
+    path, given = write(case, tmp_path), case.given
+    if case.refused:
+        with pytest.raises(AmbiguousTableError) as caught:
+            read_table(path, **given)
+        assert caught.value.cure
+        given = given | caught.value.cure
+    table = read_table(path, **given)
+    n_encoded = sum(len(values) for values in case.encoded.values())
+    found = table.values[:, : table.values.shape[1] - n_encoded]
+    np.testing.assert_allclose(found, case.values, rtol=1e-12)
+    assert {k: list(v) for k, v in table.encoding.items()} == case.encoded
+    ones = table.values[:, found.shape[1] :]
+    assert set(np.unique(ones)) <= {0.0, 1.0}
+    if case.samples is not None:
+        assert table.sample_names == list(case.samples)
+    if case.classes is not None:
+        assert table.labels.tolist() == [str(each) for each in case.classes]
+    else:
+        assert table.labels is None
+    assert list(table.columns) == case.aside
+
+
+def test_the_corpus_is_large_enough():
+    assert len(CASES) >= 60
