@@ -9,8 +9,8 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.datasets import load_digits
 
 from mdec import MDEC
+from mdec.bench.evaluation import ari, nmi_max
 from mdec.consensus import CONSENSUS
-from mdec.evaluation import ari, nmi_max
 
 
 def main() -> None:

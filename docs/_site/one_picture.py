@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.manifold import TSNE
 
 from mdec import MDEC
-from mdec.report.clustering.svg import COLOURS
+from mdec.report.graphics import COLOURS
 
 INK = "#767676"
 MEMBERS = (2, 5, 11, 18)

@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from mdec import generate_ensemble
+from mdec.bench.evaluation import nmi_max
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus import bipartite, hierarchical, spectral
-from mdec.evaluation import nmi_max
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:500], y[:500]

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from mdec import MDEC
-from mdec.evaluation import ari, nmi_max
+from mdec.bench.evaluation import ari, nmi_max
 
 X, y = load_digits(return_X_y=True)
 model = MDEC(n_clusters=10, random_state=0, n_jobs=2).fit(X)

@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mdec import generate_ensemble
+from mdec.bench.evaluation import nmi_max
 from mdec.consensus import hierarchical
-from mdec.evaluation import nmi_max
 
 rng = np.random.default_rng(0)
 y = np.repeat(range(5), 60)
@@ -29,9 +29,9 @@ X = centres[y] + rng.normal(size=(300, 300))
 
 one_kernel = {"mu_range": (0.5, 0.5), "n_neighbors_range": (12, 12)}
 settings = {
-    "all features, one kernel": {"sampling_ratio": 1.0, **one_kernel},
-    "random features": {"sampling_ratio": 0.5, **one_kernel},
-    "random features and kernels": {"sampling_ratio": 0.5},
+    "all features, one kernel": {"max_features": 1.0, **one_kernel},
+    "random features": {"max_features": 0.5, **one_kernel},
+    "random features and kernels": {"max_features": 0.5},
 }
 
 fig, axes = plt.subplots(

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mdec import MDEC
-from mdec.evaluation import ari
+from mdec.bench.evaluation import ari
 
 rng = np.random.default_rng(0)
 y = rng.integers(3, size=100_000)
@@ -33,7 +33,7 @@ model = MDEC(
     n_clusters=3,
     consensus="bipartite",
     base="landmark",
-    sampling_ratio=1.0,
+    max_features=1.0,
     ensemble_size=5,
     n_jobs=2,
     random_state=0,

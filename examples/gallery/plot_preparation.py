@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from mdec import MDEC
-from mdec.evaluation import ari
+from mdec.bench.evaluation import ari
 from mdec.preparation import ExpressionPreparation
 
 rng = np.random.default_rng(0)

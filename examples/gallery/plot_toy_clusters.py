@@ -18,7 +18,7 @@ from sklearn import cluster, datasets
 from sklearn.preprocessing import StandardScaler
 
 from mdec import MDEC
-from mdec.evaluation import ari
+from mdec.bench.evaluation import ari
 
 N = 500
 blobs = datasets.make_blobs(N, random_state=8)
@@ -46,7 +46,7 @@ def methods(k):
         ),
         "HDBSCAN": cluster.HDBSCAN(min_cluster_size=15, copy=True),
         "MDEC, half the features": MDEC(k, random_state=0, n_jobs=2),
-        "MDEC, all features": MDEC(k, sampling_ratio=1.0, random_state=0, n_jobs=2),
+        "MDEC, all features": MDEC(k, max_features=1.0, random_state=0, n_jobs=2),
     }
 
 
