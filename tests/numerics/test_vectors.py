@@ -80,13 +80,19 @@ def symmetric(case: str) -> np.ndarray:
     if case == "equal values":
         basis = np.linalg.qr(rng.normal(size=(12, 12))).Q
         return basis @ np.diag([1.0] * 5 + [0.5] * 4 + [-1.0] * 3) @ basis.T
+    if case == "mostly zero values":
+        groups = rng.integers(0, 6, 150)
+        return np.round((groups[:, None] == groups) / np.bincount(groups)[groups], 9)
     n = int(case)
     matrix = rng.normal(size=(n, n))
     return matrix + matrix.T
 
 
+SMALL = ["1", "2", "3", "30", "90"]
+
+
 @pytest.mark.parametrize(
-    "case", ["1", "2", "3", "30", "90", "zeros", "diagonal", "equal values"]
+    "case", [*SMALL, "zeros", "diagonal", "equal values", "mostly zero values"]
 )
 def test_eigenvectors_of_small_matrices(case: str) -> None:
     matrix = symmetric(case)
@@ -95,6 +101,11 @@ def test_eigenvectors_of_small_matrices(case: str) -> None:
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1], atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(len(matrix)), atol=1e-12)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
+
+
+def test_what_cannot_converge_is_an_error() -> None:
+    with pytest.raises(np.linalg.LinAlgError, match="converge"):
+        loops.symmetric_eigenvectors(np.full((4, 4), np.nan))
 
 
 def test_norms_of_what_is_left() -> None:

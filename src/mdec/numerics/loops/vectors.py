@@ -17,6 +17,9 @@ from mdec.numerics.loops.jit import inner, jit
 # The columns are a multiple of this.
 LANES = 16
 
+# The QL iteration takes two or three turns for an eigenvalue, and never this many.
+MAX_TURNS = 60
+
 # A square below this share of the vector's own is rounding alone.
 _ROUNDING = 1e-14
 
@@ -228,7 +231,8 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     values, beside, scales, scratch = np.zeros((4, width))
     _tridiagonalize(square, vectors, values, beside, scales, scratch)
     vectors = np.ascontiguousarray(vectors.T)
-    _diagonalize(values, beside, vectors)
+    if not _diagonalize(values, beside, vectors):
+        raise np.linalg.LinAlgError("The eigenvalues of a small matrix do not converge")
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[order].T
 
@@ -247,13 +251,16 @@ def _tridiagonalize(
 ) -> None:
     """Write the diagonal, what is beside it and the vectors that lead there."""
     n = values.size
+    # What is left of a matrix of low rank is rounding, of low rank again, and so on
+    # down to numbers whose squares vanish.
+    rounding = 2.0**-60 * math.sqrt(_dot(square.reshape(-1), square.reshape(-1)))
     for k in range(n - 2):
         # Of row k only what is right of the diagonal is left: the reflection.
         v, p = square[k, k + 1 :], scratch[k + 1 :]
         norm = math.sqrt(_dot(v, v))
-        beside[k] = -norm if v[0] > 0.0 else norm
-        if norm == 0.0:
+        if norm <= rounding:
             continue
+        beside[k] = -norm if v[0] > 0.0 else norm
         v[0] -= beside[k]
         scales[k] = -1.0 / (beside[k] * v[0])
         for i in range(p.size):
@@ -290,20 +297,26 @@ def _tridiagonalize(
 
 
 @jit()
-def _diagonalize(values: Any, beside: Any, vectors: Any) -> None:
-    """Turn rows of vectors until what is beside the diagonal vanishes."""
+def _diagonalize(values: Any, beside: Any, vectors: Any) -> bool:
+    """Turn rows of vectors until what is beside the diagonal vanishes.
+
+    It vanishes beside the largest values, not beside its neighbours: where many
+    eigenvalues are zero, these are rounding themselves. Tells whether it did.
+    """
     n = values.size
-    eps = 2.0**-52
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, abs(values[i]) + abs(beside[i]))
+    vanishing = 2.0**-52 * largest
     for first in range(n):
-        while True:
+        for turns in range(MAX_TURNS + 1):
             last = first
-            while last < n - 1:
-                near = abs(values[last]) + abs(values[last + 1])
-                if abs(beside[last]) <= eps * near:
-                    break
+            while last < n - 1 and not abs(beside[last]) <= vanishing:
                 last += 1
             if last == first:
                 break
+            if turns == MAX_TURNS:
+                return False
             # Wilkinson's shift, of the two by two matrix at the first place.
             ratio = (values[first + 1] - values[first]) / (2.0 * beside[first])
             root = math.sqrt(ratio * ratio + 1.0)
@@ -334,3 +347,4 @@ def _diagonalize(values: Any, beside: Any, vectors: Any) -> None:
                 values[first] -= moved
                 beside[first] = bulge
             beside[last] = 0.0
+    return True
