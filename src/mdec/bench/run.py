@@ -32,7 +32,7 @@ from mdec.bench.records import (
     same_data,
 )
 from mdec.bench.study import Group, Study, plan_groups
-from mdec.bench.worker import Answer, dataset_record
+from mdec.bench.worker import dataset_record
 
 _STOPPED = "stopped"
 Notify = Callable[["StudyProgress"], None]
@@ -186,35 +186,33 @@ class _Worker:
     def run(self, group: Group) -> Iterator[Record]:
         """Yield the record of each run; a process that ends on the way is replaced."""
         while group.runs:
-            stage = 0
+            n_answers = 0
             for answer in self._answers(group):
-                if isinstance(answer, int):
-                    stage = answer
-                else:
+                n_answers += 1
+                if answer is not None:
                     yield answer
-            if self._end == _STOPPED or stage > len(group.runs):
+            if self._end == _STOPPED or n_answers > len(group.runs):
                 return
             status, message = self._cause_of_death()
+            left = group.runs[max(n_answers - 1, 0) :]
             # Without the ensemble there is none of the runs.
-            hit = group.runs[stage - 1 : stage] if stage else group.runs
-            for run in hit:
+            n_hit = 1 if n_answers else len(left)
+            for run in left[:n_hit]:
                 yield {**run.record, "status": status, "message": message}
-            group = replace(group, runs=group.runs[stage:] if stage else ())
+            group = replace(group, runs=left[n_hit:])
 
-    def _answers(self, group: Group) -> Iterator[Answer]:
+    def _answers(self, group: Group) -> Iterator[Record | None]:
         """Yield the answers to a group; fewer than expected if the process ends."""
         process = self.start()
-        limit = self._study.limits.seconds_per_run
+        limit = self._study.limits.seconds_per_run or threading.TIMEOUT_MAX
         assert process.stdin is not None
         assert process.stdout is not None
-        answer: Answer = 0
         with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
             pickle.dump(group, process.stdin)
             process.stdin.flush()
-            while answer != len(group.runs) + 1:
-                timer = threading.Timer(limit or 0, self.kill, [TIMEOUT])
-                if limit:
-                    timer.start()
+            for _ in range(len(group.runs) + 1):
+                timer = threading.Timer(limit, self.kill, [TIMEOUT])
+                timer.start()
                 try:
                     answer = pickle.load(process.stdout)
                 finally:
@@ -266,20 +264,15 @@ class _Worker:
         """End the process; its reader sees the end of its output."""
         if self._end != _STOPPED:
             self._end = reason
-        process = self._process
-        if process is not None:
+        if (process := self._process) is not None:
             process.kill()
 
     def close(self) -> None:
         """End the process and close its streams."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, self._stderr):
-            if stream is not None:
-                stream.close()
+        if self._process is not None and self._stderr is not None:
+            with self._stderr, self._process:
+                self._process.kill()
+        self._process = None
 
 
 def _run_groups(

@@ -16,9 +16,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -44,9 +43,6 @@ from mdec.bench.records import (
 from mdec.bench.study import DatasetSpec, Group, Run
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
-
-# The number of a stage before it begins, and the record of a run after it.
-Answer = int | Record
 
 _CACHED_DATASETS = 32
 _PACKAGES = ("mdec", "numpy", "scipy", "scikit-learn", "numba")
@@ -121,19 +117,12 @@ def _process_bytes(name: str) -> int:
     return int(value.split()[0]) * 1024 if value else 0
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """The result and the costs of a call; a failure is a status, not an exception."""
+def measure(call: Callable[[], Any]) -> tuple[Any, Record]:
+    """Make a call on one BLAS thread; return its result and what to record of it.
 
-    result: Any
-    status: str
-    message: str
-    costs: dict[str, float]
-    warnings: set[str]
-
-
-def measure(call: Callable[[], Any]) -> Measurement:
-    """Make a call on one BLAS thread and measure it."""
+    Its status, a message, its costs and its warnings: a failure is a status, not an
+    exception.
+    """
     result, status, message = None, OK, ""
     with suppress(OSError):  # not Linux: the peak is that of the process so far
         Path("/proc/self/clear_refs").write_text("5")
@@ -155,7 +144,8 @@ def measure(call: Callable[[], Any]) -> Measurement:
         "peak_bytes": _peak(),
     }
     messages = {str(entry.message) for entry in caught}
-    return Measurement(result, status, message, costs, messages)
+    notes = {"status": status, "message": message, "costs": costs}
+    return result, {**notes, "warnings": messages}
 
 
 def _peak() -> int:
@@ -178,42 +168,38 @@ def limit_memory(n_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def execute(group: Group, emit: Callable[[Answer], None]) -> None:
+def execute(group: Group) -> Iterator[Record | None]:
     """Make the ensemble of a group, then apply its methods one after the other.
 
-    `emit` takes the number of each stage before it, 0 for the ensemble, and a record
-    after each run.
+    Yields None after the ensemble, and the record of each run after it.
     """
-    emit(0)
-    loading = measure(partial(_load, group.dataset))
-    generation = _measure_after(loading, partial(_generate, loading.result, group))
-    for stage, run in enumerate(group.runs, 1):
-        emit(stage)
-        call = partial(_apply, generation.result, loading.result, run)
-        consensus = _measure_after(generation, call)
+    dataset, loading = measure(partial(_load, group.dataset))
+    data, generation = _measure_after(loading, partial(_generate, dataset, group))
+    yield None
+    for run in group.runs:
+        call = partial(_apply, data, dataset, run)
+        labels, consensus = _measure_after(generation, call)
         record = {
             **run.record,
-            "status": consensus.status,
-            "message": consensus.message,
+            "status": consensus["status"],
+            "message": consensus["message"],
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(*_PACKAGES),
             "commit": commit(),
             "machine": machine(),
-            "generation": generation.costs,
-            "consensus": consensus.costs,
-            "warnings": sorted(generation.warnings | consensus.warnings),
+            "generation": generation["costs"],
+            "consensus": consensus["costs"],
+            "warnings": sorted(generation["warnings"] | consensus["warnings"]),
         }
-        if consensus.status == OK:
-            labels = np.asarray(consensus.result)
-            record["labels"] = encode_labels(labels)
+        if consensus["status"] == OK:
+            record["labels"] = encode_labels(np.asarray(labels))
             record["n_found"] = int(np.unique(labels).size)
-        emit(record)
-    emit(len(group.runs) + 1)
+        yield record
 
 
-def _measure_after(before: Measurement, call: Callable[[], Any]) -> Measurement:
+def _measure_after(before: Record, call: Callable[[], Any]) -> tuple[Any, Record]:
     """Measure a call unless what it needs has failed."""
-    return measure(call) if before.status == OK else before
+    return measure(call) if before["status"] == OK else (None, before)
 
 
 def _generate(dataset: Dataset, group: Group) -> Any:
@@ -286,10 +272,6 @@ def serve() -> None:
             # Whoever reads the records is gone: end in the middle of a run as well.
             os._exit(0)
 
-    def emit(answer: Answer) -> None:
-        pickle.dump(answer, output)
-        output.flush()
-
     threading.Thread(target=listen, daemon=True).start()
     _warm_up(generators)
     if memory_gb:
@@ -297,4 +279,6 @@ def serve() -> None:
     output.write(b"\n")  # ready
     output.flush()
     while True:
-        execute(groups.get(), emit)
+        for answer in execute(groups.get()):
+            pickle.dump(answer, output)
+            output.flush()
