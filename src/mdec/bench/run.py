@@ -204,7 +204,7 @@ class _Worker:
     def _answers(self, group: Group) -> Iterator[Record | None]:
         """Yield the answers to a group; fewer than expected if the process ends."""
         process = self.start()
-        limit = self._study.limits.seconds_per_run or threading.TIMEOUT_MAX
+        limit = self._study.limits.get("seconds_per_run") or threading.TIMEOUT_MAX
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
@@ -223,7 +223,7 @@ class _Worker:
         """Return the process, ready for its first group."""
         if self._process is not None:
             return self._process
-        memory = self._study.limits.memory_gb or 0
+        memory = self._study.limits.get("memory_gb", 0)
         generators = [m.generator or "" for m in self._study.methods.values()]
         command = "from mdec.bench.worker import serve; serve()"
         folders = [self._study.folder, os.environ.get("PYTHONPATH", "")]
@@ -254,7 +254,7 @@ class _Worker:
         self.close()
         if self._end == TIMEOUT:
             self._end = ""
-            limit = self._study.limits.seconds_per_run
+            limit = self._study.limits["seconds_per_run"]
             return TIMEOUT, f"took more than {limit:g} seconds."
         if code == -signal.SIGKILL:
             return OUT_OF_MEMORY, "was ended by the system, which had no memory left."
@@ -284,7 +284,7 @@ def _run_groups(
 ) -> None:
     """Run groups in worker processes, one thread each, and append their records."""
     lock, waiting = threading.Lock(), groups[::-1]
-    end = time.monotonic() + (study.limits.seconds_total or float("inf"))
+    end = time.monotonic() + (study.limits.get("seconds_total") or float("inf"))
     seconds: defaultdict[str, list[float]] = defaultdict(list)
     workers = [_Worker(study) for _ in range(max(1, min(n_jobs, len(groups))))]
 

@@ -7,7 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -20,8 +20,6 @@ from mdec.bench.records import OK, Parameters, Record, StudyText
 # The name of all thirty datasets in a study.
 PAPER = "paper"
 STUDY_FILES = resources.files("mdec.bench") / "studies"
-# Ensembles of different sizes are the first members of one.
-_SHARED_PARAMETER = "ensemble_size"
 
 
 @dataclass(frozen=True)
@@ -37,15 +35,6 @@ class DatasetSpec:
     source: str
     kind: str
     target: str | None = None
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits on the time and memory of a study; see `run_study`."""
-
-    seconds_per_run: float | None = None
-    seconds_total: float | None = None
-    memory_gb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -87,12 +76,10 @@ class Study:
         Name to `Method`, in the order of the tables.
     generators : dict
         Name to `Method` that makes ensembles of the data.
-    generator_grid, method_grid : dict
-        Name of a parameter to the values it takes.
     repetitions : dict
         Counts: "default", and by dataset, kind of dataset or method.
-    limits : Limits
-        Of time and memory.
+    limits : dict
+        Of time and memory, by name; see `run_study`.
     text : dict
         The parsed file.
     folder : str
@@ -104,10 +91,8 @@ class Study:
     datasets: tuple[DatasetSpec, ...]
     methods: dict[str, Method]
     generators: dict[str, Method]
-    generator_grid: dict[str, list[Any]]
-    method_grid: dict[str, list[Any]]
     repetitions: dict[str, int]
-    limits: Limits
+    limits: dict[str, float]
     text: StudyText = field(repr=False)
     folder: str = ""
 
@@ -116,6 +101,7 @@ class Study:
 # choice of these. A "?" marks a key that may be left out, and "*" is any other key.
 _AXIS = {"x": str, "label": str, "split?": str}
 _METHOD = {"name": str, "function?": str, "method?": str, "generator?": str}
+_LIMITS = ("seconds_per_run?", "seconds_total?", "memory_gb?")
 _SCHEMA = {
     "name": str,
     "title?": object,
@@ -124,7 +110,7 @@ _SCHEMA = {
     "generators?": {"*": {"function?": str, "*": object}},
     "parameters?": {"generator?": {"*": [object]}, "method?": {"*": [object]}},
     "repetitions?": (int, {"*": int}),
-    "limits?": {f"{each.name}?": (int, float) for each in fields(Limits)},
+    "limits?": dict.fromkeys(_LIMITS, (int, float)),
     "report?": {
         "metrics?": [str],
         "times?": bool,
@@ -236,7 +222,6 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
     methods = [_find_method(entry) for entry in text["methods"]]
     _check_distinct([spec.name for spec in datasets], "datasets")
     _check_distinct([name for name, _ in methods], "methods")
-    grid = text.get("parameters", {})
     counts = text.get("repetitions", {})
     if isinstance(counts, int):
         counts = {"default": counts}
@@ -246,10 +231,8 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
         datasets=datasets,
         methods=dict(methods),
         generators=_find_generators(text.get("generators", {})),
-        generator_grid=dict(grid.get("generator", {})),
-        method_grid=dict(grid.get("method", {})),
         repetitions={"default": 1, **counts},
-        limits=Limits(**text.get("limits", {})),
+        limits=text.get("limits", {}),
         text=text,
         folder=str(folder),
     )
@@ -325,35 +308,31 @@ def _find_datasets(entries: Sequence[Any], folder: Path) -> Iterator[DatasetSpec
 
 
 def _find_method(entry: Any) -> tuple[str, Method]:
-    if isinstance(entry, str):
-        if entry not in METHODS:
-            raise ValueError(
-                f"there is no method {entry!r}; it is one of {', '.join(METHODS)}, or "
-                'a table with name and function = "module:function".'
-            )
-        return entry, METHODS[entry]
-    if "function" in entry:
-        base = Method(entry["function"], None, {})
-    elif entry.get("method", entry["name"]) in METHODS:
-        base = METHODS[entry.get("method", entry["name"])]
+    table: Parameters = {"name": entry} if isinstance(entry, str) else entry
+    known = table.get("method", table["name"])
+    if "function" in table:
+        base = Method(table["function"], None, {})
+    elif known in METHODS:
+        base = METHODS[known]
     else:
         raise ValueError(
-            f'the method {entry["name"]!r} needs function = "module:function".'
+            f"there is no method {known!r}; it is one of {', '.join(METHODS)}, or a "
+            'table with name and function = "module:function".'
         )
-    generator = entry.get("generator", base.generator)
-    parameters = {**base.parameters, **entry.get("parameters", {})}
-    return entry["name"], Method(base.function, generator, parameters)
+    generator = table.get("generator", base.generator)
+    parameters = {**base.parameters, **table.get("parameters", {})}
+    return table["name"], Method(base.function, generator, parameters)
 
 
 def _find_generators(tables: dict[str, Parameters]) -> dict[str, Method]:
-    generators = {name: Method(each, None, {}) for name, each in GENERATORS.items()}
-    for name, table in tables.items():
-        function = table.get("function", GENERATORS.get(name))
+    generators = {}
+    for name in {**GENERATORS, **tables}:
+        parameters = dict(tables.get(name, {}))
+        function = parameters.pop("function", GENERATORS.get(name))
         if function is None:
             raise ValueError(
                 f'the generator {name!r} needs function = "module:function".'
             )
-        parameters = {key: value for key, value in table.items() if key != "function"}
         generators[name] = Method(function, None, parameters)
     return generators
 
@@ -441,7 +420,7 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
     for name, method in study.methods.items():
         if repetition >= study.repetitions.get(name, repetition + 1):
             continue
-        points = product(_generator_points(study, method), _points(study.method_grid))
+        points = product(_generator_points(study, method), _points(study, "method"))
         for generation, point in points:
             record = {
                 "record": "run",
@@ -457,15 +436,13 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
                 "status": OK,
                 "message": "",
             }
-            shared = {k: v for k, v in generation.items() if k != _SHARED_PARAMETER}
+            # Ensembles of different sizes are the first members of one.
+            shared = {**generation, "ensemble_size": None}
             key = method.generator, json.dumps(shared, sort_keys=True)
             found.setdefault(key, []).append(Run(method.function, record))
-    for (generator, shared_text), runs in found.items():
-        parameters = json.loads(shared_text)
-        all_parameters = [run.record["generator_parameters"] for run in runs]
-        sizes = [each.get(_SHARED_PARAMETER) or 0 for each in all_parameters]
-        if any(sizes):
-            parameters[_SHARED_PARAMETER] = max(sizes)
+    for (generator, _), runs in found.items():
+        each = [run.record["generator_parameters"] for run in runs]
+        parameters = max(each, key=lambda point: point.get("ensemble_size", 0))
         function = None if generator is None else study.generators[generator].function
         yield Group(spec, function, parameters, seeds[generator], tuple(runs))
 
@@ -479,8 +456,10 @@ def _generator_points(study: Study, method: Method) -> list[Parameters]:
             f"[generators.{method.generator}]."
         )
     fixed = study.generators[method.generator].parameters
-    return [{**fixed, **point} for point in _points(study.generator_grid)]
+    return [{**fixed, **point} for point in _points(study, "generator")]
 
 
-def _points(grid: dict[str, list[Any]]) -> list[Parameters]:
+def _points(study: Study, kind: str) -> list[Parameters]:
+    """Return the values of the varied parameters of generators or methods."""
+    grid = study.text.get("parameters", {}).get(kind, {})
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
