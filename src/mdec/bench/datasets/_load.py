@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.bench.datasets._registry import DatasetInfo, dataset_info, fetch_dataset
-from mdec.tables import Table, read_table
+from mdec.tables import read_table
 from mdec.tables.budget import ending_of
+from mdec.tables.columns import is_number
 from mdec.tables.reading import ENDINGS
 
 Parsed = tuple[NDArray[Any], NDArray[Any]]
@@ -59,7 +60,6 @@ def load_dataset(
     target: str | None = None,
     folder: str | os.PathLike[str] | None = None,
     download: bool = True,
-    progress: bool = False,
 ) -> Dataset:
     """Load a dataset of the registry, or a file.
 
@@ -74,8 +74,6 @@ def load_dataset(
         Folder of raw files, see `data_dir`.
     download : bool, default=True
         Download what is missing; False works offline.
-    progress : bool, default=False
-        Show a bar for each download.
 
     Returns
     -------
@@ -95,9 +93,7 @@ def load_dataset(
     if info.format in _BUILT_IN:
         data, labels = _BUILT_IN[info.format](info)
     else:
-        paths = fetch_dataset(
-            info.id, folder=folder, download=download, progress=progress
-        )
+        paths = fetch_dataset(info.id, folder=folder, download=download)
         data, labels = FORMATS[info.format](paths)
     expected = (info.n_samples, info.n_features)
     if data.shape != expected:
@@ -143,31 +139,17 @@ def gene_table(paths: Sequence[Path]) -> Parsed:
     """
     with paths[0].open(encoding="latin-1", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t"))
-    n_headers = 1 if _is_number(rows[1][1]) else 2
+    n_headers = 1 if is_number(rows[1][1]) else 2
     values = np.array([row[1:] for row in rows[n_headers:]], dtype=np.float64)
     labels = np.array(rows[n_headers - 1][1:])
     return values.T.astype(np.float32), labels
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def mat(paths: Sequence[Path]) -> Parsed:
     """Read MATLAB files of data and labels, stacked in the given order."""
     tables = [_mat_table(path) for path in paths]
-    labels = [table.labels for table in tables if table.labels is not None]
-    if len(labels) < len(tables):
-        raise ValueError(
-            f"{' or '.join(path.name for path in paths)} names no classes; call the "
-            "array that holds them gnd."
-        )
     values = np.vstack([table.values for table in tables])
-    return compact(values), np.concatenate(labels)
+    return compact(values), np.concatenate([table.labels for table in tables])
 
 
 def mat_label_first(paths: Sequence[Path]) -> Parsed:
@@ -176,14 +158,7 @@ def mat_label_first(paths: Sequence[Path]) -> Parsed:
     return compact(table[:, 1:]), table[:, 0].astype(np.int64)
 
 
-def _mat_table(path: Path) -> Table:
-    from scipy.io.matlab import matfile_version
-
-    # The second format is HDF5, which SciPy does not read.
-    if matfile_version(path)[0] == 2:
-        raise ValueError(
-            f"{path.name} is a MATLAB 7.3 file; save it again with save -v7."
-        )
+def _mat_table(path: Path) -> Any:
     # The registry says what the columns are, so none of them is in doubt.
     return read_table(path, features=["*"])
 
