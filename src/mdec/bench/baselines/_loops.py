@@ -17,31 +17,17 @@ from mdec.numerics.loops.jit import REASSOCIATE, jit
 
 def agreement_blocks(labels: Any, height: int) -> Iterator[tuple[slice, Any]]:
     """Count the members that join each row with each other row, in blocks of rows."""
-    n_rows = len(labels)
+    n_rows, n_members = labels.shape
     for first in range(0, n_rows, height):
         block = slice(first, min(first + height, n_rows))
         counts = np.empty((block.stop - first, n_rows), np.int32)
-        _count_agreements(labels, first, counts)
+        sum_agreements(labels, np.ones(n_members, np.int32), first, counts)
         np.fill_diagonal(counts[:, block], 0)
         yield block, counts
 
 
-@jit()
-def _count_agreements(labels: Any, first: int, out: Any) -> None:
-    """Count the members that join each of the rows from `first` on with each row."""
-    n_samples, n_members = labels.shape
-    for r in range(out.shape[0]):
-        own = labels[first + r]
-        for j in range(n_samples):
-            other = labels[j]
-            count = np.int32(0)
-            for m in range(n_members):
-                count += np.int32((own[m] == other[m]) & (own[m] >= 0))
-            out[r, j] = count
-
-
 @jit(fastmath=REASSOCIATE)
-def weighted_agreement(labels: Any, weights: Any, first: int, out: Any) -> None:
+def sum_agreements(labels: Any, weights: Any, first: int, out: Any) -> None:
     """Write the summed weights of the members that join rows from `first` on with rows.
 
     As many rows, and as many of those that they are joined with, as `out` has room for.
@@ -50,7 +36,7 @@ def weighted_agreement(labels: Any, weights: Any, first: int, out: Any) -> None:
         own = labels[first + r]
         for j in range(out.shape[1]):
             other = labels[j]
-            total = 0.0
+            total = weights.dtype.type(0)
             for m in range(weights.size):
                 if (own[m] == other[m]) & (own[m] >= 0):
                     total += weights[m]

@@ -278,7 +278,7 @@ def _agreements(ensemble: Ensemble, weights: Array) -> Iterator[tuple[Block, Arr
 
     for rows, columns in _blocks(ensemble.n_samples):
         out = np.empty((rows.stop - rows.start, columns.stop))
-        _loops.weighted_agreement(ensemble.labels, weights, rows.start, out)
+        _loops.sum_agreements(ensemble.labels, weights, rows.start, out)
         yield (rows, columns), out
 
 
