@@ -33,8 +33,8 @@ def begin(path: Path) -> None:
 
 
 def append(path: Path, record: Any) -> None:
-    with open_journal(path) as journal:
-        journal.append(record)
+    with open_journal(path) as (_, write):
+        write(record)
 
 
 FOREIGN = {
@@ -133,7 +133,8 @@ def test_a_damaged_line_that_is_not_torn_is_named(tmp_path: Path, place: int) ->
         content = b"".join(lines) + end
         path.write_bytes(content)
         for attempt in (read_records, begin):
-            with pytest.raises(ValueError, match=f"line {place + 1} of .* is damaged"):
+            sentence = f"line {place + 1} of .* is damaged; delete that line"
+            with pytest.raises(ValueError, match=sentence):
                 attempt(path)
         assert path.read_bytes() == content
 
@@ -196,10 +197,10 @@ def test_a_record_is_on_the_disk_before_the_next_run(
         fsync(descriptor)
         sizes.append(os.fstat(descriptor).st_size)
 
-    with open_journal(path) as journal:
+    with open_journal(path) as (_, write):
         monkeypatch.setattr(os, "fsync", noted)
         for record in (FIRST, SECOND):
-            journal.append(record)
+            write(record)
             assert sizes[-1:] == [path.stat().st_size]
     assert sizes == [len(packed(FIRST)), len(packed(FIRST, SECOND))]
 

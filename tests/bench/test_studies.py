@@ -279,21 +279,6 @@ def test_labels_survive_packing() -> None:
     assert decode_labels(encode_labels(np.zeros(0, dtype=int))).size == 0
 
 
-def test_a_torn_last_line_is_ignored_and_cut_off(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    with open_journal(path) as journal:
-        journal.append({"record": "dataset", "dataset": "a"})
-    with path.open("ab") as file:
-        file.write(b'{"record":"dataset","data')
-    assert list(read_records(path).datasets) == ["a"]
-    with open_journal(path) as journal:
-        journal.append({"record": "dataset", "dataset": "b"})
-    assert list(read_records(path).datasets) == ["a", "b"]
-    path.write_bytes(b"{broken\n" + path.read_bytes())
-    with pytest.raises(ValueError, match=r"line 1 of .* is damaged; delete that line"):
-        read_records(path)
-
-
 def test_two_writers_of_one_file_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     path = tmp_path / "r.jsonl"

@@ -20,11 +20,11 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,30 +208,13 @@ def _parse_line(line: bytes) -> Record:
     return record
 
 
-@dataclass(frozen=True)
-class Journal:
-    """A file of records open for appending; a record is on disk when it returns.
-
-    `records` is the content of the file at the beginning; no one else has written
-    since.
-    """
-
-    records: Records
-    file: IO[bytes]
-
-    def append(self, record: Record) -> None:
-        """Write one record through to the disk."""
-        line = json.dumps(record, separators=(",", ":"), allow_nan=False)
-        self.file.write(line.encode() + b"\n")
-        self.file.flush()
-        os.fsync(self.file.fileno())
-
-
 @contextmanager
-def open_journal(path: Path) -> Iterator[Journal]:
-    """Open a file of records; a torn last line is cut off first.
+def open_journal(path: Path) -> Iterator[tuple[Records, Callable[[Record], None]]]:
+    """Open a file of records; yield its content, and a function that appends a record.
 
-    A file of anything else is refused and left as it is.
+    No one else writes meanwhile, and a record is on disk when the function returns. A
+    torn last line is cut off first; a file of anything else is refused and left as it
+    is.
     """
     name = os.fspath(path)
     if path.exists() and not path.is_file():
@@ -259,7 +242,14 @@ def open_journal(path: Path) -> Iterator[Journal]:
         file.truncate(length)
         if not content[:length].endswith(b"\n") and length:
             file.write(b"\n")
-        yield Journal(records, file)
+
+        def append(record: Record) -> None:
+            line = json.dumps(record, separators=(",", ":"), allow_nan=False)
+            file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+        yield records, append
 
 
 def _refuse_archives(path: Path) -> None:

@@ -104,15 +104,14 @@ def run_study(
     ``limits.memory_gb`` bounds what a worker allocates, on Linux.
     """
     progress = StudyProgress()
-    with open_journal(Path(path)) as journal:
-        records = journal.records
+    with open_journal(Path(path)) as (records, write):
         found = _find_data(study, progress, offline=offline)
         _refuse_mixing(study, found, records, os.fspath(path))
         if records.study != study.text:
-            journal.append({"record": "study", "study": study.text})
+            write({"record": "study", "study": study.text})
         for record in found:
             if record["dataset"] not in records.datasets:
-                journal.append(record)
+                write(record)
         done = {
             key for key, run in records.runs.items() if run["status"] == OK or not retry
         }
@@ -127,7 +126,7 @@ def run_study(
                 pending.append(replace(group, runs=tuple(left)))
 
         def append(record: Record) -> None:
-            journal.append(record)
+            write(record)
             progress.n_done += 1
             progress.n_failed += record["status"] != OK
             name = f"{record['dataset']} {record['method']}"
