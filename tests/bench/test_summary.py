@@ -17,7 +17,7 @@ from mdec.bench.pages import (
     _distance_section,
     _summary_section,
     _test_sentence,
-    caption,
+    describe_scores,
     render_table,
     score_rows,
     write_report,
@@ -243,7 +243,7 @@ def test_what_was_not_run_has_no_rank() -> None:
     assert table.status[:, 1].tolist() == ["", "OM", "-"]
     assert common.datasets == ("DS-1", "DS-2")
     assert average_rank(common).tolist() == [1.0, 1.5]
-    assert "over the 2 datasets on which every method was run" in caption(table)
+    assert "over the 2 datasets on which every method was run" in describe_scores(table)
     assert score_rows(table)[-2][1][1].text == "1.50"
     alone = score_table(_holding([lost, _half_right("DS-3", "A")]), "ari")
     assert alone.in_common().datasets == ("DS-2", "DS-3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import resources
@@ -17,7 +17,14 @@ import numpy as np
 from mdec._support.files import write_atomically
 from mdec._support.optional import import_optional
 from mdec.bench import figures
-from mdec.bench.ranking import average_rank, average_score, rank_test, ranks, top_counts
+from mdec.bench.ranking import (
+    ALPHA,
+    average_rank,
+    average_score,
+    rank_test,
+    ranks,
+    top_counts,
+)
 from mdec.bench.records import OK, Record, Records
 from mdec.bench.study import ReportSpec, read_report_spec
 from mdec.bench.summary import (
@@ -39,7 +46,6 @@ from mdec.bench.summary import (
     sweep,
 )
 
-_PUBLISHED = ("nmi_max", "ari", "seconds", "cpu_seconds")
 _CLOCKS = {
     "cpu_seconds": "One worker on one core; the paper's are seconds of the clock.",
     "seconds": "Seconds of the clock with one worker for each run; other work on the "
@@ -88,11 +94,11 @@ Rows = list[tuple[str, list[Cell]]]
 
 @dataclass
 class Figure:
-    """A figure of the report: file name, caption and drawing."""
+    """A figure of the report: file name, caption and the function that draws it."""
 
     name: str
     caption: str
-    drawing: Any
+    draw: Callable[[], Any]
 
 
 @dataclass
@@ -150,7 +156,11 @@ def write_report(
     spec = replace(spec, metrics=metrics or spec.metrics)
     if published is not None:
         spec = replace(spec, published=published)
-    sections = list(_sections(records, spec, with_figures))
+    sections = list(_sections(records, spec))
+    if not with_figures:
+        sections = [replace(each, figures=[]) for each in sections if each.headers]
+    shown = [figure for section in sections for figure in section.figures]
+    drawings = {figure.name: figure.draw() for figure in shown}
     target = Path(folder)
     texts = {"scores.csv": _scores_csv(records, spec.metrics)}
     for section in sections:
@@ -167,10 +177,9 @@ def write_report(
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target / name, text.encode())
     written = [target / name for name in texts]
-    for figure in (figure for section in sections for figure in section.figures):
+    for name, drawing in drawings.items():
         (target / "figures").mkdir(exist_ok=True)
-        path = target / "figures" / figure.name
-        written += figures.save_figure(figure.drawing, path)
+        written += figures.save_figure(drawing, target / "figures" / name)
     return written
 
 
@@ -204,26 +213,25 @@ def _origin(records: Records) -> str:
     )
 
 
-def _sections(
-    records: Records, spec: ReportSpec, with_figures: bool
-) -> Iterator[Section]:
+def _sections(records: Records, spec: ReportSpec) -> Iterator[Section]:
     for metric in spec.metrics:
         if parameter_grid(records.study):
-            yield from _sweep_sections(records, metric, spec, with_figures)
+            yield from _sweep_sections(records, metric, spec)
             continue
         table = score_table(records, metric)
+        common = table.in_common()
         section = _score_section(table, spec.published)
-        if with_figures and spec.critical_difference and len(table.methods) > 2:
+        if spec.critical_difference and len(table.methods) > 2:
             words = f"Mean ranks by {METRIC_TITLES[metric]}; bars join methods that "
-            drawing = figures.rank_figure(table.in_common())
-            name = f"{metric}_ranks"
-            section.figures = [Figure(name, f"{words}cannot be told apart.", drawing)]
+            draw = partial(figures.rank_figure, common)
+            caption = f"{words}cannot be told apart."
+            section.figures.append(Figure(f"{metric}_ranks", caption, draw))
         yield section
-        if spec.published and metric in _PUBLISHED:
-            yield _summary_section(table.in_common())
+        if spec.published and published_table(metric).datasets:
+            yield _summary_section(common)
             yield _distance_section(table)
     if spec.times:
-        yield from _time_sections(records, spec, with_figures)
+        yield from _time_sections(records, spec)
     lost = failures(records)
     if lost:
         headers = ["dataset", "method", "status", "runs", "reason"]
@@ -232,9 +240,9 @@ def _sections(
 
 def _score_section(table: ScoreTable, with_published: bool) -> Section:
     published = None
-    if with_published and table.metric in _PUBLISHED:
+    if with_published:
         published = published_table(table.metric, table.datasets, table.methods)
-    text = caption(table)
+    text = describe_scores(table)
     if not table.lower_is_better and len(table.methods) > 2:
         text += f" {_test_sentence(table.in_common())}"
     headers = ["dataset", *table.methods]
@@ -251,7 +259,7 @@ def _test_sentence(table: ScoreTable) -> str:
     near = [table.methods[j] for j in others if behind[j] <= test.critical_difference]
     return (
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
-        f"{test.p_value:.2g}; Nemenyi's critical difference at {test.alpha:g} is "
+        f"{test.p_value:.2g}; Nemenyi's critical difference at {ALPHA:g} is "
         f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
         f"Not told apart from the best, {table.methods[best]}: "
         f"{', '.join(near) or 'none'}."
@@ -280,18 +288,15 @@ def _distance_section(table: ScoreTable) -> Section:
     far_off = np.abs(gaps) > np.maximum(3.0, 2.0 * paper.std)
     rows = []
     for j, method in enumerate(table.methods):
-        both = ~np.isnan(gaps[:, j])
-        far = [
-            f"{table.datasets[i]} {gaps[i, j]:+.1f}"
-            for i in np.flatnonzero(far_off[:, j])
-        ]
-        gap = gaps[both, j]
-        if gap.size:
+        both = np.flatnonzero(~np.isnan(gaps[:, j]))
+        if both.size:
+            gap = gaps[both, j]
             means = table.mean[both, j].mean(), paper.mean[both, j].mean()
             differences = f"{gap.mean():+.2f}", f"{np.abs(gap).mean():.2f}"
-            scores = [f"{mean:.2f}" for mean in means]
-            distance = *differences, ", ".join(far) or "none"
-            rows.append((method, gap.size, *scores, *distance))
+            far = np.flatnonzero(far_off[:, j])
+            words = [f"{table.datasets[i]} {gaps[i, j]:+.1f}" for i in far]
+            scores = *map("{:.2f}".format, means), *differences
+            rows.append((method, both.size, *scores, ", ".join(words) or "none"))
     headers = ["method", "datasets", "average score", "paper", "mean difference"]
     return Section(
         f"{table.metric}_distance",
@@ -303,9 +308,7 @@ def _distance_section(table: ScoreTable) -> Section:
     )
 
 
-def _time_sections(
-    records: Records, spec: ReportSpec, with_figures: bool
-) -> Iterator[Section]:
+def _time_sections(records: Records, spec: ReportSpec) -> Iterator[Section]:
     """Yield the times on each processor apart, and those with a device."""
     names = list_hardware(records)
     for number, name in enumerate(names, 1):
@@ -318,10 +321,10 @@ def _time_sections(
             if len(names) > 1:
                 section.name += f"_{number}"
                 section.heading += f", on {name}"
-            if with_figures and number == 1 and metric == "cpu_seconds":
+            if number == 1 and metric == "cpu_seconds":
                 words = f"{METRIC_TITLES[metric]}, of each method on each dataset."
-                growth = figures.growth_figure(records, table)
-                section.figures = [Figure("growth", words, growth)]
+                draw = partial(figures.growth_figure, records, table)
+                section.figures.append(Figure("growth", words, draw))
             yield section
 
 
@@ -330,17 +333,14 @@ def _ran_on(name: str, record: Record) -> bool:
 
 
 def _sweep_sections(
-    records: Records, metric: str, spec: ReportSpec, with_figures: bool
+    records: Records, metric: str, spec: ReportSpec
 ) -> Iterator[Section]:
     """Yield means against the first parameter, for each part whose means compare."""
     for number, part in enumerate(comparable_parts(records, metric), 1):
         section = _sweep_section(records, metric, part, spec.published)
         if number > 1:
             section.name += f"_{number}"
-        if with_figures:
-            section.figures = list(
-                _sweep_figures(records, metric, part, spec, section.name)
-            )
+        section.figures += _sweep_figures(records, metric, part, spec, section.name)
         yield section
         kinds = part.by_kind()
         for kind, alike in kinds.items() if len(kinds) > 1 else ():
@@ -348,11 +348,11 @@ def _sweep_sections(
             inner.name = f"{section.name}_{kind.replace(' ', '_')}"
             inner.heading += f", {kind}"
             yield inner
-    if with_figures and spec.curves is not None:
+    if spec.curves is not None:
         title = METRIC_TITLES[metric]
         words = f"{title} against {spec.curves.label}, dataset by dataset."
-        grid = figures.grid_figure(records, metric, spec.curves)
-        figure = Figure(f"{metric}_datasets", words, grid)
+        draw = partial(figures.grid_figure, records, metric, spec.curves)
+        figure = Figure(f"{metric}_datasets", words, draw)
         yield Section(f"{metric}_datasets", f"{title}: each dataset", figures=[figure])
 
 
@@ -403,7 +403,7 @@ def _sweep_figures(
             f"{_count(len(part.datasets), 'dataset')}; {spread} are standard errors "
             f"over runs{beside if paper else ''}."
         )
-        yield Figure(f"{name}_{kind}", words, draw(scores, axis, paper))
+        yield Figure(f"{name}_{kind}", words, partial(draw, scores, axis, paper))
 
 
 def render(template: str, **content: Any) -> str:
@@ -491,7 +491,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def caption(table: ScoreTable) -> str:
+def describe_scores(table: ScoreTable) -> str:
     """Return one sentence that says what the numbers are."""
     unit = "Seconds" if table.lower_is_better else "Percent"
     text = (

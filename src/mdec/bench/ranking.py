@@ -11,6 +11,8 @@ from scipy import stats
 from mdec._support.arrays import Array
 from mdec.bench.summary import ScoreTable
 
+ALPHA = 0.05
+
 
 def ranks(table: ScoreTable, ties: str = "min") -> Array:
     """Return the position of each method on each dataset, 1 for the best.
@@ -45,14 +47,13 @@ class RankTest:
 
     Friedman's chi-square and its p-value are NaN for fewer than three methods or two
     datasets. Two methods whose mean ranks differ by less than the critical difference
-    at level `alpha` are indistinguishable. In `mean_ranks` equal scores share their
+    at level `ALPHA` are indistinguishable. In `mean_ranks` equal scores share their
     mean position.
     """
 
     statistic: float
     p_value: float
     critical_difference: float
-    alpha: float
     n_datasets: int
     mean_ranks: Array
 
@@ -66,7 +67,7 @@ class RankTest:
         Examples
         --------
         >>> mean_ranks = np.array([1.0, 1.5, 3.0])
-        >>> RankTest(0.0, 1.0, 1.6, 0.05, 9, mean_ranks).groups()
+        >>> RankTest(0.0, 1.0, 1.6, 9, mean_ranks).groups()
         [(0, 1), (1, 2)]
         """
         sorted_ranks = self.mean_ranks[self.order()]
@@ -79,21 +80,19 @@ class RankTest:
         return found
 
 
-def rank_test(table: ScoreTable, alpha: float = 0.05) -> RankTest:
+def rank_test(table: ScoreTable) -> RankTest:
     """Test whether the methods differ in their ranks."""
     positions = ranks(table, ties="average")
     n_datasets, n_methods = positions.shape
     statistic = p_value = float("nan")
     if n_methods >= 3 and n_datasets >= 2 and np.ptp(positions):
         statistic, p_value = map(float, stats.friedmanchisquare(*positions.T))
-    difference = nemenyi_critical_difference(n_methods, n_datasets, alpha)
+    difference = nemenyi_critical_difference(n_methods, n_datasets)
     means = positions.mean(axis=0)
-    return RankTest(statistic, p_value, difference, alpha, n_datasets, means)
+    return RankTest(statistic, p_value, difference, n_datasets, means)
 
 
-def nemenyi_critical_difference(
-    n_methods: int, n_datasets: int, alpha: float = 0.05
-) -> float:
+def nemenyi_critical_difference(n_methods: int, n_datasets: int) -> float:
     r"""Return the difference of mean ranks that is significant; NaN for one method.
 
     :math:`CD = q_\alpha \sqrt{k (k + 1) / (6 N)}` for k methods on N datasets, with
@@ -106,5 +105,5 @@ def nemenyi_critical_difference(
     """
     if n_methods < 2:
         return float("nan")
-    q = stats.studentized_range.ppf(1.0 - alpha, n_methods, np.inf) / np.sqrt(2.0)
+    q = stats.studentized_range.ppf(1.0 - ALPHA, n_methods, np.inf) / np.sqrt(2.0)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets)))
