@@ -22,11 +22,9 @@ from mdec.bench.baselines._functions import (
     NATURAL,
     Consensus,
     Labels,
-    join_sections,
-    list_entries,
     option_constraints,
-    read_entries,
     read_sections,
+    write_docstring,
 )
 from mdec.bench.baselines._generation import (
     FLOATS,
@@ -232,23 +230,19 @@ def _describe(cls: type[Baseline], options: str) -> str:
     """Write what an estimator is from what its two steps say of themselves."""
     consensus, generate = cls._consensus, cls._generate
     found, made = read_sections(consensus.__doc__), read_sections(generate.__doc__)
-    texts = read_entries(found) | read_entries(made)
-    number = texts["n_clusters"]
-    texts["n_clusters"] = number.replace("int", "int, default=8", 1)
     attributes = read_sections(Baseline.__doc__).get("Attributes", "")
     example = _EXAMPLE.replace("OPTIONS", options)
     both = {
         heading: "\n\n".join(each[heading] for each in (made, found) if heading in each)
         for heading in ("Notes", "References")
     }
-    return join_sections(
-        {
-            "": f"{cls.__doc__}\n\nGeneration: {made['']}\n\nConsensus: {found['']}",
-            "Parameters": list_entries(texts, signature(cls).parameters),
-            "Attributes": f"labels_ : {found['Returns']}\n{attributes}",
-            "See Also": f"mdec.baselines.{consensus.__name__} : The consensus alone.\n"
-            f"mdec.baselines.{generate.__name__} : The base clusterings alone.",
-            "Examples": example.replace("NAME", cls.__name__),
-            **both,
-        }
-    )
+    own = {
+        "": f"{cls.__doc__}\n\nGeneration: {made['']}\n\nConsensus: {found['']}",
+        "Attributes": f"labels_ : {found['Returns']}\n{attributes}",
+        "Returns": "",
+        "See Also": f"mdec.baselines.{consensus.__name__} : The consensus alone.\n"
+        f"mdec.baselines.{generate.__name__} : The base clusterings alone.",
+        "Examples": example.replace("NAME", cls.__name__),
+    }
+    text = write_docstring(signature(cls).parameters, found, made, own | both)
+    return text.replace("n_clusters : int\n", "n_clusters : int, default=8\n", 1)

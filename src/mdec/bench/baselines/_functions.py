@@ -98,21 +98,6 @@ def validate_options(function: Function) -> Function:
     return typing.cast(Function, validate(function))
 
 
-def complete_docstring(function: Callable[..., Any], *others: str | None) -> str:
-    """Return a docstring with the parameters and sections that it has from others.
-
-    The later of the others come before the earlier ones, and its own before all.
-    """
-    parts: dict[str, str] = {}
-    texts: dict[str, str] = {}
-    for each in (*others, function.__doc__):
-        sections = read_sections(each)
-        parts |= sections
-        texts |= read_entries(sections)
-    parts["Parameters"] = list_entries(texts, signature(function).parameters)
-    return join_sections(parts)
-
-
 def consensus_function(
     like: Consensus | None = None, *, example: str = "random_state=0"
 ) -> Callable[[Function], Function]:
@@ -133,8 +118,13 @@ def consensus_function(
 
         shared = _SHARED.replace("OPTIONS", example).replace("NAME", function.__name__)
         related = read_sections(like.__doc__) if like is not None else {}
-        taken = {k: related.get(k, "") for k in ("Parameters", "Returns", "References")}
-        consensus.__doc__ = complete_docstring(function, shared, join_sections(taken))
+        taken = related.keys() & {"Parameters", "Returns", "References"}
+        consensus.__doc__ = write_docstring(
+            signature(function).parameters,
+            read_sections(shared),
+            {heading: related[heading] for heading in taken},
+            read_sections(function.__doc__),
+        )
         return validate_options(typing.cast(Function, consensus))
 
     return decorate
@@ -154,27 +144,21 @@ def read_sections(docstring: str | None) -> dict[str, str]:
     return {"": opening, **dict(zip(rest[::2], rest[1::2], strict=True))}
 
 
-def read_entries(sections: dict[str, str]) -> dict[str, str]:
-    """Return what is said of each parameter: the type, then indented lines.
+def write_docstring(names: Iterable[str], *sources: dict[str, str]) -> str:
+    """Write a docstring with the sections of others, the later before the earlier.
 
-    Examples
-    --------
-    >>> read_entries({"Parameters": "p : float\\n    Exponent.\\nq : int\\n    Order."})
-    {'p': 'float\\n    Exponent.', 'q': 'int\\n    Order.'}
+    What is said of parameters is taken one by one, for these names in their order.
     """
-    _, *rest = re.split(r"^(\w+) : ", sections.get("Parameters", ""), flags=re.M)
-    return dict(zip(rest[::2], map(str.rstrip, rest[1::2]), strict=True))
-
-
-def list_entries(texts: dict[str, str], names: Iterable[str]) -> str:
-    """Write the entries of some names, in that order."""
-    return "\n".join(f"{name} : {texts[name]}" for name in names if name in texts)
-
-
-def join_sections(sections: dict[str, str]) -> str:
-    """Write a docstring of sections, in the order of numpydoc, without empty ones."""
+    parts: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for sections in sources:
+        parts |= sections
+        _, *rest = re.split(r"^(\w+) : ", sections.get("Parameters", ""), flags=re.M)
+        texts |= zip(rest[::2], map(str.rstrip, rest[1::2]), strict=True)
+    entries = [f"{name} : {texts[name]}" for name in names if name in texts]
+    parts["Parameters"] = "\n".join(entries)
     return "\n\n".join(
-        f"{heading}\n{'-' * len(heading)}\n{sections[heading]}".lstrip()
+        f"{heading}\n{'-' * len(heading)}\n{parts[heading]}".lstrip()
         for heading in _HEADINGS
-        if sections.get(heading)
+        if parts.get(heading)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
+from inspect import signature
 from numbers import Real
 from typing import Annotated, Any
 
@@ -22,8 +23,9 @@ from mdec.bench.baselines._functions import (
     Count,
     Labels,
     Seed,
-    complete_docstring,
+    read_sections,
     validate_options,
+    write_docstring,
 )
 from mdec.consensus.partitions import number_by_appearance
 from mdec.ensemble import Ensemble
@@ -131,9 +133,10 @@ def generate_stratified_ensemble(
     return _generate(rows, parameters, ensemble_size, n_jobs)
 
 
-generate_stratified_ensemble.__doc__ = complete_docstring(
-    generate_stratified_ensemble,
-    (generate_kmeans_ensemble.__doc__ or "").replace("te_kmeans", "te_stratified"),
+_SHARED = (generate_kmeans_ensemble.__doc__ or "").replace("te_kmeans", "te_stratified")
+generate_stratified_ensemble.__doc__ = write_docstring(
+    signature(generate_stratified_ensemble).parameters,
+    *map(read_sections, (_SHARED, generate_stratified_ensemble.__doc__)),
 )
 
 
