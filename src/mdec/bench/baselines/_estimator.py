@@ -238,7 +238,7 @@ def _describe(cls: type[Baseline], options: str) -> str:
     }
     own = {
         "": f"{cls.__doc__}\n\nGeneration: {made['']}\n\nConsensus: {found['']}",
-        "Attributes": f"labels_ : {found['Returns']}\n{attributes}",
+        "Attributes": f"labels_ : {found.get('Returns')}\n{attributes}",
         "Returns": "",
         "See Also": f"mdec.baselines.{consensus.__name__} : The consensus alone.\n"
         f"mdec.baselines.{generate.__name__} : The base clusterings alone.",

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, validate_params
 
 from mdec._support.random import RandomState
+from mdec.consensus import spectral
 from mdec.consensus.partitions import trivial_partition
 from mdec.ensemble import Ensemble
 
@@ -42,27 +43,10 @@ _HEADINGS = (
     *("References", "Examples"),
 )
 
-_SHARED = """
-Parameters
-----------
-ensemble : Ensemble
-    The base clusterings.
-n_clusters : int
-    Number of clusters.
-random_state : int, RandomState, Generator or None
-    Not used: there is nothing random in it.
-
-Returns
--------
-ndarray of shape (n_samples,)
-    Labels, numbered in the order of first samples.
-
-Examples
---------
+_EXAMPLE = """\
 >>> ensemble = Ensemble.from_labels([[0, 0], [0, 0], [1, 1], [1, 1]])
 >>> NAME(ensemble, 2, OPTIONS)
-array([0, 0, 1, 1], dtype=int32)
-"""
+array([0, 0, 1, 1], dtype=int32)"""
 
 
 def option_constraints(function: Callable[..., Any]) -> dict[str, list[Any]]:
@@ -99,13 +83,12 @@ def validate_options(function: Function) -> Function:
 
 
 def consensus_function(
-    like: Consensus | None = None, *, example: str = "random_state=0"
+    like: Consensus = spectral, *, example: str = "random_state=0"
 ) -> Callable[[Function], Function]:
     """Answer what is trivial, check the options, and complete the docstring.
 
     Parameters that the function does not describe, its result and its references are
-    those of the function `like`, the rest is what all share. The options in its example
-    are `example`.
+    those of the function `like`. The options in its example are `example`.
     """
 
     def decorate(function: Function) -> Function:
@@ -116,13 +99,12 @@ def consensus_function(
                 return trivial
             return function(ensemble, n_clusters, **options)
 
-        shared = _SHARED.replace("OPTIONS", example).replace("NAME", function.__name__)
-        related = read_sections(like.__doc__) if like is not None else {}
+        related = read_sections(like.__doc__)
         taken = related.keys() & {"Parameters", "Returns", "References"}
+        shown = _EXAMPLE.replace("OPTIONS", example).replace("NAME", function.__name__)
         consensus.__doc__ = write_docstring(
             signature(function).parameters,
-            read_sections(shared),
-            {heading: related[heading] for heading in taken},
+            {heading: related[heading] for heading in taken} | {"Examples": shown},
             read_sections(function.__doc__),
         )
         return validate_options(typing.cast(Function, consensus))

@@ -66,8 +66,6 @@ def lwgp(
         Number of clusters, at most the number of base clusters.
     theta : float, default=0.4
         Scale of the entropy in the clusters' weights; the authors' value.
-    random_state : int, RandomState, Generator or None
-        Seed of the eigen-solver and of k-means.
 
     Notes
     -----
@@ -121,6 +119,8 @@ def eac(ensemble: Ensemble, n_clusters: int, *, random_state: Seed = None) -> La
     ----------
     n_clusters : int
         Number of clusters; exactly that many come out.
+    random_state : int, RandomState, Generator or None
+        Not used: there is nothing random in it.
 
     Notes
     -----

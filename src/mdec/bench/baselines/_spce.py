@@ -62,6 +62,8 @@ def spce(
     threshold : float, default=0.1
         Entries of the graph below about this, t, are cut. The authors scan 0 to 0.9 and
         keep the best by the true classes; a fixed 0.1 is our choice.
+    random_state : int, RandomState, Generator or None
+        Not used: there is nothing random in it.
 
     Returns
     -------
