@@ -158,3 +158,15 @@ def test_walks_that_fall_apart_still_find_blobs(seed: int) -> None:
     X = StandardScaler().fit_transform(X)
     labels = PTA(3, random_state=seed).fit(X).labels_
     assert adjusted_rand_score(y, labels) > 0.9
+
+
+@pytest.mark.parametrize("method", ["average", "complete", "single"])
+def test_a_cosine_rounded_above_one_is_no_negative_distance(
+    ensemble: Ensemble, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels, inverse, sizes = microclusters(ensemble)
+    similarity = np.minimum(trajectory_similarity(labels, sizes), 0.9)
+    similarity[0, 1] = similarity[1, 0] = np.nextafter(1.0, 2.0)
+    monkeypatch.setattr(_graphs, "trajectory_similarity", lambda *_: similarity)
+    found = pta(ensemble, 3, linkage=method)
+    assert np.unique(found[(inverse == 0) | (inverse == 1)]).size == 1

@@ -225,7 +225,9 @@ def pta(
     if sizes.size <= n_clusters:
         return number_by_appearance(inverse, n_clusters)
     similarity = trajectory_similarity(labels, sizes, n_elite, n_steps)
-    found, alike = _link(1.0 - similarity, linkage, n_clusters)
+    # Rounding may put the cosine of equal walks above one.
+    distance = np.maximum(1.0 - similarity, 0.0)
+    found, alike = _link(distance, linkage, n_clusters)
     if not alike:
         found, _ = _link(_apart(labels, found), linkage, n_clusters)
     return number_by_appearance(found[inverse], n_clusters)
