@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import IO
+from typing import Any
 
 from mdec.bench.datasets import fetch_dataset
 from mdec.bench.records import (
@@ -178,19 +178,31 @@ class _Worker:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stderr: IO[bytes] | None = None
+        self._process: Any = None
+        self._stderr: Any = None
         self._end = ""  # why we have ended the process
 
     def run(self, group: Group) -> Iterator[Record]:
         """Yield the record of each run; a process that ends on the way is replaced."""
+        limit = self._study.limits.get("seconds_per_run") or threading.TIMEOUT_MAX
         while group.runs:
-            n_answers = 0
-            for answer in self._answers(group):
-                n_answers += 1
-                if answer is not None:
-                    yield answer
-            if self._end == _STOPPED or n_answers > len(group.runs):
+            process, n_answers = self.start(), 0
+            with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
+                pickle.dump(group, process.stdin)
+                process.stdin.flush()
+                # One answer for the ensemble, and a record for each run.
+                while n_answers <= len(group.runs):
+                    timer = threading.Timer(limit, self.kill, [TIMEOUT])
+                    timer.start()
+                    try:
+                        answer = pickle.load(process.stdout)
+                    finally:
+                        timer.cancel()
+                    n_answers += 1
+                    if answer is not None:
+                        yield answer
+                return
+            if self._end == _STOPPED:
                 return
             status, message = self._cause_of_death()
             left = group.runs[max(n_answers - 1, 0) :]
@@ -200,29 +212,11 @@ class _Worker:
                 yield {**run.record, "status": status, "message": message}
             group = replace(group, runs=left[n_hit:])
 
-    def _answers(self, group: Group) -> Iterator[Record | None]:
-        """Yield the answers to a group; fewer than expected if the process ends."""
-        process = self.start()
-        limit = self._study.limits.get("seconds_per_run") or threading.TIMEOUT_MAX
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(BrokenPipeError, EOFError, pickle.UnpicklingError):
-            pickle.dump(group, process.stdin)
-            process.stdin.flush()
-            for _ in range(len(group.runs) + 1):
-                timer = threading.Timer(limit, self.kill, [TIMEOUT])
-                timer.start()
-                try:
-                    answer = pickle.load(process.stdout)
-                finally:
-                    timer.cancel()
-                yield answer
-
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> Any:
         """Return the process, ready for its first group."""
         if self._process is not None:
             return self._process
-        memory = self._study.limits.get("memory_gb", 0)
+        memory = self._study.limits.get("memory_gb") or 0
         generators = [m.generator or "" for m in self._study.methods.values()]
         command = "from mdec.bench.worker import serve; serve()"
         folders = [self._study.folder, os.environ.get("PYTHONPATH", "")]
@@ -235,20 +229,17 @@ class _Worker:
             stderr=self._stderr,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
         )
-        assert self._process.stdout is not None
         if not self._process.stdout.read(1) and self._end != _STOPPED:
             raise RuntimeError(f"a worker could not start: {self._last_line()}")
         return self._process
 
     def _last_line(self) -> str:
-        assert self._stderr is not None
         self._stderr.seek(0)
         text = self._stderr.read().decode(errors="replace").strip()
         return text.splitlines()[-1][:300] if text else "it left no message."
 
     def _cause_of_death(self) -> tuple[str, str]:
         """Return the status and the reason of a process that has ended."""
-        assert self._process is not None
         code, message = self._process.wait(), self._last_line()
         self.close()
         if self._end == TIMEOUT:
@@ -268,8 +259,8 @@ class _Worker:
 
     def close(self) -> None:
         """End the process and close its streams."""
-        if self._process is not None and self._stderr is not None:
-            with self._stderr, self._process:
+        if self._process is not None:
+            with suppress(BrokenPipeError), self._stderr, self._process:
                 self._process.kill()
         self._process = None
 
