@@ -191,10 +191,12 @@ def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
         f"{found.n_samples} samples, {found.n_features} features, "
         f"{found.n_classes} classes, {found.kind}"
     )
-    typer.echo(f"source: {found.source}")
-    if found.citation:
-        typer.echo(f"citation: {found.citation}")
-    for label, text in (("note", found.note), ("to be supplied", found.manual)):
+    for label, text in {
+        "source": found.source,
+        "citation": found.citation,
+        "note": found.note,
+        "to be supplied": found.manual,
+    }.items():
         if text:
             typer.echo(f"{label}: {text}")
     for file in found.files:

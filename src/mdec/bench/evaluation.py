@@ -1,9 +1,9 @@
 """Scores against known classes; every name says which variant it is.
 
 `METRICS` maps the names of all scores to functions of two partitions. Besides those
-written here they are `nmi_geometric` and `nmi_arithmetic`, which divide the mutual
-information by the geometric and the arithmetic mean of the entropies, `ami`, which
-adjusts it for chance and divides by the arithmetic mean, and `ari`, the adjusted Rand
+written here they are nmi_geometric and nmi_arithmetic, which divide the mutual
+information by the geometric and the arithmetic mean of the entropies, ami, which
+adjusts it for chance and divides by the arithmetic mean, and ari, the adjusted Rand
 index of Hubert and Arabie, all from scikit-learn.
 """
 
@@ -13,16 +13,10 @@ from functools import partial
 
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import (
-    adjusted_mutual_info_score,
-    adjusted_rand_score,
-    normalized_mutual_info_score,
-)
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
+from sklearn.metrics import normalized_mutual_info_score as nmi_score
 from sklearn.metrics.cluster import contingency_matrix
 
-nmi_geometric = partial(normalized_mutual_info_score, average_method="geometric")
-nmi_arithmetic = partial(normalized_mutual_info_score, average_method="arithmetic")
-ami = adjusted_mutual_info_score
 ari = adjusted_rand_score
 
 
@@ -44,8 +38,7 @@ def nmi_max(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     >>> round(nmi_max([0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 2, 2, 2]), 6)
     0.480376
     """
-    nmi = normalized_mutual_info_score(labels_true, labels_pred, average_method="max")
-    return float(nmi)
+    return float(nmi_score(labels_true, labels_pred, average_method="max"))
 
 
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -99,9 +92,9 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 
 METRICS = {
     "nmi_max": nmi_max,
-    "nmi_geometric": nmi_geometric,
-    "nmi_arithmetic": nmi_arithmetic,
-    "ami": ami,
+    "nmi_geometric": partial(nmi_score, average_method="geometric"),
+    "nmi_arithmetic": partial(nmi_score, average_method="arithmetic"),
+    "ami": adjusted_mutual_info_score,
     "ari": ari,
     "purity": purity,
     "accuracy": clustering_accuracy,
