@@ -223,14 +223,20 @@ def score_table(
     """
     if metric not in METRIC_TITLES:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(METRIC_TITLES)}.")
-    varied = parameter_grid(records.study)
-    # The order of the file depends on which run ended first.
-    runs = sorted(
-        (r for r in records.runs.values() if where is None or where(r)),
-        key=lambda r: (_method_order(records, r), r["repetition"], _device(r)),
-    )
+    entries, varied = records.study["methods"], parameter_grid(records.study)
+    names = [entry if isinstance(entry, str) else entry["name"] for entry in entries]
+
+    def place(run: Record) -> tuple[Any, ...]:
+        """Order by method and parameters as the study does; the others follow."""
+        given = run_parameters(run)
+        points = [_index(values, given.get(name)) for name, values in varied.items()]
+        method = _index(names, run["method"]), run["method"]
+        return *method, points, run["repetition"], _device(run)
+
     cells: dict[tuple[str, str], dict[int, Record]] = {}
-    for run in runs:
+    # The order of the file depends on which run ended first.
+    chosen = (r for r in records.runs.values() if where is None or where(r))
+    for run in sorted(chosen, key=place):
         cell = cells.setdefault((run["dataset"], column_name(run, varied)), {})
         cell.setdefault(run["repetition"], run)
     present = {dataset for dataset, _ in cells}
@@ -261,16 +267,6 @@ def _dataset_order(name: str) -> tuple[int, int]:
     """Order datasets by number where they have one; the others follow."""
     number = name.removeprefix("DS-")
     return (0, int(number)) if number.isdigit() else (1, 0)
-
-
-def _method_order(records: Records, run: Record) -> tuple[int, str, list[int]]:
-    """Order runs by method and parameters as the study does; the others follow."""
-    entries = records.study["methods"]
-    names = [entry if isinstance(entry, str) else entry["name"] for entry in entries]
-    parameters = run_parameters(run)
-    grid = parameter_grid(records.study)
-    places = [_index(values, parameters.get(name)) for name, values in grid.items()]
-    return _index(names, run["method"]), run["method"], places
 
 
 def _index(values: list[Any], value: Any) -> int:
