@@ -219,7 +219,15 @@ def open_journal(path: Path) -> Iterator[tuple[Records, Callable[[Record], None]
     name = os.fspath(path)
     if path.exists() and not path.is_file():
         raise ValueError(f"{name!r} is a folder or a device; give a file of records.")
-    _refuse_archives(path)
+    packed = path.suffix.lower() == ".gz"
+    if path.exists():
+        with path.open("rb") as found:
+            packed |= found.read(len(_GZIP)) == _GZIP
+    if packed:
+        raise ValueError(
+            f"{name!r} is an archive, to which no records are added; give a file that "
+            "is not gzipped, such as the one in it."
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
@@ -250,15 +258,3 @@ def open_journal(path: Path) -> Iterator[tuple[Records, Callable[[Record], None]
             os.fsync(file.fileno())
 
         yield records, append
-
-
-def _refuse_archives(path: Path) -> None:
-    packed = path.suffix.lower() == ".gz"
-    if path.exists():
-        with path.open("rb") as file:
-            packed |= file.read(len(_GZIP)) == _GZIP
-    if packed:
-        raise ValueError(
-            f"{os.fspath(path)!r} is an archive, to which no records are added; give "
-            "a file that is not gzipped, such as the one in it."
-        )
