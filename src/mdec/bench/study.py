@@ -220,8 +220,13 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
     # A dataset may be named twice, by its id and by its kind.
     datasets = tuple(dict.fromkeys(_find_datasets(text["datasets"], Path(folder))))
     methods = [_find_method(entry) for entry in text["methods"]]
-    _check_distinct([spec.name for spec in datasets], "datasets")
-    _check_distinct([name for name, _ in methods], "methods")
+    given = {"datasets": [d.name for d in datasets], "methods": [m for m, _ in methods]}
+    for what, names in given.items():
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(
+                f"the study has two {what} called {twice[0]!r}; give one another name."
+            )
     counts = text.get("repetitions", {})
     if isinstance(counts, int):
         counts = {"default": counts}
@@ -282,14 +287,6 @@ def narrow(
         methods={k: m for k, m in study.methods.items() if not methods or k in methods},
         repetitions=counts,
     )
-
-
-def _check_distinct(names: Sequence[str], what: str) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(
-            f"the study has two {what} called {twice[0]!r}; give one another name."
-        )
 
 
 def _find_datasets(entries: Sequence[Any], folder: Path) -> Iterator[DatasetSpec]:
