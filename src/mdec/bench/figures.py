@@ -146,7 +146,9 @@ def grid_figure(records: Records, metric: str, axis: Axis) -> Any:
         ax = figure.add_subplot(n_rows, n_columns, index)
         _draw_curves(ax, scores, axis.label, {})
         ax.set(xlabel="", ylabel="")
-        _widen(ax, 4.0)
+        low, high = ax.get_ylim()
+        if high - low < 4.0:  # rounding must not look like a trend
+            ax.set_ylim((low + high) / 2 - 2.0, (low + high) / 2 + 2.0)
         ax.set_title(name, fontsize=9, pad=3)
         ax.tick_params(labelsize=7)
         most = max(most, ax.get_legend_handles_labels(), key=lambda each: len(each[1]))
@@ -160,14 +162,6 @@ def grid_figure(records: Records, metric: str, axis: Axis) -> Any:
 
 def _is_on(dataset: str, record: Record) -> bool:
     return record["dataset"] == dataset
-
-
-def _widen(ax: Any, span: float) -> None:
-    """Widen the axis of scores, so that rounding does not look like a trend."""
-    low, high = ax.get_ylim()
-    if high - low < span:
-        middle = (low + high) / 2
-        ax.set_ylim(middle - span / 2, middle + span / 2)
 
 
 def bars_figure(scores: Sweep, axis: Axis, published: Mapping[str, Array]) -> Any:

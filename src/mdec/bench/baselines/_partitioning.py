@@ -175,7 +175,7 @@ def hgpa(
         weights = sizes.astype(np.float64)
         return bipartite(ensemble, n_clusters, weights, random_state=random_state)
     mtkahypar, library = _start_mtkahypar()
-    mtkahypar.set_seed(_draw_seed(consensus_stream(random_state)))
+    mtkahypar.set_seed(int(consensus_stream(random_state).integers(2**31 - 1)))
     with as_file(files("mdec.bench.baselines") / "mtkahypar.ini") as settings:
         context = library.context_from_file(str(settings))
     context.set_partitioning_parameters(n_clusters, IMBALANCE, mtkahypar.Objective.CUT)
@@ -273,7 +273,7 @@ def _partition_graph(
         eweights=graph.data,
         vweights=vertex_weights,
         recursive=True,
-        options=pymetis.Options(seed=_draw_seed(rng)),
+        options=pymetis.Options(seed=int(rng.integers(2**31 - 1))),
     )
     return np.asarray(parts, dtype=np.int32)
 
@@ -287,10 +287,6 @@ def _start_mtkahypar() -> tuple[Any, Any]:
     )
     # May be called once in a process; the deterministic preset needs no more threads.
     return mtkahypar, mtkahypar.initialize(1)
-
-
-def _draw_seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31 - 1))
 
 
 class CSPA(Baseline, consensus=cspa, example=_EXAMPLE):
