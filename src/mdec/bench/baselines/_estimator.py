@@ -6,10 +6,10 @@ checked of them and its docstring follow from the two functions that it calls.
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Callable
-from inspect import Signature, signature
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,19 +79,18 @@ class Baseline(ClusterMixin, BaseEstimator):
         if consensus is None:
             return
         cls._consensus = staticmethod(consensus)
-        steps = (consensus, cls._generate)
-        limits = [option_constraints(step) for step in steps]
-        cls._parameter_constraints = {"n_clusters": [NATURAL], **limits[0], **limits[1]}
-        form = _signature(*steps)
-
-        def __init__(self: Any, *values: Any, **options: Any) -> None:
-            given = form.bind(self, *values, **options)
-            given.apply_defaults()
-            for name in cls._parameter_constraints:
-                setattr(self, name, given.arguments[name])
-
-        __init__.__signature__ = form  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[method-assign]
+        found, made = option_constraints(consensus), option_constraints(cls._generate)
+        # The seed of both steps comes once, at the end.
+        limits = {name: found[name] for name in found if name not in made} | made
+        cls._parameter_constraints = {"n_clusters": [NATURAL], **limits}
+        # `help` shows plain types, not what is checked.
+        hints = get_type_hints(cls._generate) | get_type_hints(consensus)
+        cls.__annotations__ = {name: hints[name] for name in cls._parameter_constraints}
+        cls.n_clusters = 8
+        given = signature(cls._generate).parameters | signature(consensus).parameters
+        for name in limits:
+            setattr(cls, name, field(default=given[name].default, kw_only=True))
+        dataclass(eq=False, repr=False)(cls)
         cls.__doc__ = _describe(cls, example)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -210,20 +209,6 @@ def nearest_base_clusters(X: Array, X_new: Array, ensemble: Ensemble) -> Labels:
         inside = np.ascontiguousarray(new[:, features])
         base[:, member] = nearest_centers(inside, sums / counts[:, None])
     return base
-
-
-def _signature(*steps: Callable[..., Any]) -> Signature:
-    """Return the signature of an estimator: the options of its steps, each once."""
-    parameters = dict(signature(Baseline.__init__, eval_str=True).parameters)
-    del parameters["options"]
-    for step in steps:
-        # `help` shows plain types, not what is checked.
-        hints = typing.get_type_hints(step)
-        for name, each in signature(step).parameters.items():
-            if each.kind is each.KEYWORD_ONLY:
-                parameters.pop(name, None)
-                parameters[name] = each.replace(annotation=hints[name])
-    return Signature([*parameters.values()])
 
 
 def _describe(cls: type[Baseline], options: str) -> str:
