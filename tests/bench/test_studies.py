@@ -107,8 +107,7 @@ def test_kernels_are_mixed_with_and_without_preparation(tmp_path: Path) -> None:
     study = narrow(read_study("metrics-mixed"), datasets=["DS-3"], repetitions=1)
     groups = plan_groups(study)
     made = {
-        (g.runs[0].record["generator"], format_value(g.parameters["kernel"]))
-        for g in groups
+        (g.runs[0]["generator"], format_value(g.parameters["kernel"])) for g in groups
     }
     assert len(groups) == len(made) == 12
     assert ("prepared", "scaled_gaussian + correlation + cosine") in made
@@ -151,7 +150,7 @@ def test_a_preparation_is_that_of_the_command_line() -> None:
 def test_one_generation_serves_all_that_share_it() -> None:
     study = narrow(read_study("paper-tables"), datasets=["DS-1"], repetitions=1)
     shared = {
-        g.runs[0].record["generator"]: [r.record["method"] for r in g.runs]
+        g.runs[0]["generator"]: [r["method"] for r in g.runs]
         for g in plan_groups(study)
     }
     assert shared == {
@@ -165,9 +164,7 @@ def test_ensemble_sizes_share_their_largest_ensemble() -> None:
     study = narrow(read_study("ensemble-size"), datasets=["DS-1"], repetitions=1)
     groups = plan_groups(narrow(study, methods=["MDEC-HC"]))
     assert [group.parameters for group in groups] == [{"ensemble_size": 300}]
-    sizes = [
-        run.record["generator_parameters"]["ensemble_size"] for run in groups[0].runs
-    ]
+    sizes = [run["generator_parameters"]["ensemble_size"] for run in groups[0].runs]
     assert sizes == [20, 50, 100, 150, 200, 250, 300]
 
 
@@ -182,8 +179,7 @@ def test_repetitions_go_by_kind_dataset_and_method() -> None:
 
     def count(dataset: str, method: str) -> int:
         return sum(
-            g.dataset.name == dataset
-            and any(r.record["method"] == method for r in g.runs)
+            g.dataset.name == dataset and any(r["method"] == method for r in g.runs)
             for g in groups
         )
 
@@ -197,9 +193,9 @@ def test_seeds_depend_on_names_alone() -> None:
         text = {"name": "x", "datasets": datasets, "methods": methods}
         return {
             (
-                *(g.dataset.name, r.record["repetition"], r.record["method"]),
+                *(g.dataset.name, r["repetition"], r["method"]),
                 g.seed,
-            ): r.record["seed"]
+            ): r["seed"]
             for g in plan_groups(make_study(text | {"repetitions": 2}))
             for r in g.runs
         }

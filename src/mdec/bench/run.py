@@ -119,7 +119,7 @@ def run_study(
         for group in plan_groups(study):
             if group.dataset.name in progress.unavailable:
                 continue
-            left = [run for run in group.runs if run_key(run.record) not in done]
+            left = [run for run in group.runs if run_key(run) not in done]
             progress.n_runs += len(group.runs)
             progress.n_done += len(group.runs) - len(left)
             if left:
@@ -209,7 +209,7 @@ class _Worker:
             # Without the ensemble there is none of the runs.
             n_hit = 1 if n_answers else len(left)
             for run in left[:n_hit]:
-                yield {**run.record, "status": status, "message": message}
+                yield {**run, "status": status, "message": message}
             group = replace(group, runs=left[n_hit:])
 
     def start(self) -> Any:

@@ -335,26 +335,20 @@ def _find_generators(tables: dict[str, Parameters]) -> dict[str, Method]:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One method on one dataset, once: its function, and its record to be completed."""
-
-    function: str
-    record: Record
-
-
-@dataclass(frozen=True)
 class Group:
     """The runs that share an ensemble, or the data if there is no generator.
 
     The function, the parameters and the seed are those of the generator; the size of
-    the ensemble is the largest that a run needs.
+    the ensemble is the largest that a run needs. Functions are those of methods, by
+    name, and runs are records to be completed.
     """
 
     dataset: DatasetSpec
     function: str | None
     parameters: Parameters
     seed: int
-    runs: tuple[Run, ...]
+    functions: dict[str, str]
+    runs: tuple[Record, ...]
 
 
 def seed_from_names(*names: object) -> int:
@@ -387,7 +381,7 @@ def plan_groups(study: Study) -> list[Group]:
     Examples
     --------
     >>> groups = plan_groups(read_study("quick"))
-    >>> sorted({run.record["generator"] or "data" for g in groups for run in g.runs})
+    >>> sorted({run["generator"] or "data" for g in groups for run in g.runs})
     ['data', 'mdec']
     """
     counts = study.repetitions
@@ -413,7 +407,8 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
         name: seed_from_names(study.name, spec.name, repetition, name)
         for name in (None, *study.generators, *study.methods)
     }
-    found: dict[tuple[str | None, str], list[Run]] = {}
+    functions = {name: method.function for name, method in study.methods.items()}
+    found: dict[tuple[str | None, str], list[Record]] = {}
     for name, method in study.methods.items():
         if repetition >= study.repetitions.get(name, repetition + 1):
             continue
@@ -436,12 +431,13 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
             # Ensembles of different sizes are the first members of one.
             shared = {**generation, "ensemble_size": None}
             key = method.generator, json.dumps(shared, sort_keys=True)
-            found.setdefault(key, []).append(Run(method.function, record))
+            found.setdefault(key, []).append(record)
     for (generator, _), runs in found.items():
-        each = [run.record["generator_parameters"] for run in runs]
+        each = [run["generator_parameters"] for run in runs]
         parameters = max(each, key=lambda point: point.get("ensemble_size", 0))
         function = None if generator is None else study.generators[generator].function
-        yield Group(spec, function, parameters, seeds[generator], tuple(runs))
+        seed = seeds[generator]
+        yield Group(spec, function, parameters, seed, functions, tuple(runs))
 
 
 def _generator_points(study: Study, method: Method) -> list[Parameters]:

@@ -40,7 +40,7 @@ from mdec.bench.records import (
     Record,
     encode_labels,
 )
-from mdec.bench.study import DatasetSpec, Group, Run
+from mdec.bench.study import DatasetSpec, Group
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
 
@@ -177,10 +177,10 @@ def execute(group: Group) -> Iterator[Record | None]:
     data, generation = _measure_after(loading, partial(_generate, dataset, group))
     yield None
     for run in group.runs:
-        call = partial(_apply, data, dataset, run)
+        call = partial(_apply, group.functions[run["method"]], data, dataset, run)
         labels, consensus = _measure_after(generation, call)
         record = {
-            **run.record,
+            **run,
             "status": consensus["status"],
             "message": consensus["message"],
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -210,15 +210,15 @@ def _generate(dataset: Dataset, group: Group) -> Any:
     return generate(dataset.data, random_state=group.seed, **parameters)
 
 
-def _apply(data: Any, dataset: Dataset, run: Run) -> Any:
-    size = run.record["generator_parameters"].get("ensemble_size")
+def _apply(function: str, data: Any, dataset: Dataset, run: Record) -> Any:
+    size = run["generator_parameters"].get("ensemble_size")
     if isinstance(data, Ensemble) and size is not None:
         data = data[:size]
-    labels = resolve(run.function)(
+    labels = resolve(function)(
         data,
         len(dataset.target_names),
-        random_state=run.record["seed"],
-        **_lists_to_tuples(run.record["parameters"]),
+        random_state=run["seed"],
+        **_lists_to_tuples(run["parameters"]),
     )
     if np.shape(labels) != (len(dataset.data),):
         raise ValueError(
