@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -409,11 +408,11 @@ def _sweep_figures(
 def render(template: str, **content: Any) -> str:
     """Fill in a template of the package; one for HTML escapes all text."""
     jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
-    environment = jinja2.Environment(autoescape=template.endswith(".html"))
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mdec.bench"), autoescape=template.endswith(".html")
+    )
     environment.filters["latex"] = lambda text: text.translate(_LATEX)
-    file = resources.files("mdec.bench") / "templates" / template
-    text: str = environment.from_string(file.read_text("utf-8")).render(content)
-    return text
+    return str(environment.get_template(template).render(content))
 
 
 def render_table(headers: Sequence[str], rows: Rows) -> dict[str, str]:
@@ -449,8 +448,7 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     methods, are printed beside the scores, with the difference.
     """
     places = ranks(table).astype(int)
-    if len(table.methods) <= N_MARKED:
-        places[:] = 0
+    places[(places > N_MARKED) | (len(table.methods) <= N_MARKED)] = 0
     usual = _usual_count(table)
     rows: Rows = [(name, []) for name in table.datasets]
     for i, j in np.ndindex(table.mean.shape):
@@ -466,8 +464,8 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
         elif published is not None and published.status[i, j] != NOT_RUN:
             notes.append(f"paper {published.status[i, j]}")
         spread = f"{table.std[i, j]:.2f}" if count > 1 else ""
-        place = places[i, j] if places[i, j] <= N_MARKED else 0
-        rows[i][1].append(Cell(f"{mean:.2f}", spread, ", ".join(notes), int(place)))
+        place = int(places[i, j])
+        rows[i][1].append(Cell(f"{mean:.2f}", spread, ", ".join(notes), place))
     if table.lower_is_better:
         return rows
     names = ("average score", "average rank", "top three")
