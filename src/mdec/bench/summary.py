@@ -191,14 +191,6 @@ def _score_labels(metric: str, classes: str, labels: str) -> float:
     return 100.0 * METRICS[metric](decode_labels(classes), decode_labels(labels))
 
 
-def run_value(records: Records, run: Record, metric: str) -> float:
-    """Return the score of a run in percent, or its seconds."""
-    if metric in COSTS:
-        return float(run["consensus"][metric] + run["generation"][metric])
-    classes = records.datasets[run["dataset"]]["classes"]
-    return _score_labels(metric, classes, run["labels"])
-
-
 def score_table(
     records: Records, metric: str, where: Where | None = None
 ) -> ScoreTable:
@@ -254,13 +246,18 @@ def score_table(
 
 
 def _score_cell(records: Records, runs: list[Record], metric: str) -> Score:
+    """Return the mean of scores in percent, or of seconds, with spread and count."""
     # A mean over the lucky repetitions alone would flatter the method.
     for run in runs:
         if run["status"] != OK:
             return np.nan, np.nan, 0, run["status"]
-    values = np.array([run_value(records, run, metric) for run in runs])
-    spread = values.std(ddof=1) if values.size > 1 else 0.0
-    return values.mean(), spread, values.size, ""
+    if metric in COSTS:
+        values = [run["consensus"][metric] + run["generation"][metric] for run in runs]
+    else:
+        classes = records.datasets[runs[0]["dataset"]]["classes"]
+        values = [_score_labels(metric, classes, run["labels"]) for run in runs]
+    spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
+    return float(np.mean(values)), float(spread), len(values), ""
 
 
 def _dataset_order(name: str) -> tuple[int, int]:
