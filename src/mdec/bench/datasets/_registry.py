@@ -234,7 +234,7 @@ def fetch_dataset(
         return _manual_files(info, base)
     paths = []
     for file in info.files:
-        path = _find_file(base, info.id, file)
+        path = _find_file(base, file)
         if path is None and not download:
             raise FileNotFoundError(
                 f"{file.name} of {info.id} is not below {base}; run "
@@ -247,10 +247,9 @@ def fetch_dataset(
     return paths
 
 
-def _find_file(base: Path, dataset: str, file: SourceFile) -> Path | None:
+def _find_file(base: Path, file: SourceFile) -> Path | None:
     """Return a file below a folder whose bytes are the pinned ones, or None."""
-    usual = base / dataset / file.name
-    for path in [usual, *sorted(base.rglob(file.name))] if base.is_dir() else []:
+    for path in sorted(base.rglob(file.name)):
         if path.is_file() and path.stat().st_size == file.size:
             with path.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
