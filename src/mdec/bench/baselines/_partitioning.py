@@ -26,7 +26,6 @@ from mdec.confidence import cluster_indicator
 from mdec.consensus import bipartite
 from mdec.consensus.partitions import number_by_appearance
 from mdec.ensemble import Ensemble
-from mdec.numerics.sparse_rows import row_numbers
 from mdec.numerics.transfer import require_vectors
 
 GraphPartitioner = Annotated[str, StrOptions({"metis", "spectral"})]
@@ -230,13 +229,16 @@ def jaccard_graph(ensemble: Ensemble) -> sparse.csr_array:
     >>> jaccard_graph(ensemble).toarray()[0]
     array([0.        , 0.        , 0.5       , 0.33333333])
     """
-    H, sizes = ensemble.indicator(), ensemble.cluster_sizes
-    shared = (H.T @ H).tocsr()
-    shared.sort_indices()
-    shared.data /= sizes[row_numbers(shared)] + sizes[shared.indices] - shared.data
-    shared.setdiag(0.0)
-    shared.eliminate_zeros()
-    return shared
+    from mdec.numerics.loops import landmarks
+
+    sizes = ensemble.cluster_sizes
+    rows = []
+    for member in range(len(ensemble)):
+        shared = landmarks.count_overlaps(ensemble.labels, member, ensemble.offsets)
+        own = slice(ensemble.offsets[member], ensemble.offsets[member + 1])
+        shared[:, own] = 0
+        rows.append(sparse.csr_array(shared / (sizes[own, None] + sizes - shared)))
+    return sparse.csr_array(sparse.vstack(rows))
 
 
 def association(
