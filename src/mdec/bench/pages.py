@@ -15,15 +15,7 @@ import numpy as np
 
 from mdec._support.files import write_atomically
 from mdec._support.optional import import_optional
-from mdec.bench import figures
-from mdec.bench.ranking import (
-    ALPHA,
-    average_rank,
-    average_score,
-    rank_test,
-    ranks,
-    top_counts,
-)
+from mdec.bench import figures, ranking
 from mdec.bench.records import OK, Record, Records
 from mdec.bench.study import ReportSpec, read_report_spec
 from mdec.bench.summary import (
@@ -250,7 +242,7 @@ def _score_section(table: ScoreTable, with_published: bool) -> Section:
 
 
 def _test_sentence(table: ScoreTable) -> str:
-    test = rank_test(table)
+    test = ranking.rank_test(table)
     if np.isnan(test.p_value):
         return "Too few datasets or methods for a test of the ranks."
     best, *others = test.order()
@@ -258,7 +250,7 @@ def _test_sentence(table: ScoreTable) -> str:
     near = [table.methods[j] for j in others if behind[j] <= test.critical_difference]
     return (
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
-        f"{test.p_value:.2g}; Nemenyi's critical difference at {ALPHA:g} is "
+        f"{test.p_value:.2g}; Nemenyi's critical difference at {ranking.ALPHA:g} is "
         f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
         f"Not told apart from the best, {table.methods[best]}: "
         f"{', '.join(near) or 'none'}."
@@ -447,7 +439,7 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     datasets on which every method was run. Published numbers, of the same datasets and
     methods, are printed beside the scores, with the difference.
     """
-    places = ranks(table).astype(int)
+    places = ranking.ranks(table).astype(int)
     places[(places > N_MARKED) | (len(table.methods) <= N_MARKED)] = 0
     usual = _usual_count(table)
     rows: Rows = [(name, []) for name in table.datasets]
@@ -475,9 +467,9 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
 
 def _summarize(table: ScoreTable) -> list[list[str]]:
     """Return average scores, average ranks and top-three counts of all methods."""
-    means = average_score(table), average_rank(table)
+    means = ranking.average_score(table), ranking.average_rank(table)
     texts = [["-" if np.isnan(m) else f"{m:.2f}" for m in each] for each in means]
-    return [*texts, [str(count) for count in top_counts(table)]]
+    return [*texts, [str(count) for count in ranking.top_counts(table)]]
 
 
 def _usual_count(table: ScoreTable) -> int:
