@@ -3,7 +3,7 @@ Which samples are sure of their cluster?
 ========================================
 
 Labels look equally certain, and samples are not. ``confidence_`` says how firmly the
-ensemble holds each: one without a rival, a half between two clusters.
+ensemble holds each: one without another candidate, a half between two clusters.
 """
 
 # %%

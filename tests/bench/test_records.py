@@ -1,4 +1,4 @@
-"""Files of records: what is ours is kept and mended, what is not is left alone."""
+"""Files of records: what is ours is kept and repaired, what is not is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card's steps against the CPU's, on PyTorch's CPU device and on a card if any."""
+"""The GPU's steps against the CPU's, on PyTorch's CPU device and on a GPU if any."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mdec.engines.tensors import device as devices  # noqa: E402
 from mdec.engines.tensors import graphs, members, neighbors  # noqa: E402
 
 needs_card = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs an NVIDIA card"
+    not torch.cuda.is_available(), reason="needs an NVIDIA GPU"
 )
 
 
@@ -493,7 +493,7 @@ def test_automatic_device_is_the_card_or_the_cpu() -> None:
     assert gpu.resolve_device("auto") == expected
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_no_card_is_one_sentence() -> None:
     with pytest.raises(RuntimeError, match=r"finds none; install .* device='cpu'\.$"):
         generate_ensemble(blobs(20, 4, 0), device="cuda")

@@ -20,7 +20,7 @@ from mdec.numerics.kmeans import kmeans
 from mdec.rows.work import Executor
 from mdec.weights import ensemble_driven_cluster_index
 
-# Up to this order eigenvectors are found before a card has begun.
+# Up to this order eigenvectors are found before a GPU has begun.
 HOST_ORDER = 500
 
 

@@ -275,7 +275,7 @@ class Plan:
         Share of the features that a member looks at.
     kernel : str or tuple of (str, float)
         Similarity of the samples; several names with shares where each member draws
-        its own, as `mdec.base.kernels.check_kernel` returns them.
+        its own, as `check_kernel` returns them.
     mu_range : tuple of float
         Interval of the kernel's width.
     n_neighbors_range : tuple of int

@@ -238,7 +238,7 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         X : array-like, sparse, RowSource or Dask array of shape (n_samples, n_features)
             At least three samples, not all equal; no missing values. Sparse rows stay
             sparse, for the scaled kernels and the cosine. Files larger than memory are
-            as_rows with `mdec.rows.open_rows`. Of a Dask array the rows stay on the
+            opened with `mdec.rows.open_rows`. Of a Dask array the rows stay on the
             workers, and `labels_` and `confidence_` are Dask arrays.
         y : object, default=None
             Not used.

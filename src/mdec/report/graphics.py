@@ -221,7 +221,7 @@ def bar_order(shown: Solution, rows: Labels) -> NDArray[np.integer]:
 def bar_axes(shown: Solution, rows: Labels) -> Axes:
     """Return the axes of the samples' consensus with their clusters."""
     # Of other numbers of clusters the script cuts what is higher, single samples first.
-    most = float(max(shown["own"].max(), shown["rival"].max(), 0.05))
+    most = float(max(shown["own"].max(), shown["other"].max(), 0.05))
     return Axes((0, len(rows)), (0.0, min(1.0, 1.1 * most)), [], 4, (960, 260))
 
 

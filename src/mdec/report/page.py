@@ -127,7 +127,7 @@ def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
     values, numbers = described["signature_values"], shown["numbers"]
     # Names of the clusters go to the page, with one more for no second choice.
     names = np.append(numbers, 0)
-    shares = {"own": shown["own"], "rival": shown["rival"], "sure": shown["confidence"]}
+    shares = {"own": shown["own"], "other": shown["other"], "sure": shown["confidence"]}
     return {
         "k": shown["n_clusters"],
         "order": numbers[shown["cluster_order"]].tolist(),

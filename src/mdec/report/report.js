@@ -19,7 +19,7 @@ const shares = (content) => Array.from(unpack(content), (value) => value / 65535
 
 for (const each of data.solutions) {
   for (const name of ["cluster", "second"]) { each[name] = unpack(each[name]); }
-  for (const name of ["own", "rival", "sure"]) { each[name] = shares(each[name]); }
+  for (const name of ["own", "other", "sure"]) { each[name] = shares(each[name]); }
 }
 data.heat.rows = unpack(data.heat.rows);
 data.heat.position = unpack(data.heat.position);
@@ -173,8 +173,8 @@ function drawItems() {
     bar.setAttribute("height", Math.max(bottom - level, 0).toFixed(1));
     bar.style.fill = colour(solution().cluster[sample]);
   });
-  find(".rival", figure).setAttribute("points", order.map((sample, i) =>
-    `${(+left + (i + 0.5) * step).toFixed(1)},${Math.max(y(solution().rival[sample]), top).toFixed(1)}`)
+  find(".other", figure).setAttribute("points", order.map((sample, i) =>
+    `${(+left + (i + 0.5) * step).toFixed(1)},${Math.max(y(solution().other[sample]), top).toFixed(1)}`)
     .join(" "));
 }
 
@@ -263,7 +263,7 @@ const columns = [
   { name: "consensus", key: (i) => solution().own[i], cell: (i) => fixed(solution().own[i]) },
   { name: "second choice", key: (i) => solution().second[i],
     cell: (i) => (solution().k > 1 ? solution().second[i] : "none") },
-  { name: "its consensus", key: (i) => solution().rival[i], cell: (i) => fixed(solution().rival[i]) },
+  { name: "its consensus", key: (i) => solution().other[i], cell: (i) => fixed(solution().other[i]) },
   { name: "confidence", key: (i) => solution().sure[i], cell: (i) => fixed(solution().sure[i]) },
   ...data.columns.map((column) => ({ name: column.name, text: column.kind !== "numbers",
     key: (i) => (column.numbers ? column.numbers[i] : column.cells[i]),
@@ -462,9 +462,9 @@ const tables = {
       solution().cluster[data.heat.rows[a]],
       ...order.map((b) => digits(heatLevel(a, b) / 255 * data.heat.full))])];
   },
-  items: () => [["sample", "cluster", "consensus", "consensus with the best rival"],
+  items: () => [["sample", "cluster", "consensus", "consensus with the best other cluster"],
     ...itemOrder().map((i) => [data.names[i], solution().cluster[i], digits(solution().own[i]),
-      digits(solution().rival[i])])],
+      digits(solution().other[i])])],
   band: () => {
     const order = heatOrder();
     return [["feature", ...order.map((i) => data.names[data.heat.rows[i]])],

@@ -54,7 +54,7 @@ class Solution(TypedDict):
     labels: Labels
     second: Labels
     own: Array
-    rival: Array
+    other: Array
     confidence: Array
     clusters: list[ClusterRow]
     histogram: Labels
@@ -190,14 +190,14 @@ def describe_solution(
     second = second_choice(association, labels)
     samples = np.arange(len(labels))
     one = association.shape[1] == 1
-    rival = np.zeros(len(labels)) if one else association[samples, second]
+    other = np.zeros(len(labels)) if one else association[samples, second]
     return {
         "n_clusters": association.shape[1],
         "numbers": numbers,
         "labels": labels[rows],
         "second": second[rows],
         "own": association[samples, labels][rows],
-        "rival": rival[rows],
+        "other": other[rows],
         "confidence": sure[rows],
         "clusters": cluster_rows(association, labels, sure, numbers),
         "histogram": np.histogram(sure, HISTOGRAM_BINS, (0.0, 1.0))[0],
