@@ -31,7 +31,6 @@ from mdec.confidence import (
     memberships,
     second_choice,
     sum_profiles,
-    view_associations,
 )
 from mdec.consensus import find_consensus
 from mdec.consensus.partitions import count_clusters
@@ -41,7 +40,7 @@ from mdec.prediction import Placement, TrainingRows
 from mdec.rows import Rows
 from mdec.selection import KSelection, select_n_clusters
 from mdec.selection.rule import check_k_range
-from mdec.weights import WEIGHTINGS
+from mdec.weights import WEIGHTINGS, weights_of_view
 
 NumberOfClusters = int | str | tuple[int, int]
 ViewWeights = Mapping[str, float] | Sequence[float] | None
@@ -151,8 +150,13 @@ class Clustering:
     @cached_property
     def view_associations(self) -> list[Array]:
         """The association by the members of each view alone."""
+        ensemble = self.ensemble.gather()
+        parts = [
+            (ensemble.view(i), self.labels, weights_of_view(ensemble, self.weights, i))
+            for i in range(len(ensemble.views))
+        ]
         with single_threaded_blas():
-            return view_associations(self.ensemble, self.labels, self.weights)
+            return [item_consensus(*each) for each in parts]
 
     @property
     def view_confidence(self) -> Array:

@@ -20,7 +20,6 @@ from mdec.coassociation import (
 )
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.rows.work import ordered_sum
-from mdec.weights import weights_of_view
 
 # Below this confidence the best other cluster has at least two thirds of the sample's
 # association with its own.
@@ -66,12 +65,15 @@ class Profiles:
         return self._map_blocks(_block_confidence)
 
     def _map_blocks(self, func: Callable[..., Array]) -> list[Any]:
-        ensemble, weights = self.ensemble, self.weights
-        offsets, complete = ensemble.offsets, ensemble.is_complete
+        call, offsets = self.ensemble.executor.call, self.ensemble.offsets
+        sums, weights, complete = self.sums, self.weights, self.ensemble.is_complete
         greatest = greatest_association(offsets, weights, complete=complete)
-        settings = self.sums, self.sizes, self.present, offsets, weights, greatest
-        pairs = zip(ensemble.parts, self.clusters, strict=True)
-        return [ensemble.executor.call(func, *each, *settings) for each in pairs]
+        if greatest != 1.0:
+            root, weights = np.sqrt(greatest), weights / greatest
+            sums = call(np.divide, sums, root)
+        profile = sums, self.sizes, self.present, offsets, weights
+        pairs = zip(self.ensemble.parts, self.clusters, strict=True)
+        return [call(func, *each, *profile) for each in pairs]
 
     def means(self, *, by_degree: bool) -> Array:
         r"""Return the mean of the factor over each cluster, to compare new rows with.
@@ -202,16 +204,14 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
            [0.5 , 0.5 ],
            [0.  , 0.5 ]])
     """
-    over, n_clusters = (
-        (ensemble, ensemble.split(labels), weights),
-        int(labels.max()) + 1,
-    )
+    n_clusters, clusters = int(labels.max()) + 1, ensemble.split(labels)
     require_memory(
         4 * 8 * len(labels) * n_clusters,
         f"the association of {len(labels)} samples with {n_clusters} clusters",
         "ask for fewer clusters; the confidence of samples needs no such table",
     )
-    return ensemble.join(sum_profiles(*over, n_clusters).associations())
+    profiles = sum_profiles(ensemble, clusters, weights, n_clusters)
+    return ensemble.join(profiles.associations())
 
 
 def _block_association(
@@ -222,11 +222,8 @@ def _block_association(
     present: Array | None,
     offsets: NDArray[np.int64],
     weights: Array,
-    greatest: float,
 ) -> Array:
-    factor = factor_rows(labels, offsets, weights / greatest)
-    if greatest != 1.0:
-        profiles = profiles / np.sqrt(greatest)
+    factor = factor_rows(labels, offsets, weights)
     sums: Array = factor @ profiles.T
     samples = np.arange(len(clusters))
     own = sums[samples, clusters] - np.asarray(factor.power(2).sum(axis=1)).ravel()
@@ -245,23 +242,14 @@ def _block_association(
 
 
 def _block_confidence(
-    labels: NDArray[np.int32],
-    clusters: Labels,
-    profiles: Array,
-    sizes: Array,
-    present: Array | None,
-    offsets: NDArray[np.int64],
-    weights: Array,
-    greatest: float,
+    labels: NDArray[np.int32], clusters: Labels, profiles: Array, *rest: Any
 ) -> Array:
     """Return the confidence of a block's samples, some of them at a time."""
-    if greatest != 1.0:
-        profiles, weights = profiles / np.sqrt(greatest), weights / greatest
-    settings = profiles, sizes, present, offsets, weights, 1.0
     sure = np.empty(len(clusters))
-    for part in row_slices(len(clusters), len(sizes)):
-        association = _block_association(labels[part], clusters[part], *settings)
-        sure[part] = confidence(association, clusters[part])
+    for part in row_slices(len(clusters), len(profiles)):
+        some = clusters[part]
+        association = _block_association(labels[part], some, profiles, *rest)
+        sure[part] = confidence(association, some)
     return sure
 
 
@@ -318,16 +306,6 @@ def cluster_consensus(association: Array, labels: Labels) -> Array:
     """
     own = association[np.arange(len(labels)), labels]
     return np.bincount(labels, own) / np.bincount(labels)
-
-
-def view_associations(
-    ensemble: Ensemble, labels: Labels, weights: Array
-) -> list[Array]:
-    """Return the item consensus of each view of a joined ensemble by itself."""
-    return [
-        item_consensus(ensemble.view(i), labels, weights_of_view(ensemble, weights, i))
-        for i in range(len(ensemble.views))
-    ]
 
 
 def cluster_support(association: Array, labels: Labels) -> Array:

@@ -24,11 +24,7 @@ from mdec.engines import cluster_members
 from mdec.engines.checkpoint import Checkpoint, Outcome
 from mdec.engines.gpu import resolve_device
 from mdec.ensemble import DistributedEnsemble, Ensemble, Failure, LabelBlocks
-from mdec.ensemble.numbering import (
-    clusters_in_order,
-    rank_by_first_samples,
-    renumber,
-)
+from mdec.ensemble.numbering import number_blocks
 from mdec.ensemble.plan import Kernel, Member, Plan, check_kernel
 from mdec.preparation.kinds import kind_of_values
 from mdec.rows.blocks import Rows, as_rows, digest_of_rows, refuse_useless
@@ -45,7 +41,6 @@ AUTO_SAMPLES_ON_GPU = 100_000
 
 ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
-ONE_CLUSTER = "all samples fell into one cluster."
 
 
 class GenerationSettings(TypedDict, total=False):
@@ -281,8 +276,7 @@ def make_members(
     ------
     tuple of Member and list, or Failure
         The member with its labels in row blocks, numbered in the order of first
-        samples, or why it was given up after
-        a second draw.
+        samples, or why it was given up after a second draw.
     """
     waiting = []
     for index in range(ensemble_size):
@@ -311,14 +305,13 @@ def _number_clusters(
     """Number the clusters of a member by first samples; one alone is a failure."""
     if isinstance(labels, Exception):
         return Failure(member.index, str(labels))
-    orders = executor.map(clusters_in_order, labels)
     try:
-        rank = executor.value(executor.call(rank_by_first_samples, orders))
+        numbered, n_clusters = number_blocks(executor, labels)
     except MEMBER_ERRORS as error:  # of work that Dask workers had put off
         return Failure(member.index, str(error))
-    if rank.max(initial=0) < 1:
-        return Failure(member.index, ONE_CLUSTER)
-    return member, executor.map(renumber, labels, rank)
+    if n_clusters < 2:
+        return Failure(member.index, "all samples fell into one cluster.")
+    return member, numbered
 
 
 def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelBlocks:

@@ -28,11 +28,7 @@ from mdec.consensus.partitions import (
     warn_of_fewer,
 )
 from mdec.ensemble import Ensemble, LabelBlocks
-from mdec.ensemble.numbering import (
-    clusters_in_order,
-    rank_by_first_samples,
-    renumber,
-)
+from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
 from mdec.numerics.eigen import Operator
 from mdec.numerics.kmeans import kmeans_centers
@@ -341,10 +337,9 @@ def cut_blocks(
     graph = offsets, columns, of_samples
     cut = executor.call(_fit_centers, halves, sample, n_clusters, *graph, rng)
     labels = executor.map(_assign_block, parts, cut, offsets, columns)
-    orders = executor.map(clusters_in_order, labels)
-    rank = executor.value(executor.call(rank_by_first_samples, orders))
-    warn_of_fewer(int(rank.max()) + 1, n_clusters)
-    return executor.map(renumber, labels, rank)
+    numbered, n_found = number_blocks(executor, labels)
+    warn_of_fewer(n_found, n_clusters)
+    return numbered
 
 
 def draw_rows(ensemble: LabelBlocks, n_rows: int, rng: np.random.Generator) -> Any:

@@ -15,9 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.eigen import is_dense
 from mdec.numerics.kmeans import kmeans
-from mdec.rows.work import Executor
+from mdec.rows.work import Executor, LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
 # Up to this order eigenvectors are found before a GPU has begun.
@@ -92,11 +93,9 @@ def number_by_appearance(
     labels: NDArray[np.integer], n_clusters: int
 ) -> NDArray[np.int32]:
     """Number clusters in the order of their first samples; warn if some are missing."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    warn_of_fewer(first.size, n_clusters, stacklevel=4)
-    rank = np.empty(first.size, dtype=np.int32)
-    rank[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
-    return rank[inverse]
+    (numbered,), n_found = number_blocks(LocalExecutor(), [labels])
+    warn_of_fewer(n_found, n_clusters, stacklevel=4)
+    return numbered
 
 
 def count_clusters(executor: Executor, clusters: list[Any]) -> int:

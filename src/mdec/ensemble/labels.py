@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import repeat
@@ -31,9 +31,6 @@ from mdec.rows.work import LocalExecutor
 
 # Files of format 1 have no digests; they are read, but no longer written.
 _FORMAT = 2
-
-# Rows that are looked at together where all at once would take much memory.
-_ROWS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,21 +302,16 @@ class Ensemble:
         # compared: in a file that someone else wrote other rows may have the same.
         factors = np.random.default_rng(0).integers(2**62, size=len(self))
         keys = np.empty(self.n_samples, dtype=np.int64)
-        for part in self._row_slices():
-            keys[part] = self.labels[part].astype(np.int64) @ factors
+        for start, stop in self.bounds:
+            keys[start:stop] = self.labels[start:stop].astype(np.int64) @ factors
         found = partial(
             np.unique, return_index=True, return_inverse=True, return_counts=True
         )
         _, first, group, sizes = found(keys)
-        for part in self._row_slices():
-            if not np.array_equal(self.labels[part], self.labels[first[group[part]]]):
-                _, first, group, sizes = found(self.labels, axis=0)
-                break
+        pairs = zip(self.parts, self.split(first[group]), strict=True)
+        if not all(np.array_equal(own, self.labels[rows]) for own, rows in pairs):
+            _, first, group, sizes = found(self.labels, axis=0)
         return first, group.ravel(), sizes
-
-    def _row_slices(self) -> Iterator[slice]:
-        for start in range(0, self.n_samples, _ROWS):
-            yield slice(start, start + _ROWS)
 
     def indicator(self) -> sparse.csr_array:
         """Return the samples' membership in the base clusters.

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mdec.rows.work import Executor
+
 # What NumPy makes of -1, NaN and None in an array of strings.
 _ABSENT_WORDS = ("-1", "-1.0", "nan", "None", "<NA>", "")
 
@@ -135,6 +137,16 @@ def rank_by_first_samples(blocks: list[NDArray[np.intp]]) -> NDArray[np.int32]:
 def renumber(labels: NDArray[np.integer], rank: NDArray[np.int32]) -> NDArray[np.int32]:
     """Give clusters other numbers; -1 stays what it is."""
     return np.append(rank, np.int32(-1))[labels]
+
+
+def number_blocks(executor: Executor, labels: list[Any]) -> tuple[list[Any], int]:
+    """Number the clusters of row blocks by first samples; return how many as well.
+
+    The blocks are handles of the executor.
+    """
+    orders = executor.map(clusters_in_order, labels)
+    rank = executor.value(executor.call(rank_by_first_samples, orders))
+    return executor.map(renumber, labels, rank), int(rank.max(initial=-1)) + 1
 
 
 def check_numbers(labels: NDArray[np.int32]) -> None:
