@@ -284,7 +284,7 @@ def test_a_saved_model_keeps_sparse_rows_sparse(base: str, tmp_path: Path) -> No
     model = MDEC(5, base=base, **SETTINGS).fit(X)
     model.save(tmp_path / "model.npz")
     loaded = MDEC.load(tmp_path / "model.npz")
-    assert sparse.issparse(loaded.training_rows_)
+    assert sparse.issparse(loaded.clustering_.rows[0].rows)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(
         loaded.predict_confidence(X.toarray()), model.predict_confidence(X)

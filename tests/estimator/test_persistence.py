@@ -121,7 +121,7 @@ def test_numbers_of_numpy_and_lists_are_saved(X, tmp_path):
 def test_float32_stays_float32(X, tmp_path):
     model = MDEC(3, ensemble_size=5, random_state=0).fit(X.astype(np.float32))
     again = through_a_file(model, tmp_path)
-    assert again.training_rows_.dtype == np.float32
+    assert again.clustering_.rows[0].rows.dtype == np.float32
     assert_equal(model, again, X.astype(np.float32))
 
 

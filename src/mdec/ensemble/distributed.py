@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mdec._support.memory import require_memory
 from mdec.ensemble.labels import Ensemble
 from mdec.ensemble.plan import Member, Plan
-from mdec.ensemble.provenance import Failure
+from mdec.ensemble.provenance import Failure, View
 from mdec.rows.dask import as_dask_array
 from mdec.rows.work import Executor
 
@@ -76,6 +76,11 @@ class DistributedEnsemble:
     def member_weights(self) -> NDArray[np.float64] | None:
         """How much each member counts: all alike."""
         return None
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What was joined: nothing."""
+        return ()
 
     @property
     def bounds(self) -> list[tuple[int, int]]:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from mdec import generation
 from mdec._support.progress import Progress, progress_hooks
@@ -19,11 +18,11 @@ from mdec._support.random import RandomState
 from mdec.base.custom import Base
 from mdec.base.kernels import SPARSE_KERNELS
 from mdec.base.pairs import PRECOMPUTED, Metric
-from mdec.clustering import Clustering, NumberOfClusters, cluster_tables
+from mdec.clustering import NumberOfClusters, cluster_tables
 from mdec.consensus import CONSENSUS
 from mdec.engines.gpu import DEVICES
 from mdec.ensemble.plan import KERNELS, Kernel
-from mdec.estimator.base import ClusteringEstimator, FeatureNames
+from mdec.estimator.base import ClusteringEstimator
 from mdec.rows.sources import is_dask_array
 from mdec.weights import WEIGHTINGS
 
@@ -290,28 +289,12 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         return tags
 
     @property
-    def training_rows_(self) -> Any:
-        """Training rows that new ones are compared with: all, or the landmarks'."""
-        check_is_fitted(self, "clustering_")
-        return self.clustering_.rows[0].rows
-
-    @property
     def _parameters(self) -> MDEC:
         return self
 
     @classmethod
     def _from_parameters(cls, parameters: Mapping[str, Any], view_weights: Any) -> Self:  # noqa: ARG003
         return cls(**parameters)
-
-    def _attributes(
-        self, clustering: Clustering, feature_names: Sequence[FeatureNames]
-    ) -> dict[str, Any]:
-        found = super()._attributes(clustering, feature_names)
-        plan = clustering.rows[0].plan
-        found |= {"n_features_in_": plan.n_features, "base_": plan.base}
-        if feature_names[0] is not None:
-            found["feature_names_in_"] = feature_names[0]
-        return found
 
     def _split_tables(self, X: Any) -> Sequence[Any]:
         return [X]

@@ -77,19 +77,6 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         What may fail comes first, a warning that is an error among it.
         """
-        found = self._attributes(clustering, feature_names)
-        for name in [each for each in vars(self) if each.endswith("_")]:
-            delattr(self, name)
-        self._feature_names = list(feature_names)
-        for name, value in found.items():
-            setattr(self, name, value)
-
-    def _attributes(
-        self,
-        clustering: Clustering,
-        feature_names: Sequence[FeatureNames],  # noqa: ARG002
-    ) -> dict[str, Any]:
-        """Return the attributes that a clustering gives, by their names."""
         labels, n_clusters = clustering.firm_labels, clustering.n_clusters
         least = clustering.settings.min_confidence
         if least is not None:
@@ -99,9 +86,10 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
                     f"no sample reaches min_confidence={least}; all labels are -1, "
                     "lower it.",
                     UserWarning,
-                    stacklevel=5,
+                    stacklevel=4,
                 )
         found = {
+            "_feature_names": list(feature_names),
             "clustering_": clustering,
             "ensemble_": clustering.ensemble,
             "cluster_weights_": clustering.weights,
@@ -112,27 +100,42 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         }
         if clustering.selection is not None:
             found["k_selection_"] = clustering.selection
-        return found
+        if clustering.ensemble.views:
+            found["views_"] = [view.name for view in clustering.ensemble.views]
+        else:
+            plan = clustering.rows[0].plan
+            found |= {"n_features_in_": plan.n_features, "base_": plan.base}
+            if feature_names[0] is not None:
+                found["feature_names_in_"] = feature_names[0]
+        for name in [each for each in vars(self) if each.endswith("_")]:
+            delattr(self, name)
+        for name, value in found.items():
+            setattr(self, name, value)
 
     def _read_table(self, X: Any) -> tuple[Rows, FeatureNames]:
         """Return the rows of a table in blocks, and the names of its features."""
         if isinstance(X, RowSource) or is_dask_array(X):
             return as_rows(X), None
-        # Another estimator, because a fit that fails must leave this one as it is.
-        reader = type(self._parameters)()
-        rows = validate_data(
-            reader,
-            check_indices(X),
-            accept_sparse="csr",
-            dtype=FLOATS,
-            ensure_min_samples=3,
-        )
-        names = getattr(reader, "feature_names_in_", None)
+        rows, names = self._validate(X, ensure_min_samples=3)
         plain = self._parameters.metric is None and not self._parameters.preparation
         measured = plain and isinstance(rows, np.ndarray)
         if measured and (sentence := describe_dominance(rows, names)):
             warnings.warn(sentence, UserWarning, stacklevel=5)
         return as_rows(rows), names
+
+    def _validate(
+        self, X: Any, known: Mapping[str, Any] | None = None, **options: Any
+    ) -> tuple[Any, Any]:
+        """Return the numbers of a table, and the names of its features.
+
+        What is known of the features of the fit is compared with them.
+        """
+        # Another estimator, because a fit that fails must leave this one as it is.
+        reader = type(self._parameters)()
+        vars(reader).update(known or {})
+        options |= {"accept_sparse": "csr", "dtype": FLOATS, "reset": known is None}
+        rows = validate_data(reader, check_indices(X), **options)
+        return rows, getattr(reader, "feature_names_in_", None)
 
     def _read_new_rows(self, X: Any) -> tuple[Placement, list[Any]]:
         """Return what places new rows, and these as training rows are stored."""
@@ -143,18 +146,10 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         for table, known, names in zip(
             self._split_tables(X), placement.tables, self._feature_names, strict=True
         ):
-            reader = type(self._parameters)()
-            reader.n_features_in_ = known.plan.n_features
+            features: dict[str, Any] = {"n_features_in_": known.plan.n_features}
             if names is not None:
-                reader.feature_names_in_ = names
-            rows = validate_data(
-                reader,
-                check_indices(table),
-                accept_sparse="csr",
-                dtype=FLOATS,
-                reset=False,
-            )
-            tables.append(known.as_stored(rows))
+                features["feature_names_in_"] = names
+            tables.append(known.as_stored(self._validate(table, features)[0]))
         return placement, tables
 
     def _place(

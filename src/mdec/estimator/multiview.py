@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mdec._support.arrays import Array
-from mdec.clustering import Clustering, cluster_tables
+from mdec.clustering import cluster_tables
 from mdec.estimator import MDEC
-from mdec.estimator.base import ClusteringEstimator, FeatureNames
+from mdec.estimator.base import ClusteringEstimator
 from mdec.rows.sources import is_dask_array
 
 Tables = Mapping[str, ArrayLike]
@@ -134,12 +134,6 @@ class MultiViewMDEC(ClusteringEstimator):
     @classmethod
     def _from_parameters(cls, parameters: Mapping[str, Any], view_weights: Any) -> Self:
         return cls(MDEC(**parameters), view_weights=view_weights)
-
-    def _attributes(
-        self, clustering: Clustering, feature_names: Sequence[FeatureNames]
-    ) -> dict[str, Any]:
-        names = [view.name for view in clustering.ensemble.views]
-        return super()._attributes(clustering, feature_names) | {"views_": names}
 
     def _split_tables(self, X: Any) -> Sequence[Any]:
         tables = check_tables(X)
