@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import root_entropy, view_entropy
@@ -34,7 +34,7 @@ from mdec.confidence import (
 )
 from mdec.consensus import find_consensus
 from mdec.consensus.partitions import count_clusters
-from mdec.ensemble import Ensemble
+from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.generation import check_resumable, generate_ensemble, refuse_unseen
 from mdec.prediction import Placement, TrainingRows
 from mdec.rows import Rows
@@ -83,6 +83,8 @@ class Settings:
 class Clustering:
     """A clustering, and all that it follows from.
 
+    Labels and confidence are Dask arrays where the base clusterings lie on a cluster.
+
     Attributes
     ----------
     ensemble : Ensemble or DistributedEnsemble
@@ -105,11 +107,11 @@ class Clustering:
         Seconds by step.
     """
 
-    ensemble: Any
+    ensemble: LabelBlocks
     weights: Array
-    labels: Any
+    labels: Labels
     n_clusters: int
-    confidence: Any
+    confidence: Array
     settings: Settings
     selection: KSelection | None = None
     placement: Placement | None = None
@@ -142,7 +144,7 @@ class Clustering:
         return second_choice(self.association, np.asarray(self.labels))
 
     @property
-    def firm_labels(self) -> Any:
+    def firm_labels(self) -> Labels:
         """The labels, -1 for samples below the least confidence."""
         least = self.settings.min_confidence
         return firm_labels(self.labels, self.confidence, least)
@@ -208,7 +210,7 @@ class Clustering:
         KSelection
             Without a test for one cluster.
         """
-        return _choose_k(self.ensemble.gather(), self.settings, (), k_range)
+        return _choose_k(self.ensemble, self.settings, (), k_range)
 
 
 def cluster_tables(
@@ -283,7 +285,7 @@ def _generate_views(
 
 
 def cluster_ensemble(
-    ensemble: Any, settings: Settings, rows: Sequence[TrainingRows] = ()
+    ensemble: LabelBlocks, settings: Settings, rows: Sequence[TrainingRows] = ()
 ) -> Clustering:
     """Cluster the samples of finished base clusterings.
 
@@ -315,7 +317,7 @@ def cluster_ensemble(
 
 
 def _find_clusters(
-    ensemble: Any,
+    ensemble: LabelBlocks,
     weights: Array,
     settings: Settings,
     rows: Sequence[TrainingRows],
@@ -358,7 +360,7 @@ def _find_clusters(
 
 
 def _choose_k(
-    ensemble: Ensemble,
+    ensemble: LabelBlocks,
     settings: Settings,
     rows: Sequence[TrainingRows],
     k_range: Sequence[int] | None,
@@ -372,7 +374,7 @@ def _choose_k(
         if plan.metric is None and (settings.base or not plan.has_own_base):
             known = rows[0].as_seen()
     return select_n_clusters(
-        ensemble,
+        ensemble.gather(),
         X=known,
         k_range=k_range,
         weighting=settings.weighting,

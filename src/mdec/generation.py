@@ -216,11 +216,11 @@ def generate_ensemble(
         for name in plan.kernel_shares:
             require_sparse_kernel(name)
     refuse_useless(rows)
-    kept = None
+    store = None
     if checkpoint is not None:
         check_resumable(random_state, base=own_base, metric=own_metric)
         digest = digest_of_rows(rows, whole=plan.base != "landmark")
-        kept = Checkpoint(checkpoint, digest, plan, rows.executor)
+        store = Checkpoint(checkpoint, digest, plan, rows.executor)
     cluster = partial(
         cluster_members,
         rows=rows,
@@ -232,7 +232,7 @@ def generate_ensemble(
     report = report_progress(progress, ensemble_size, verbose)
     outcomes: list[Outcome] = []
     with _announce_compiling(verbose):
-        for outcome in make_members(cluster, rows.executor, plan, ensemble_size, kept):
+        for outcome in make_members(cluster, rows.executor, plan, ensemble_size, store):
             outcomes.append(outcome)
             report(len(outcomes), ensemble_size)
     return _collect_ensemble(rows, plan, outcomes)

@@ -261,7 +261,7 @@ def test_sparse_blocks_of_a_dask_array_are_refused() -> None:
         generate_ensemble(X.map_blocks(sparse.csr_matrix))
 
 
-def test_a_card_is_not_taken_for_sparse_rows() -> None:
+def test_a_gpu_is_not_taken_for_sparse_rows() -> None:
     made = generate_ensemble(topics(80, 30)[0], device="auto", **SETTINGS)
     assert made.parameters["device"] == "cpu"
 

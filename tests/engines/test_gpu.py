@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, generate_ensemble
+from mdec import MDEC, Ensemble, clustering, generate_ensemble
 from mdec._support.optional import MissingPackageError
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
@@ -34,12 +35,12 @@ from mdec.engines import gpu, tensors  # noqa: E402
 from mdec.engines.tensors import device as devices  # noqa: E402
 from mdec.engines.tensors import graphs, members, neighbors  # noqa: E402
 
-needs_card = pytest.mark.skipif(
+needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs an NVIDIA GPU"
 )
 
 
-@pytest.fixture(params=["torch", pytest.param("cuda", marks=needs_card)])
+@pytest.fixture(params=["torch", pytest.param("cuda", marks=needs_gpu)])
 def device(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -488,13 +489,13 @@ def test_the_estimator_passes_the_device_on(digits: np.ndarray, device: str) -> 
     assert set(new) <= set(there.labels_)
 
 
-def test_automatic_device_is_the_card_or_the_cpu() -> None:
+def test_automatic_device_is_the_gpu_or_the_cpu() -> None:
     expected = "cuda" if torch.cuda.is_available() else "cpu"
     assert gpu.resolve_device("auto") == expected
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_no_card_is_one_sentence() -> None:
+def test_no_gpu_is_one_sentence() -> None:
     with pytest.raises(RuntimeError, match=r"finds none; install .* device='cpu'\.$"):
         generate_ensemble(blobs(20, 4, 0), device="cuda")
 
@@ -546,7 +547,7 @@ def test_importing_the_package_leaves_pytorch_alone() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@needs_card
+@needs_gpu
 @pytest.mark.parametrize(
     ("n_samples", "message"),
     [(20_000, "the data of .* GB does not fit"), (3000, "does not fit the .* free")],
@@ -563,7 +564,7 @@ def test_a_full_card_ends_in_a_sentence(n_samples: int, message: str) -> None:
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 
-@needs_card
+@needs_gpu
 def test_a_small_card_takes_smaller_blocks() -> None:
     X = blobs(3000, 20, 0)
     whole = generate_ensemble(X, ensemble_size=4, random_state=0, device="cuda")
@@ -632,3 +633,24 @@ def test_what_else_is_on_the_gpu_does_not_decide_who_links(
     assert tensors.fits(90, place)
     with pytest.raises(MemoryError, match=r"of the GPU.*use device='cpu'"):
         tensors.fits(500, place)
+
+
+def test_weights_and_consensus_are_computed_on_the_device_too(
+    digits: np.ndarray, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def note(function: Any, place: int) -> Any:
+        def noted(*args: Any, **named: Any) -> Any:
+            asked.append(named.get("device") or args[place])
+            return function(*args, **named)
+
+        return noted
+
+    weigh, find = clustering.WEIGHTINGS["entropy"], clustering.find_consensus
+    monkeypatch.setitem(clustering.WEIGHTINGS, "entropy", note(weigh, 1))
+    monkeypatch.setattr(clustering, "find_consensus", note(find, 5))
+    model = MDEC(3, ensemble_size=4, random_state=0, device=device).fit(digits[:60])
+    assert asked == [device, device]
+    model.recluster(2)
+    assert asked[2:] == [device]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
 from mdec.consensus.partitions import (
@@ -44,7 +44,6 @@ from mdec.numerics.transfer import (
 )
 from mdec.rows.work import gather_rows, most_parts, ordered_sum
 
-Labels = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 
 # Above this many samples the vectors outgrow a core's cache, and sums over a cluster
@@ -66,7 +65,7 @@ def bipartite(
     weights: Array | None = None,
     random_state: RandomState = None,
     device: str = "cpu",
-) -> Labels:
+) -> NDArray[np.int32]:
     """Cluster by cutting the bipartite graph of samples and base clusters.
 
     Parameters
@@ -107,7 +106,7 @@ def spectral(
     weights: Array | None = None,
     random_state: RandomState = None,
     device: str = "cpu",
-) -> Labels:
+) -> NDArray[np.int32]:
     """Cluster by spectral partitioning of the weighted co-association.
 
     The N x N matrix is never formed: its product with a vector goes through the
@@ -160,7 +159,7 @@ def _cut(
     device: str,
     embed: Callable[..., Array],
     memory: Callable[[Ensemble, int], int],
-) -> Labels:
+) -> NDArray[np.int32]:
     """Embed the samples and cluster them by k-means, very many of them in blocks."""
     if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
         return trivial

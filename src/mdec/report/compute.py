@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from mdec import __version__
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.optional import versions
 from mdec._support.random import member_stream
 from mdec.clustering import Clustering
@@ -20,7 +20,6 @@ from mdec.coassociation import locally_weighted_coassociation
 from mdec.confidence import AMBIGUOUS
 from mdec.report.layout import TSNE_SAMPLES, SampleMap, consensus_map, data_map
 from mdec.report.signatures import (
-    Labels,
     Signature,
     moments,
     separating_features,
@@ -274,7 +273,7 @@ def join_tables(table: Table | Mapping[str, Table] | None, n_samples: int) -> Ta
 
 def view_support(clustering: Clustering) -> list[Support] | None:
     """Return how firmly each view holds the clusters; None for a single table."""
-    ensemble = clustering.ensemble
+    ensemble = clustering.ensemble.gather()
     if not ensemble.views:
         return None
     sure = clustering.view_confidence.mean(axis=0).tolist()

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec.report.compute import Heatmap, SignatureValues, sample_order
 from mdec.report.layout import SampleMap, radius
-from mdec.report.signatures import Labels
 from mdec.report.solutions import Solution
 from mdec.selection.rule import KSelection
 

@@ -7,9 +7,8 @@ from typing import TypedDict
 import numpy as np
 from scipy.spatial import cKDTree
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.parallel import single_threaded_blas
-from mdec.report.signatures import Labels
 
 SIZE = (600, 460)
 _PAD = 16.0

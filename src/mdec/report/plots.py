@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.optional import import_optional
 from mdec._support.random import member_stream
 from mdec.coassociation import locally_weighted_coassociation
@@ -24,7 +24,6 @@ from mdec.report.compute import (
 )
 from mdec.report.graphics import COLOURS, colour
 from mdec.report.layout import TSNE_SAMPLES, plane
-from mdec.report.signatures import Labels
 from mdec.report.solutions import (
     HISTOGRAM_BINS,
     match_numbers,

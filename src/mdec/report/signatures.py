@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec.confidence import cluster_indicator
-
-Labels = NDArray[np.integer]
 
 # Features are looked at in blocks of this many, to save memory.
 _COLUMNS = 2048

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec.clustering import Clustering
 from mdec.confidence import (
     AMBIGUOUS,
@@ -20,7 +20,7 @@ from mdec.confidence import (
     second_choice,
 )
 from mdec.ensemble import Ensemble
-from mdec.report.signatures import Labels, Signature
+from mdec.report.signatures import Signature
 from mdec.selection.criteria import cuts
 from mdec.selection.rule import KSelection
 

@@ -139,7 +139,7 @@ def write_result(
     ):
         for name, content in contents.items():
             write_atomically(new / name, content)
-        _name_ensemble(clustering.ensemble, joined, table).save(new / ENSEMBLE)
+        _name_ensemble(clustering.ensemble.gather(), joined, table).save(new / ENSEMBLE)
         if model is not None:
             summary["model"] = _write_model(new / MODEL, model, steps)
         there = [name for name in RESULT_FILES if (new / name).exists()]

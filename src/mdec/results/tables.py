@@ -10,25 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.memory import require_memory
 from mdec._support.parallel import single_threaded_blas
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
+from mdec.consensus.dendrogram import LINKED_SAMPLES
 from mdec.consensus.partitions import number_by_appearance
 from mdec.report import Description
 from mdec.selection.criteria import cuts
 from mdec.tables.text import escape_formula
 
-Labels = NDArray[np.integer]
-
 EXTRA_TABLES = ("consensus", "labels", "membership")
 
-# A larger matrix is written as an array, and one beyond that not at all; the
-# dendrogram of more samples starts from groups of them.
+# A larger matrix is written as an array, and one beyond that not at all.
 TEXT_SAMPLES = 2000
 MATRIX_SAMPLES = 20_000
-LINKED_SAMPLES = 60_000
 
 
 def check_extra_tables(names: Sequence[str], n_samples: int) -> None:
@@ -128,7 +125,7 @@ def extra_files(
 
     Columns are those of labels.csv, numbers those that the dendrogram is cut into.
     """
-    ensemble, weights = clustering.ensemble, clustering.weights
+    ensemble, weights = clustering.ensemble.gather(), clustering.weights
     first = {name: columns[name] for name in ("sample", "cluster")}
     for name in names:
         with single_threaded_blas():
@@ -148,7 +145,7 @@ def extra_files(
             else:
                 matrix = locally_weighted_coassociation(ensemble, weights)
                 content = format_matrix(matrix, first["sample"])
-        yield name_extra_file(name, clustering.ensemble.n_samples), content
+        yield name_extra_file(name, ensemble.n_samples), content
 
 
 def format_matrix(matrix: Array, names: Sequence[str]) -> bytes:
