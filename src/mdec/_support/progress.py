@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Progress = Callable[[int, int], None]
 
@@ -16,23 +16,14 @@ def _ignore(done: int, total: int) -> None:
     """Do nothing."""
 
 
-@dataclass(frozen=True)
-class ProgressHooks:
-    """Hooks of the two long steps of a fit, each called as ``hook(done, total)``.
-
-    Attributes
-    ----------
-    members : callable
-        Called after each base clustering.
-    null : callable
-        Called after each draw of the null reference.
-    """
+class ProgressHooks(NamedTuple):
+    """Hooks of the two long steps of a fit, as `progress_to` takes them."""
 
     members: Progress = _ignore
     null: Progress = _ignore
 
 
-_HOOKS: ContextVar[ProgressHooks] = ContextVar("progress", default=ProgressHooks())  # noqa: B039
+_HOOKS = ContextVar("progress", default=ProgressHooks())  # noqa: B039
 
 
 @contextmanager

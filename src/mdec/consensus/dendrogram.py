@@ -107,15 +107,6 @@ def hierarchical(
 def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     """Return the merges of average linkage, Eqs. 24 to 26.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        The base clusterings.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    device : {"cpu", "cuda", "torch"}, default="cpu"
-        Where to compute.
-
     Returns
     -------
     pairs : ndarray of shape (n_samples - 1, 2)
@@ -182,30 +173,30 @@ def link_rows(
 
     With rows of presence, products are divided by those of them.
     """
-    n_rows = factor.shape[0]
-    dtype = _precision(n_rows)
-    shift = tie_shift(float(factor.power(2).sum(axis=1).max()), dtype.type)
+    n_rows, dtype = factor.shape[0], _precision(factor.shape[0])
+    largest = float(factor.power(2).sum(axis=1).max())
     if device != "cpu" and present is None:
         from mdec.engines import tensors
 
-        place = tensors.find_device(device)
-        n_bytes = dtype.itemsize * (n_rows + factor.shape[1]) * n_rows
-        if tensors.fits(n_bytes, place):
-            found = tensors.average_linkage(
-                factor, sizes, dtype.type, place, float(shift)
-            )
-            return sort_merges(*found)
-    from mdec.numerics.loops.linkage import average_linkage, square_of_products
+        place, shift = tensors.find_device(device), tie_shift(largest, dtype.type)
+        if tensors.fits(dtype.itemsize * sum(factor.shape) * n_rows, place):
+            over = factor, sizes, dtype.type, place, float(shift)
+            return sort_merges(*tensors.average_linkage(*over))
+    from mdec.numerics.loops.linkage import square_of_products
 
-    square = square_of_products(factor, dtype, present)
-    return sort_merges(*average_linkage(square, sizes, shift))
+    return link_matrix(square_of_products(factor, dtype, present), sizes, largest)
 
 
-def link_matrix(similarity: Array, sizes: NDArray[np.int64]) -> Merges:
-    """Merge the rows of a symmetric matrix, which is overwritten, by their means."""
+def link_matrix(
+    similarity: Array, sizes: NDArray[np.integer], largest: float = 1.0
+) -> Merges:
+    """Merge the rows of a symmetric matrix, which is overwritten, by their means.
+
+    Its entries are at most `largest`.
+    """
     from mdec.numerics.loops.linkage import average_linkage
 
-    shift = tie_shift(float(similarity.diagonal().max()), np.float64)
+    shift = tie_shift(largest, similarity.dtype.type)
     return sort_merges(*average_linkage(similarity, sizes, shift))
 
 
@@ -250,25 +241,9 @@ def sort_merges(pairs: NDArray[np.int64], similarities: Array) -> Merges:
 def cut(
     pairs: NDArray[np.int64], similarities: Array, n_samples: int, n_clusters: int
 ) -> NDArray[np.int32]:
-    """Undo the last merges until the asked number of clusters is left.
+    """Undo the last merges, as from `merges`, until so many clusters are left.
 
     Of equal similarities those are undone that come last.
-
-    Parameters
-    ----------
-    pairs : ndarray of shape (n_samples - 1, 2)
-        Samples of the regions that merge, as from `merges`.
-    similarities : ndarray of shape (n_samples - 1,)
-        Similarity of each merge.
-    n_samples : int
-        Number of samples.
-    n_clusters : int
-        Number of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Cluster of each sample.
     """
     order = np.argsort(-_round(similarities), kind="stable")
     order = order[: n_samples - n_clusters]
@@ -291,7 +266,8 @@ def link_regions(
             f"n_clusters={n_clusters} is more than the {sizes.size} regions that the "
             "linkage of so many samples starts from; use consensus='bipartite'."
         )
-    return cut(*link_matrix(similarity, sizes), sizes.size, n_clusters)[regions]
+    found = link_matrix(similarity, sizes, float(similarity.diagonal().max()))
+    return cut(*found, sizes.size, n_clusters)[regions]
 
 
 def micro_regions(

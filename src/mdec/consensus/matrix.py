@@ -67,22 +67,20 @@ def from_matrix(
             merges = link_matrix(similarity, np.ones(n_samples, dtype=np.int64))
             labels = cut(*merges, n_samples, n_clusters)
         else:
-            labels = _cut_by_vectors(similarity, n_clusters, random_state)
+            scale = 1.0 / np.sqrt(similarity.sum(axis=1))
+            vectors = linalg.eigh(
+                similarity * scale[:, None] * scale,
+                subset_by_index=[n_samples - n_clusters, n_samples - 1],
+            )[1]
+            rng = consensus_stream(random_state)
+            labels = kmeans(unit_rows(vectors), n_clusters, rng)
     return number_by_appearance(labels, n_clusters)
 
 
 def check_matrix(matrix: ArrayLike) -> Array:
-    """Return a consensus matrix, exactly symmetric, or raise one sentence.
+    """Return a copy of a consensus matrix, or raise one sentence.
 
-    Parameters
-    ----------
-    matrix : array-like of shape (n_samples, n_samples)
-        What is given.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_samples)
-        A copy in [0, 1] with ones on its diagonal.
+    The copy is exactly symmetric, in [0, 1], with ones on its diagonal.
     """
     given = np.asarray(matrix, dtype=np.float64)
     if given.ndim != 2 or given.shape[0] != given.shape[1] or len(given) < 2:
@@ -142,17 +140,3 @@ def matrix_associations(similarity: Array, labels: NDArray[np.integer]) -> Array
     own = (sums[samples, labels] - 1.0) / np.maximum(rest, 1)
     association[samples, labels] = np.where(rest > 0, own, 1.0)
     return np.clip(association, 0.0, 1.0)
-
-
-def _cut_by_vectors(
-    similarity: Array, n_clusters: int, random_state: RandomState
-) -> NDArray[np.int32]:
-    scale = 1.0 / np.sqrt(similarity.sum(axis=1))
-    n_samples = len(similarity)
-    vectors = linalg.eigh(
-        similarity * scale[:, None] * scale,
-        subset_by_index=[n_samples - n_clusters, n_samples - 1],
-    )[1]
-    rng = consensus_stream(random_state)
-    labels: NDArray[np.int32] = kmeans(unit_rows(vectors), n_clusters, rng)
-    return labels

@@ -156,22 +156,9 @@ def nearest_profiles(
 ) -> NDArray[np.int32]:
     r"""Return the cluster with the largest mean association to each row.
 
-    Parameters
-    ----------
-    base : ndarray of shape (n_new, n_members)
-        Base cluster of each row in each member, -1 for none.
-    offsets : ndarray of shape (n_members + 1,)
-        Number of the first cluster of each member, and of all clusters.
-    means : ndarray of shape (n_clusters, n_base_clusters)
-        Mean of the co-association's factor over each cluster, from
-        `mdec.confidence.Profiles.means`.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-
-    Returns
-    -------
-    ndarray of shape (n_new,)
-        The cluster k with the largest :math:`F_{new} \cdot \bar F_k`.
+    It is the cluster k with the largest :math:`F_{new} \cdot \bar F_k`. `base`, of
+    shape (n_new, n_members), holds the base clusters of the rows, -1 for none; the
+    others are parts of a `Placement`.
 
     Notes
     -----
