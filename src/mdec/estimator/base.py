@@ -204,8 +204,8 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         Returns
         -------
         estimator
-            With the parameters of this one, save those that the clustering has its own
-            of.
+            With the parameters of this one, but for those that are settings of the
+            clustering.
         """
         check_is_fitted(self, "clustering_")
         own = {name: getattr(clustering.settings, name) for name in _AFTER_MEMBERS}

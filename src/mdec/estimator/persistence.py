@@ -42,8 +42,8 @@ Arrays = dict[str, NDArray[Any]]
 
 # Settings that a file keeps.
 _SETTINGS = ("n_clusters", "consensus", "weighting", "min_confidence", "seed", "device")
-# Parameters that concern the machine of who fits, which is not that of who loads.
-_OF_THE_MACHINE = {"n_jobs": None, "checkpoint": None, "verbose": 0}
+# Parameters of the machine that fits, which is not the one that loads.
+_MACHINE_PARAMETERS = {"n_jobs": None, "checkpoint": None, "verbose": 0}
 # Arrays of KSelection and of its null reference.
 _SELECTION = ("cdf", "levels", "partitions", "samples")
 _REFERENCE = ("observed", "draws")
@@ -88,18 +88,18 @@ def write_model(
         "means": placement.means,
         "plain_means": placement.plain_means,
     }
-    prefixes = _prefixes(ensemble)
-    learnt = [
-        _pack_rows(table, arrays, prefix)
-        for table, prefix in zip(placement.tables, prefixes, strict=True)
-    ]
-    names = [
-        None if each is None else [str(name) for name in each]
-        for each in model._feature_names
-    ]
-    numbers = [table.plan.n_features for table in placement.tables]
+    tables = zip(placement.tables, _prefixes(ensemble), strict=True)
+    of_tables: dict[str, Any] = {
+        "n_features": [each.plan.n_features for each in placement.tables],
+        "feature_names": [
+            None if names is None else [str(name) for name in names]
+            for names in model._feature_names
+        ],
+        "learnt": [_pack_rows(each, arrays, prefix) for each, prefix in tables],
+    }
+    if not ensemble.views:
+        of_tables = {name: values[0] for name, values in of_tables.items()}
     settings = {name: getattr(clustering.settings, name) for name in _SETTINGS}
-    several = bool(ensemble.views)
     content = {
         "kind": model._file_kind,
         "format": model._file_format,
@@ -108,9 +108,7 @@ def write_model(
         **_plain_parameters({"view_weights": getattr(model, "view_weights", None)}),
         "settings": _plain_parameters(settings),
         "ensemble": ensemble.to_json(),
-        "n_features": numbers if several else numbers[0],
-        "feature_names": names if several else names[0],
-        "learnt": learnt if several else learnt[0],
+        **of_tables,
         "selection": _pack_selection(clustering.selection, arrays),
         "steps": dict(steps or {}),
     }
@@ -160,17 +158,14 @@ def read_model(
             "version, or fit again with this one."
         )
     with parts_that_fit(path):
-        parameters = _as_tuples(content["parameters"]) | _OF_THE_MACHINE
+        parameters = _as_tuples(content["parameters"]) | _MACHINE_PARAMETERS
         model = estimator._from_parameters(parameters, content.get("view_weights"))
         clustering, names = _restore_clustering(content, arrays, parameters, max_bytes)
         _check_parameters(model._parameters, clustering)
         model._set_attributes(clustering, names)
-        beside = {
-            each.removeprefix("steps_"): array
-            for each, array in arrays.items()
-            if each.startswith("steps_")
-        }
-        return model, dict(content.get("steps", {})), beside
+        beside = [name for name in arrays if name.startswith("steps_")]
+        step_arrays = {name.removeprefix("steps_"): arrays[name] for name in beside}
+        return model, dict(content.get("steps", {})), step_arrays
 
 
 def _prefixes(ensemble: Ensemble) -> list[str]:
@@ -219,23 +214,21 @@ def _restore_clustering(
             raise ValueError(f"{name} hold what is no weight")
     if not ensemble.members or labels.min() < 0:
         raise ValueError("no model has such parts")
-    several, prefixes = bool(ensemble.views), _prefixes(ensemble)
-    parts = [ensemble.view(i) for i in range(len(prefixes))] if several else [ensemble]
-    learnt, names = (
-        content[name] if several else [content[name]]
-        for name in ("learnt", "feature_names")
-    )
-    if not len(learnt) == len(names) == len(parts):
-        raise ValueError("there are other views")
-    # Sparse rows take no room for features that none of them has; members' draws do.
-    if sum(8 * part.plan.n_features for part in parts) > max_bytes:
-        raise ValueError("there are more features than the limit allows")
-    tables = tuple(map(_restore_rows, learnt, [arrays] * len(parts), parts, prefixes))
-    numbers = [table.plan.n_features for table in tables]
-    expected: Any = numbers if several else numbers[0]
+    parts = [ensemble.view(i) for i in range(len(ensemble.views))] or [ensemble]
+    numbers = [part.plan.n_features for part in parts]
     # The first layout of models of several tables has no such entry.
-    if content.get("n_features", expected) != expected:
+    of_tables = {"n_features": numbers if ensemble.views else numbers[0], **content}
+    found, names, learnt = (
+        of_tables[name] if ensemble.views else [of_tables[name]]
+        for name in ("n_features", "feature_names", "learnt")
+    )
+    if found != numbers or not len(learnt) == len(names) == len(parts):
         raise ValueError("the plan is that of other data")
+    # Sparse rows take no room for features that none of them has; members' draws do.
+    if 8 * sum(numbers) > max_bytes:
+        raise ValueError("there are more features than the limit allows")
+    prefixes = _prefixes(ensemble)
+    tables = tuple(map(_restore_rows, learnt, [arrays] * len(parts), parts, prefixes))
     clustering = Clustering(
         ensemble,
         arrays["weights"],

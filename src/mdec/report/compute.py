@@ -187,8 +187,8 @@ def describe_clustering(
     clustering : Clustering
         The clustering: ``model.clustering_``, or of `mdec.clustering.cluster_ensemble`.
     selection : KSelection, optional
-        The criteria for each number of clusters; None for those by which the number was
-        chosen, or measures them.
+        The criteria for each number of clusters; None takes those by which the number
+        was chosen, or measures them.
     table : Table or mapping of str to Table, optional
         Names, known classes, other columns and the values, one for each view; without
         values no features are listed.
