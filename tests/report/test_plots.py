@@ -37,3 +37,15 @@ def test_every_display_draws(model):
     with pytest.raises(ValueError, match="'votes' is not one of pac"):
         plots.KSelectionDisplay.from_estimator(model, "votes").plot(ax=axes)
     pyplot.close(figure)
+
+
+def test_a_model_with_its_number_given_has_criteria_too(model):
+    pytest.importorskip("matplotlib")
+    from mdec.report import plots
+
+    given = model.with_clustering(model.clustering_.recluster(2))
+    for name in ("KSelectionDisplay", "ConsensusCDFDisplay"):
+        found = getattr(plots, name).from_estimator(given).selection
+        np.testing.assert_array_equal(found.cdf, model.k_selection_.cdf)
+    tracks = plots.TrackingDisplay.from_estimator(given)
+    assert tracks.n_clusters.tolist() == model.k_selection_.table["n_clusters"].tolist()

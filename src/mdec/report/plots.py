@@ -15,6 +15,7 @@ import numpy as np
 from mdec._support.arrays import Array, Labels
 from mdec._support.optional import import_optional
 from mdec._support.random import member_stream
+from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.report.compute import (
     HEATMAP_SAMPLES,
@@ -50,13 +51,13 @@ class Display(ABC):
 
     @classmethod
     def from_estimator(cls, model: Any, *options: Any) -> Self:
-        """Compute the figure of a fitted `MDEC`.
+        """Compute the figure of a fitted estimator.
 
         Parameters
         ----------
-        model : MDEC
-            A fitted estimator; figures over the number of clusters need one that was
-            fitted with ``n_clusters="auto"``.
+        model : MDEC or MultiViewMDEC
+            A fitted estimator; figures over the number of clusters measure its criteria
+            if the number was given.
         *options
             Parameters of the display that do not follow from the model.
 
@@ -65,7 +66,7 @@ class Display(ABC):
         Display
             Ready to plot.
         """
-        return cls(*cls._compute(model), *options)
+        return cls(*cls._compute(model.clustering_), *options)
 
     def plot(self, ax: Any = None, **settings: Any) -> Self:
         """Draw the figure.
@@ -92,8 +93,8 @@ class Display(ABC):
 
     @staticmethod
     @abstractmethod
-    def _compute(model: Any) -> tuple[Any, ...]:
-        """Return what the figure shows of a model."""
+    def _compute(found: Clustering) -> tuple[Any, ...]:
+        """Return what the figure shows of a clustering."""
 
     @abstractmethod
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
@@ -101,13 +102,12 @@ class Display(ABC):
 
 
 def _draw_consensus(
-    model: Any, n_most: int, rng: np.random.Generator
+    found: Clustering, n_most: int, rng: np.random.Generator
 ) -> tuple[Array, Labels]:
-    """Return the consensus of some samples of a model, and their clusters."""
-    clustering = model.clustering_
-    rows = draw_from_clusters(clustering.labels, n_most, rng)
-    part = restrict_ensemble(clustering.ensemble, clustering.weights, rows)
-    return locally_weighted_coassociation(*part), clustering.labels[rows]
+    """Return the consensus of some samples, and their clusters."""
+    rows = draw_from_clusters(found.labels, n_most, rng)
+    part = restrict_ensemble(found.ensemble.gather(), found.weights, rows)
+    return locally_weighted_coassociation(*part), found.labels[rows]
 
 
 @dataclass(eq=False, repr=False)
@@ -126,9 +126,9 @@ class ConsensusMatrixDisplay(Display):
     clusters: Labels
 
     @staticmethod
-    def _compute(model: Any) -> tuple[Any, ...]:
+    def _compute(found: Clustering) -> tuple[Any, ...]:
         rng = member_stream(0, 0, "selection")
-        matrix, labels = _draw_consensus(model, HEATMAP_SAMPLES, rng)
+        matrix, labels = _draw_consensus(found, HEATMAP_SAMPLES, rng)
         heatmap = consensus_heatmap(matrix, labels, rng)
         order = sample_order(labels, heatmap)
         part = heatmap["matrix"][np.ix_(order, order)]
@@ -160,8 +160,8 @@ class ConsensusCDFDisplay(Display):
     selection: KSelection
 
     @staticmethod
-    def _compute(model: Any) -> tuple[Any, ...]:
-        return (model.k_selection_,)
+    def _compute(found: Clustering) -> tuple[Any, ...]:
+        return (found.selection or found.compare_k(),)
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         chosen = self.selection
@@ -190,8 +190,8 @@ class KSelectionDisplay(Display):
     criterion: str = "eigengap"
 
     @staticmethod
-    def _compute(model: Any) -> tuple[Any, ...]:
-        return (model.k_selection_,)
+    def _compute(found: Clustering) -> tuple[Any, ...]:
+        return (found.selection or found.compare_k(),)
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         table = self.selection.table
@@ -228,12 +228,12 @@ class TrackingDisplay(Display):
     n_clusters: Labels
 
     @staticmethod
-    def _compute(model: Any) -> tuple[Any, ...]:
-        found = model.k_selection_
-        ks, own = found.table["n_clusters"], model.consensus_labels_[found.samples]
-        # The row of the model's own number follows the model's own clusters.
-        start = int(np.abs(ks - model.n_clusters_).argmin())
-        parts = [*found.partitions[:start], own, *found.partitions[start:]]
+    def _compute(found: Clustering) -> tuple[Any, ...]:
+        measured = found.selection or found.compare_k()
+        ks, own = measured.table["n_clusters"], found.labels[measured.samples]
+        # The row of the clustering's own number follows its own clusters.
+        start = int(np.abs(ks - found.n_clusters).argmin())
+        parts = [*measured.partitions[:start], own, *measured.partitions[start:]]
         numbers = match_numbers(parts, start)
         tracks = [names[part] for names, part in zip(numbers, parts, strict=True)]
         del tracks[start]
@@ -267,9 +267,9 @@ class SampleMapDisplay(Display):
     clusters: Labels
 
     @staticmethod
-    def _compute(model: Any) -> tuple[Any, ...]:
+    def _compute(found: Clustering) -> tuple[Any, ...]:
         rng = member_stream(0, 0, "selection")
-        matrix, labels = _draw_consensus(model, TSNE_SAMPLES, rng)
+        matrix, labels = _draw_consensus(found, TSNE_SAMPLES, rng)
         return plane(matrix), labels
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
@@ -293,8 +293,8 @@ class ConfidenceDisplay(Display):
     confidence: Array
 
     @staticmethod
-    def _compute(model: Any) -> tuple[Any, ...]:
-        return (model.confidence_,)
+    def _compute(found: Clustering) -> tuple[Any, ...]:
+        return (found.confidence,)
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         bins = {"bins": HISTOGRAM_BINS, "range": (0.0, 1.0)}
