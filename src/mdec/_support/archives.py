@@ -57,16 +57,9 @@ def write_sealed(
     provenance: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write arrays and what they are, all or nothing.
+    """Write arrays of numbers by name, and what they are as JSON, all or nothing.
 
-    Parameters
-    ----------
-    path : path-like
-        The file; an old one is replaced at the end.
-    provenance : mapping
-        What goes into JSON.
-    arrays : mapping
-        Arrays of numbers by name.
+    An old file is replaced at the end.
     """
     seals = {name: _seal(np.asarray(array)) for name, array in arrays.items()}
     text = np.array(json.dumps({**provenance, "seals": seals}))
@@ -120,18 +113,7 @@ def read_sealed(
 
 @contextmanager
 def parts_that_fit(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise one sentence if what was read from a file cannot be put together.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Yields
-    ------
-    None
-        While its parts are put together.
-    """
+    """Raise one sentence if what was read from a file cannot be put together."""
     try:
         yield
     except DAMAGED as error:

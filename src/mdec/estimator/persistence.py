@@ -57,18 +57,9 @@ def write_model(
     steps: Mapping[str, Any] | None = None,
     step_arrays: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
-    """Write a fitted model, and what is done to a table before it.
+    """Write a fitted `MDEC` or `MultiViewMDEC`, and what is done to a table before it.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    model : MDEC or MultiViewMDEC
-        The model.
-    steps : mapping, optional
-        What goes into JSON beside it.
-    step_arrays : mapping, optional
-        Arrays beside it.
+    The steps go into JSON beside the model, their arrays beside its own.
     """
     check_is_fitted(model, "clustering_")
     clustering: Clustering = model.clustering_
@@ -122,23 +113,9 @@ def read_model(
 ) -> tuple[Any, dict[str, Any], Arrays]:
     """Read what `write_model` wrote, and check that its parts fit each other.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    kind : type or tuple of types
-        The estimators that the file may hold.
-    max_bytes : int
-        A file that claims to unpack to more is refused.
-
-    Returns
-    -------
-    model : MDEC or MultiViewMDEC
-        The model.
-    steps : dict
-        What was beside it, empty if nothing was.
-    step_arrays : dict of ndarray
-        Arrays beside it.
+    `kind` is the estimator that the file may hold, or several; a file that claims to
+    unpack to more than `max_bytes` is refused. Returns the model, and the steps and
+    their arrays, both empty if there were none.
     """
     name = os.fspath(path)
     content, arrays = read_sealed(path, max_bytes)

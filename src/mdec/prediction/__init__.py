@@ -34,17 +34,7 @@ __all__ = [
 
 
 class PlacedRows(NamedTuple):
-    """New rows in their clusters.
-
-    Attributes
-    ----------
-    clusters : ndarray of shape (n_new,)
-        As of `MDEC.predict`.
-    confidence : ndarray of shape (n_new,)
-        As of `MDEC.predict_confidence`.
-    unlike : ndarray of shape (n_new,)
-        As of `MDEC.unlike_training`.
-    """
+    """Clusters, confidence and the flag of new rows, as `MDEC.place` gives them."""
 
     clusters: NDArray[np.int32]
     confidence: Array

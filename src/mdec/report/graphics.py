@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mdec._support.arrays import Array, Labels
 from mdec.report.compute import Heatmap, SignatureValues, sample_order
+from mdec.report.layout import SIZE as SIZE
 from mdec.report.layout import SampleMap, radius
 from mdec.report.solutions import Solution
 from mdec.selection.rule import KSelection

@@ -21,10 +21,9 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 class SampleMap(TypedDict):
-    """Samples of the page in the plane, in units of a figure of `size`."""
+    """Samples of the page in the plane, in units of a figure of `SIZE`."""
 
     places: Array
-    size: tuple[int, int]
     axes: tuple[str, str] | None
 
 
@@ -92,11 +91,8 @@ def _in_figure(places: Array, axes: tuple[str, str] | None) -> SampleMap:
     share[:, 1] = 1.0 - share[:, 1]
     room = np.array(SIZE) - 2.0 * _PAD
     moved = spread(_PAD + share * room, 1.6 * radius(len(places)))
-    return {
-        "places": np.clip(moved, _PAD / 2, np.array(SIZE) - _PAD / 2),
-        "size": SIZE,
-        "axes": axes,
-    }
+    inside = np.clip(moved, _PAD / 2, np.array(SIZE) - _PAD / 2)
+    return {"places": inside, "axes": axes}
 
 
 def spread(places: Array, least: float, n_rounds: int = 60) -> Array:

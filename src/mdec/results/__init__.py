@@ -290,21 +290,10 @@ def _row_bytes(rows: Any) -> int:
 def read_result_model(
     path: Path, max_bytes: int = MAX_BYTES
 ) -> tuple[MDEC | MultiViewMDEC, TableSteps]:
-    """Read a model and what is done to tables before it.
+    """Read a model and what is done to new tables before it.
 
-    Parameters
-    ----------
-    path : Path
-        The file, written by `write_result` or by the ``save`` of an estimator.
-    max_bytes : int
-        A file that claims to unpack to more is refused.
-
-    Returns
-    -------
-    model : MDEC or MultiViewMDEC
-        The model.
-    steps : TableSteps
-        For new tables; nothing is done for a model that was saved without.
+    The file was written by `write_result`, or by the ``save`` of an estimator, without
+    any steps; one that claims to unpack to more than `max_bytes` is refused.
     """
     if not path.is_file():
         raise ValueError(f"{os.fspath(path)!r} is not a file; check its name.")
