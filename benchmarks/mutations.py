@@ -98,6 +98,7 @@ MAP: list[tuple[str, list[str], list[str]]] = [
         GENERATION,
         ["tests/ensemble/test_drawn_samples.py", *KERNELS, *WHOLE],
     ),
+    ("ensemble/draws.py", GENERATION, KERNELS + LANDMARKS),
     ("engines/checkpoint.py", ["tests/engines/test_checkpoint.py"], GENERATION),
     (
         "_support/archives.py",

@@ -338,9 +338,9 @@ def images(name: str, folder: str, seed: int) -> dict[str, Any]:
 
 def fewer(count: int, folder: str) -> dict[str, Any]:
     """USPS with another greatest number of landmarks."""
-    from mdec.ensemble import plan
+    from mdec.ensemble import draws
 
-    plan.MAX_LANDMARKS = count
+    draws.MAX_LANDMARKS = count
     X, y = read_images("DS-30", folder)
     return scored(X, y, "landmark", random_state=0)
 

@@ -12,8 +12,8 @@ from mdec import Ensemble
 from mdec._support import memory
 from mdec.coassociation import (
     coassociation_factor,
-    degree_scaled,
     locally_weighted_coassociation,
+    scale_by_degree,
 )
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -145,7 +145,7 @@ def test_degrees_are_the_sums_of_the_rows() -> None:
     factor = coassociation_factor(ensemble, weights)
     A = (factor @ factor.T).toarray()
     degrees = A.sum(axis=1)
-    scaled = degree_scaled(factor, np.asarray(factor.sum(axis=0)).ravel())
+    scaled = scale_by_degree(factor, np.asarray(factor.sum(axis=0)).ravel())
     np.testing.assert_allclose(
         (scaled @ scaled.T).toarray(),
         A / np.sqrt(degrees[:, None] * degrees[None, :]),

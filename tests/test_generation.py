@@ -19,12 +19,13 @@ from mdec.base.kernels import KERNELS
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import base_clustering, member_similarity
 from mdec.engines import threads
+from mdec.ensemble.draws import base_n_clusters_bounds, draw_subspace
 from mdec.ensemble.numbering import (
     clusters_in_order,
     rank_by_first_samples,
     renumber,
 )
-from mdec.ensemble.plan import Member, Plan, base_n_clusters_bounds, draw_subspace
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.recipes import Versions
 from mdec.rows import as_rows
 from mdec.rows.work import LocalExecutor

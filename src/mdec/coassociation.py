@@ -72,7 +72,7 @@ def divide_by_presence(sums: Array, draws: Array) -> Array:
     return np.where(draws > 0.0, sums / np.where(draws > 0.0, draws, 1.0), 0.0)
 
 
-def degree_scaled(factor: sparse.csr_array, totals: Array) -> sparse.csr_array:
+def scale_by_degree(factor: sparse.csr_array, totals: Array) -> sparse.csr_array:
     r"""Divide rows of the factor by the roots of their degrees.
 
     Rows of :math:`D^{-1/2} F` with :math:`D_{jj} = \sum_i A_{ij}`; `totals` is

@@ -13,10 +13,10 @@ from scipy import sparse
 from mdec._support.arrays import Array, Labels
 from mdec._support.memory import require_memory
 from mdec.coassociation import (
-    degree_scaled,
     divide_by_presence,
     factor_rows,
     presence_rows,
+    scale_by_degree,
 )
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.rows.work import ordered_sum
@@ -138,7 +138,7 @@ def _sum_factor(
     for labels, clusters in parts:
         factor = factor_rows(labels, offsets, weights)
         if totals is not None:
-            factor = degree_scaled(factor, totals)
+            factor = scale_by_degree(factor, totals)
         total += (cluster_indicator(clusters, n_clusters) @ factor).toarray()
     return total
 

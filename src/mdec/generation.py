@@ -24,8 +24,9 @@ from mdec.engines import cluster_members
 from mdec.engines.checkpoint import Checkpoint, Outcome
 from mdec.engines.gpu import resolve_device
 from mdec.ensemble import DistributedEnsemble, Ensemble, Failure, LabelBlocks
+from mdec.ensemble.draws import Kernel, check_kernel
 from mdec.ensemble.numbering import number_blocks
-from mdec.ensemble.plan import Kernel, Member, Plan, check_kernel
+from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.kinds import kind_of_values
 from mdec.rows.blocks import Rows, as_rows, digest_of_rows, refuse_useless
 from mdec.rows.sources import DaskArray, RowSource, check_indices, is_dask_array

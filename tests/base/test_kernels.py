@@ -20,7 +20,8 @@ from mdec.base.kernels import (
     scaling_term,
 )
 from mdec.base.landmarks import coordinates
-from mdec.ensemble.plan import Plan, draw_kernel_params
+from mdec.ensemble.draws import draw_kernel_params
+from mdec.ensemble.plan import Plan
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
 

@@ -22,7 +22,8 @@ from mdec.base.landmarks import (
 from mdec.confidence import sum_profiles
 from mdec.consensus import bipartite, dendrogram, graph_cuts, hierarchical, spectral
 from mdec.ensemble import plan
-from mdec.ensemble.plan import Member, Plan, base_n_clusters_bounds, landmark_count
+from mdec.ensemble.draws import base_n_clusters_bounds, landmark_count
+from mdec.ensemble.plan import Member, Plan
 from mdec.numerics import landmark_search
 from mdec.numerics.landmark_search import (
     index_landmarks,
@@ -262,7 +263,7 @@ def test_clear_groups_are_found(kernel: str) -> None:
 def test_clear_groups_are_found_with_few_of_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plan, "MAX_LANDMARKS", 400)
+    monkeypatch.setattr("mdec.ensemble.draws.MAX_LANDMARKS", 400)
     monkeypatch.setattr(landmark_search, "SEARCHED_WHOLE", 200)
     monkeypatch.setattr(landmark_search, "N_CELLS", 20)
     monkeypatch.setattr(landmark_search, "AROUND_CELL", 80)

@@ -13,7 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from mdec import MDEC, Ensemble, generate_ensemble
 from mdec.base.kernels import ANGULAR, KERNELS
-from mdec.ensemble.plan import Member, Plan, check_kernel
+from mdec.ensemble.draws import check_kernel
+from mdec.ensemble.plan import Member, Plan
 
 MIX = ("scaled_gaussian", "correlation", "cosine")
 

@@ -80,7 +80,7 @@ def test_landmark_members_are_those_of_the_array(
         monkeypatch.setattr(landmark_search, "SEARCHED_WHOLE", 500)
         monkeypatch.setattr(landmark_search, "N_CELLS", 20)
         monkeypatch.setattr(landmark_search, "AROUND_CELL", 200)
-    monkeypatch.setattr("mdec.ensemble.plan.MAX_LANDMARKS", 1000)
+    monkeypatch.setattr("mdec.ensemble.draws.MAX_LANDMARKS", 1000)
     X, _ = topics(3000, 150)
     settings = {**SETTINGS, "ensemble_size": 5, "kernel": kernel, "base": "landmark"}
     made = generate_ensemble(X, **settings)

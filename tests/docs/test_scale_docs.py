@@ -38,15 +38,15 @@ def test_the_stated_rules_are_the_code() -> None:
     from mdec import generation
     from mdec.base import landmarks
     from mdec.consensus import dendrogram, graph_cuts
-    from mdec.ensemble import plan
+    from mdec.ensemble import draws
     from mdec.numerics import landmark_search
     from mdec.rows import blocks
 
     assert generation.AUTO_SAMPLES == 20_000
     assert landmarks.POOL_ROWS == graph_cuts.CENTER_ROWS == 50_000
-    assert plan.landmark_count(10**6) == 10_000
-    assert plan.landmark_count(1000) == 1000
-    assert plan.MAX_LANDMARK_CLUSTERS == 100
+    assert draws.landmark_count(10**6) == 10_000
+    assert draws.landmark_count(1000) == 1000
+    assert draws.MAX_LANDMARK_CLUSTERS == 100
     assert landmarks.CANDIDATES == 2
     assert landmark_search.REFINEMENTS == 2
     assert landmark_search.SEARCHED_WHOLE == 2000

@@ -15,7 +15,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # Functions that are an equation of the paper, and one of its numbers.
 EQUATIONS = {
-    "ensemble.plan.draw_kernel_params": (4, 5),
+    "ensemble.draws.draw_kernel_params": (4, 5),
     "base.kernels.mean_neighbor_distance": (2,),
     "base.kernels.scaling_term": (3,),
     "base.kernels.scaled_exponential_similarity": (1,),

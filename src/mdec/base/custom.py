@@ -16,7 +16,7 @@ from mdec._support.memory import require_memory
 from mdec.base.kernels import SIMILARITY
 from mdec.base.pairs import PRECOMPUTED, Metric, Pairs
 from mdec.ensemble import Ensemble
-from mdec.ensemble.plan import Shares
+from mdec.ensemble.draws import Shares
 from mdec.rows.blocks import Rows
 
 # From the rows of a subspace, a number of clusters and a stream to labels.

@@ -15,8 +15,8 @@ from scipy.stats import rankdata
 
 from mdec._support.arrays import Array, namespace
 from mdec.base.copies import CopiesError
-from mdec.ensemble.plan import KERNELS as KERNELS
-from mdec.ensemble.plan import LEAST_FEATURES
+from mdec.ensemble.draws import KERNELS as KERNELS
+from mdec.ensemble.draws import LEAST_FEATURES
 from mdec.numerics.magnitude import rows_at_unit_scale
 from mdec.numerics.sparse_rows import unit_sparse_rows
 

@@ -72,8 +72,14 @@ def bipartite(
     ----------
     ensemble : Ensemble
         The base clusterings.
-    n_clusters, weights, random_state, device : int, ndarray, RandomState, str
-        As in `spectral`; there are at most as many clusters as base clusters.
+    n_clusters : int
+        Number of clusters, at most the number of base clusters.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for the ECI.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the eigenvectors are computed.
 
     Returns
     -------

@@ -1,42 +1,41 @@
-"""What members are drawn with: their features, kernels and numbers of clusters."""
+"""What members are made with: the plan that they share, and their own draws."""
 
 from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import member_stream
+from mdec.ensemble.draws import (
+    LEAST_FEATURES,
+    Shares,
+    base_n_clusters_bounds,
+    check_cluster_range,
+    check_kernel,
+    check_range,
+    draw_kernel_params,
+    draw_subspace,
+    landmark_count,
+    subspace_size,
+)
 from mdec.preparation.recipes import RECIPES, Draw, draw_preparation
 from mdec.rows.blocks import block_bounds
 
 # Names that parameters had in files of version 0.1.
 OLD_NAMES = {"sampling_ratio": "max_features", "sample_ratio": "max_samples"}
 
-# Features that a member needs for its kernel, if there are so many: the cosine of one
-# is a sign, and so is the correlation of two.
-LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
-KERNELS = ("scaled_gaussian", "scaled_exponential", *LEAST_FEATURES)
-
-MAX_LANDMARKS = 10_000
-MAX_LANDMARK_CLUSTERS = 100
-
 # Where members are made.
 PLACES = ("cpu", "cuda", "torch")
 
 # Fewer samples have no clusters to speak of.
 MIN_CLUSTERED = 3
-
-# Names of kernels, sorted, each with its share of the members.
-Shares = tuple[tuple[str, float], ...]
-
-Kernel = str | Sequence[str] | Mapping[str, float]
 
 
 def current_names(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,169 +47,6 @@ def current_names(parameters: Mapping[str, Any]) -> dict[str, Any]:
     {'max_features': 0.5, 'base': 'graph'}
     """
     return {OLD_NAMES.get(name, name): value for name, value in parameters.items()}
-
-
-def check_kernel(kernel: Kernel) -> str | Shares:
-    """Return one kernel by its name, several as sorted names with their shares.
-
-    Parameters
-    ----------
-    kernel : str, sequence of str or mapping of str to float
-        One name; several, drawn alike; or names with positive shares, which need not
-        add up to one.
-
-    Returns
-    -------
-    str or tuple of (str, float)
-        The shares add up to one. The order in which names are given does not matter.
-
-    Examples
-    --------
-    >>> check_kernel(["scaled_gaussian"])
-    'scaled_gaussian'
-    >>> check_kernel({"scaled_gaussian": 3, "cosine": 1})
-    (('cosine', 0.25), ('scaled_gaussian', 0.75))
-    """
-    known, given = ", ".join(KERNELS), f"kernel={kernel!r}"
-    if not isinstance(kernel, str | Mapping | list | tuple):
-        raise ValueError(
-            f"{given} is no name, list of names or mapping of names to shares; the "
-            f"names are {known}."
-        )
-    names: list[Any] = [kernel] if isinstance(kernel, str) else list(kernel)
-    if not names:
-        raise ValueError(f"{given} names no kernel; give one or more of {known}.")
-    shares: dict[str, float] = {}
-    for name in names:
-        if not isinstance(name, str) or name not in KERNELS:
-            place = given if isinstance(kernel, str) else f"{name!r} in {given}"
-            raise ValueError(f"{place} is not one of {known}.")
-        if name in shares:
-            raise ValueError(
-                f"{given} names {name!r} twice; give shares instead, such as "
-                f"{{{name!r}: 2, ...}}."
-            )
-        share = kernel[name] if isinstance(kernel, Mapping) else 1.0
-        # A bool is a number to Python, and True no share.
-        number = isinstance(share, Real) and not isinstance(share, bool)
-        if not number or not 0.0 < share < math.inf:
-            raise ValueError(
-                f"the share {share!r} of the kernel {name!r} must be a number above 0; "
-                "leave out the kernels that no member is to draw."
-            )
-        shares[str(name)] = float(share)
-    if len(shares) == 1:
-        return next(iter(shares))
-    # In units of the largest, so that no sum overflows.
-    largest = max(shares.values())
-    total = math.fsum(share / largest for share in shares.values())
-    return tuple(sorted((n, share / largest / total) for n, share in shares.items()))
-
-
-def subspace_size(n_features: int, max_features: float) -> int:
-    r"""Return the number of features to draw, :math:`\lfloor \tau D + 1/2 \rfloor`."""
-    return math.floor(max_features * n_features + 0.5)
-
-
-def landmark_count(n_samples: int) -> int:
-    r"""Return the number of landmarks of a member.
-
-    Notes
-    -----
-    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
-    that many to be told apart, with any number of samples.
-
-    Examples
-    --------
-    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
-    [400, 10000, 10000]
-    """
-    return min(n_samples, MAX_LANDMARKS)
-
-
-def base_n_clusters_bounds(n_samples: int, base: str) -> tuple[int, int]:
-    r"""Return the least and greatest number of clusters of a member.
-
-    Notes
-    -----
-    :math:`K_m` is uniform on :math:`\{2, ..., \lceil\sqrt N\rceil\}`; with landmarks
-    at most 100, as for 10,000 samples: a hundred landmarks for each cluster.
-
-    Examples
-    --------
-    >>> base_n_clusters_bounds(50_000, "graph")
-    (2, 224)
-    >>> base_n_clusters_bounds(50_000, "landmark")
-    (2, 100)
-    """
-    greatest = max(2, math.ceil(math.sqrt(n_samples)))
-    return 2, min(greatest, MAX_LANDMARK_CLUSTERS) if base == "landmark" else greatest
-
-
-def draw_subspace(
-    n_features: int, max_features: float, rng: np.random.Generator, least: int = 0
-) -> NDArray[np.int64]:
-    r"""Draw the features of a member, without replacement.
-
-    Parameters
-    ----------
-    n_features : int
-        D.
-    max_features : float
-        :math:`\tau`, the share of the features to draw.
-    rng : Generator
-        Source of the draw.
-    least : int, default=0
-        Features that the member needs, if there are so many.
-
-    Returns
-    -------
-    ndarray
-        :math:`\lfloor \tau D + 1/2 \rfloor` sorted feature numbers.
-
-    Examples
-    --------
-    >>> draw_subspace(5, 0.5, np.random.default_rng(0)).size
-    3
-    """
-    size = max(subspace_size(n_features, max_features), min(least, n_features))
-    return np.sort(rng.choice(n_features, size=size, replace=False))
-
-
-def draw_kernel_params(
-    n_samples: int,
-    n_neighbors_range: tuple[int, int],
-    mu_range: tuple[float, float],
-    rng: np.random.Generator,
-) -> tuple[int, float]:
-    r"""Draw the two parameters of a member's kernel, Eqs. 4 and 5.
-
-    Parameters
-    ----------
-    n_samples : int
-        Caps the number of neighbours at ``n_samples - 1``.
-    n_neighbors_range : tuple of int
-        Least and greatest k, both included.
-    mu_range : tuple of float
-        Interval of the kernel's width.
-    rng : Generator
-        Source of the draws.
-
-    Returns
-    -------
-    k : int
-        Number of neighbours.
-    mu : float
-        Width.
-
-    Notes
-    -----
-    :math:`k` is uniform on :math:`\{k_{min}, ..., k_{max}\}` and :math:`\mu` on
-    :math:`[\mu_{min}, \mu_{max}]`.
-    """
-    low, high = (min(k, n_samples - 1) for k in n_neighbors_range)
-    n_neighbors = int(rng.integers(low, high, endpoint=True))
-    return n_neighbors, float(rng.uniform(*mu_range))
 
 
 @dataclass(frozen=True)
@@ -328,12 +164,12 @@ class Plan:
         clusters = self.base_n_clusters_range
         if len(clusters) == 0:
             clusters = base_n_clusters_bounds(self.n_clustered, self.base)
-        k_range = _check_range("n_neighbors_range", self.n_neighbors_range, 1)
+        k_range = check_range("n_neighbors_range", self.n_neighbors_range, 1)
         # NumPy's numbers become Python's, which JSON can hold.
         plain = {
             "max_features": float(self.max_features),
             "max_samples": float(self.max_samples),
-            "mu_range": _check_range("mu_range", self.mu_range),
+            "mu_range": check_range("mu_range", self.mu_range),
             "n_neighbors_range": k_range,
             "base_n_clusters_range": check_cluster_range(
                 clusters, self.n_clustered, n_landmarks
@@ -577,24 +413,6 @@ class Plan:
         return drawn if among is None else among[drawn]
 
 
-def check_cluster_range(
-    value: tuple[int, ...], n_samples: int, n_landmarks: int | None
-) -> tuple[int, int]:
-    """Return how many clusters members may have, if there are so many samples."""
-    low, high = _check_range("base_n_clusters_range", value, 2)
-    if high > n_samples:
-        raise ValueError(
-            f"base_n_clusters_range={value} asks for more clusters than the "
-            f"{n_samples} samples; lower its end."
-        )
-    if n_landmarks is not None and high > n_landmarks:
-        raise ValueError(
-            f"base_n_clusters_range={value} asks for more clusters than the "
-            f"{n_landmarks} landmarks; lower its end, or use base='graph'."
-        )
-    return low, high
-
-
 def is_count(value: Any, least: int) -> bool:
     """Tell whether a value is a whole number from `least` up, and no truth value."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
@@ -604,22 +422,3 @@ def is_count(value: Any, least: int) -> bool:
 def _short(value: Any) -> str:
     """Return a value as a message shows it: a file may hold one without end."""
     return reprlib.repr(value)
-
-
-def _check_range(name: str, value: Any, least: int | None = None) -> tuple[Any, Any]:
-    """Return (low, high) in plain whole numbers from `least` up; None: above 0."""
-    kind, plain = (Real, float) if least is None else (Integral, int)
-    if (
-        len(value) != 2
-        or not all(isinstance(end, kind) for end in value)
-        or not (value[0] > 0 if least is None else value[0] >= least)
-        or not value[0] <= value[1] < math.inf
-    ):
-        whole, bound = ("", "above 0")
-        if least is not None:
-            whole, bound = "whole ", f"{least} or more"
-        raise ValueError(
-            f"{name}={value} must be two {whole}numbers, the least and the greatest, "
-            f"with the least {bound}."
-        )
-    return plain(value[0]), plain(value[1])

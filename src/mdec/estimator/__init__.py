@@ -21,7 +21,7 @@ from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.clustering import NumberOfClusters, cluster_tables
 from mdec.consensus import CONSENSUS
 from mdec.engines.gpu import DEVICES
-from mdec.ensemble.plan import KERNELS, Kernel
+from mdec.ensemble.draws import KERNELS, Kernel
 from mdec.estimator.base import ClusteringEstimator
 from mdec.rows.sources import is_dask_array
 from mdec.weights import WEIGHTINGS

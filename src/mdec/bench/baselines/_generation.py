@@ -29,7 +29,7 @@ from mdec.bench.baselines._functions import (
 )
 from mdec.consensus.partitions import number_by_appearance
 from mdec.ensemble import Ensemble
-from mdec.ensemble.plan import base_n_clusters_bounds, check_cluster_range
+from mdec.ensemble.draws import base_n_clusters_bounds, check_cluster_range
 from mdec.numerics.kmeans import MAX_ITER
 from mdec.rows.blocks import as_rows, refuse_useless
 
