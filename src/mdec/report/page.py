@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.report import graphics
-from mdec.report.compute import Column, Description
+from mdec.report.compute import Column, Description, sample_order
 from mdec.report.graphics import COLOURS, CONTRASTS, FARTHEST, bitmap, contrast_levels
 from mdec.report.solutions import Solution
 
@@ -97,10 +97,8 @@ def pack_data(described: Description) -> str:
         "solutions": [_pack_solution(s, described) for s in described["solutions"]],
         "heat": {
             "rows": _pack(heatmap["rows"]),
-            "position": _pack(heatmap["position"]),
             "full": heatmap["full"],
         },
-        "bars": _pack(described["bars"]),
         "tracked": _pack(described["tracked"]),
         "axes": None if pca is None else pca["axes"],
         "columns": [_pack_column(each) for each in described["columns"]],
@@ -131,6 +129,8 @@ def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
     return {
         "k": shown["n_clusters"],
         "order": numbers[shown["cluster_order"]].tolist(),
+        "heat": _pack(sample_order(shown["labels"], described["heatmap"])),
+        "items": _pack(graphics.bar_order(shown, described["bars"])),
         "cluster": _pack(numbers[shown["labels"]]),
         "second": _pack(names[shown["second"]]),
         **{name: _pack(np.rint(_STEPS * shares[name]).astype(int)) for name in shares},

@@ -19,11 +19,10 @@ const shares = (content) => Array.from(unpack(content), (value) => value / 65535
 
 for (const each of data.solutions) {
   for (const name of ["cluster", "second"]) { each[name] = unpack(each[name]); }
+  for (const name of ["heat", "items"]) { each[name] = Array.from(unpack(each[name])); }
   for (const name of ["own", "other", "sure"]) { each[name] = shares(each[name]); }
 }
 data.heat.rows = unpack(data.heat.rows);
-data.heat.position = unpack(data.heat.position);
-data.bars = unpack(data.bars);
 data.tracked = unpack(data.tracked);
 for (const column of data.columns) {
   if (column.kind === "numbers") {
@@ -101,22 +100,14 @@ function picture(address) {
 
 // ---- The samples of the heatmap, cluster by cluster in the order of the dendrogram
 
-function heatOrder() {
-  const rank = new Map(solution().order.map((cluster, i) => [cluster, i]));
-  const { rows, position } = data.heat;
-  const cluster = (i) => solution().cluster[rows[i]];
-  return range(rows.length).sort((a, b) =>
-    rank.get(cluster(a)) - rank.get(cluster(b)) || position[a] - position[b]);
-}
-
 const matrix = find("#fig-heatmap .matrix");
 const heat = picture(matrix.getAttribute("href"));
 const heatPlace = [];
-heatOrder().forEach((sample, i) => { heatPlace[sample] = i; });
+solution().heat.forEach((sample, i) => { heatPlace[sample] = i; });
 const heatLevel = (a, b) => heat.level(heatPlace[b], heatPlace[a]);
 
 function drawHeatmap() {
-  const order = heatOrder();
+  const order = solution().heat;
   matrix.setAttribute("href", heat.repaint(order.length, order.length,
     (x, y) => heatLevel(order[y], order[x])));
 }
@@ -132,7 +123,7 @@ function drawSignatures() {
   if (!band) { return; }
   const figure = find("#fig-signatures svg");
   const { top, row } = figure.dataset;
-  const order = heatOrder();
+  const order = solution().heat;
   const rows = solution().features;
   strip.setAttribute("href", stripPicture.repaint(order.length, 1,
     (x) => solution().cluster[data.heat.rows[order[x]]] % data.palette.length));
@@ -153,16 +144,10 @@ function drawSignatures() {
 
 // ---- Bars of the samples and rows of the tracking
 
-function itemOrder() {
-  const { cluster, own } = solution();
-  return Array.from(data.bars).sort((a, b) => cluster[a] - cluster[b] || own[b] - own[a]
-    || a - b);
-}
-
 function drawItems() {
   const figure = find("#fig-items svg");
   const { left, right, top, bottom, high } = figure.dataset;
-  const order = itemOrder();
+  const order = solution().items;
   const y = (value) => bottom - (value / high) * (bottom - top);
   const step = (right - left) / order.length;
   all(".items rect", figure).forEach((bar, i) => {
@@ -456,17 +441,17 @@ const tables = {
   ...data.names.map((name, i) => [name, solution().cluster[i], digits(solution().sure[i]),
     ...maps.flatMap(({ places }) => places[i]), ...data.columns.map((c) => c.cells[i])])],
   heatmap: () => {
-    const order = heatOrder();
+    const order = solution().heat;
     const name = (i) => data.names[data.heat.rows[i]];
     return [["sample", "cluster", ...order.map(name)], ...order.map((a) => [name(a),
       solution().cluster[data.heat.rows[a]],
       ...order.map((b) => digits(heatLevel(a, b) / 255 * data.heat.full))])];
   },
   items: () => [["sample", "cluster", "consensus", "consensus with the best other cluster"],
-    ...itemOrder().map((i) => [data.names[i], solution().cluster[i], digits(solution().own[i]),
+    ...solution().items.map((i) => [data.names[i], solution().cluster[i], digits(solution().own[i]),
       digits(solution().other[i])])],
   band: () => {
-    const order = heatOrder();
+    const order = solution().heat;
     return [["feature", ...order.map((i) => data.names[data.heat.rows[i]])],
       ...solution().features.map((feature) => [data.signature.names[feature],
         ...order.map((i) => digits((band.level(i, feature) / 127 - 1)
