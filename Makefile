@@ -42,7 +42,7 @@ lint: $(VENV)/lint
 
 # The site, in docs/_build/html; tutorials and gallery run, every link is followed.
 docs: $(VENV)/docs
-	rm -rf docs/_build/html
+	rm -rf docs/_build/html docs/api/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_site/check.py docs/_build/html
 

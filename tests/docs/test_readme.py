@@ -1,14 +1,17 @@
-"""The Python blocks of the README run."""
+"""The Python blocks of the README run, and its picture is small."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.M | re.S)
+TEXT = README.read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
 
 
 def test_there_is_an_example() -> None:
@@ -17,8 +20,27 @@ def test_there_is_an_example() -> None:
 
 
 def test_blocks_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later blocks may use names of earlier ones, as a reader would."""
+    """They read an expression table, and find its groups."""
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1, 2], 15)
+    level = np.tile(rng.lognormal(1.0, 1.0, 150), (3, 1))
+    for k in range(3):
+        level[k, 40 * k : 40 * k + 40] *= 6.0
+    names = [f"patient {i}" for i in range(45)]
+    pd.DataFrame(rng.poisson(level[kind]), names).to_csv(tmp_path / "expression.csv")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "readme"}
+    space: dict[str, object] = {"__name__": "readme"}
     for number, block in enumerate(BLOCKS):
-        exec(compile(block, f"README.md block {number}", "exec"), names)
+        exec(compile(block, f"README.md block {number}", "exec"), space)
+    assert len(np.unique(space["model"].labels_ * 3 + kind)) == 3
+
+
+def test_commands_are_those_of_the_makefile() -> None:
+    made = re.findall(r"^\$ make ([\w-]+)", TEXT, re.M)
+    rules = re.findall(r"^([\w-]+):", (README.parent / "Makefile").read_text(), re.M)
+    assert {"demo", "test"} <= set(made) <= set(rules)
+
+
+def test_the_picture_of_the_report_is_small() -> None:
+    (picture,) = re.findall(r"!\[[^\]]{40,}\]\(([^)]+\.png)\)", TEXT)
+    assert (README.parent / picture).stat().st_size < 200_000

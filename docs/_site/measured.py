@@ -1,0 +1,323 @@
+"""Write the tables of measured numbers into the pages, from what the runs recorded.
+
+A page has a table between two comments, ``<!-- numbers: NAME -->`` and ``<!-- end of
+numbers -->``. When the site is built each is made again from the records; ``python
+docs/_site/measured.py`` does the same for the files themselves, which are read on other
+sites too, and a test fails where a file has another number than its records.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mdec.bench.summary import published_table
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results"
+RECORDS = ROOT / "benchmarks" / "results"
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("evidence", "performance")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("quality", "scale")),
+]
+BLOCK = re.compile(
+    r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- end of numbers -->)", re.S
+)
+CONSENSUS = {
+    "MDEC-HC": "hierarchical",
+    "MDEC-SC": "spectral",
+    "MDEC-BG": "bipartite",
+}
+GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown, which ends with a line break."""
+    lines = [f"| {' | '.join(row)} |" for row in (list(heads), *map(list, rows))]
+    rule = "|---" * (lines[0].count("|") - 1) + "|"
+    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+
+
+def read_lines(name: str) -> list[dict[str, Any]]:
+    """Return the records of a benchmark, the oldest first."""
+    text = (RECORDS / f"{name}.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def newest(name: str, key: str = "name") -> dict[str, dict[str, Any]]:
+    """Return the last record of each name."""
+    return {str(record[key]): record for record in read_lines(name)}
+
+
+def mean_scores(study: str) -> tuple[list[str], dict[str, float]]:
+    """Return the datasets that every method of a study has, and mean NMI over them."""
+    scores: dict[str, dict[str, float]] = {}
+    with (RESULTS / study / "scores.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["metric"] == "nmi_max" and row["status"] == "ok":
+                scores.setdefault(row["method"], {})[row["dataset"]] = float(
+                    row["mean"]
+                )
+    shared = set.intersection(*(set(each) for each in scores.values()))
+    datasets = sorted(shared, key=lambda name: int(name[3:]))
+    return datasets, {
+        method: float(np.mean([each[name] for name in datasets]))
+        for method, each in scores.items()
+    }
+
+
+def cpu_seconds(dataset: str) -> dict[str, float]:
+    """Return the CPU seconds of every method on one dataset."""
+    lines = (RESULTS / "paper-tables" / "tables" / "cpu_seconds_1.md").read_text(
+        "utf-8"
+    )
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines.splitlines()
+    ]
+    found = next(row for row in rows if row[0] == dataset)
+    numbers = [re.search(r"\d+(?:\.\d+)?", cell) for cell in found]
+    return {
+        method: float(number[0])
+        for method, number in zip(rows[0][1:], numbers[1:], strict=True)
+        if number
+    }
+
+
+def three(values: Iterable[float]) -> str:
+    """Return the scores of the three consensus functions."""
+    return " / ".join(f"{value:.1f}" for value in values)
+
+
+def prepared_scores(variant: str) -> tuple[dict[str, dict[str, float]], int]:
+    """Return NMI by dataset and consensus function of a preparation, and the seeds."""
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for record in read_lines("preparation"):
+        if record["variant"] == variant and record["dataset"] in GENE_SETS:
+            runs.setdefault(record["dataset"], []).append(record)
+    means = {
+        name: {
+            each: float(np.mean([record[each] for record in found]))
+            for each in CONSENSUS.values()
+        }
+        for name, found in runs.items()
+    }
+    return means, min(len(found) for found in runs.values())
+
+
+def over_sets(means: dict[str, dict[str, float]]) -> list[float]:
+    """Return the means over the datasets, one for each consensus function."""
+    return [
+        float(np.mean([each[name] for each in means.values()]))
+        for name in CONSENSUS.values()
+    ]
+
+
+def evidence() -> str:
+    """Return the table of the front page."""
+    datasets, ours = mean_scores("paper-tables")
+    paper = published_table("nmi_max", datasets, list(CONSENSUS)).mean.mean(axis=0)
+    in_use, today = mean_scores("today")
+    others = {name: score for name, score in today.items() if name not in CONSENSUS}
+    best = max(others, key=others.__getitem__)
+    million = newest("scale")["million mixture"]
+    k_means = newest("scale")["compare mixture"]["mini_batch_kmeans_nmi"]
+    seconds = cpu_seconds("DS-30")["MDEC-HC"]
+    of_paper = published_table("seconds", ["DS-30"], ["MDEC-HC"]).mean[0, 0]
+    return table(
+        ["question", "mdec", "beside it"],
+        [
+            [
+                f"the paper's numbers again: NMI on {len(datasets)} datasets, "
+                "hierarchical / spectral / bipartite consensus",
+                three(ours[name] for name in CONSENSUS),
+                f"{three(paper)} as published",
+            ],
+            [
+                f"the same {len(in_use)} datasets, methods in use today",
+                f"{max(today[name] for name in CONSENSUS):.1f}",
+                f"{others[best]:.1f} for {best}, the best of {len(others)}",
+            ],
+            [
+                f"{len(GENE_SETS)} gene-expression datasets, values prepared",
+                three(over_sets(prepared_scores("expression")[0])),
+                f"{three(over_sets(prepared_scores('none')[0]))} as they are",
+            ],
+            [
+                f"{million['rows']:,} rows of {million['features']} features on two "
+                "cores",
+                f"{million['seconds']:.0f} s, {million['peak_gb']:.1f} GB, "
+                f"NMI {million['nmi']:.1f}",
+                f"NMI {min(k_means):.1f} to {max(k_means):.1f} for MiniBatchKMeans",
+            ],
+            [
+                "11,000 x 256 (DS-30) on one core",
+                f"{seconds:.0f} CPU s",
+                f"{of_paper:.0f} s as published, on 14 cores",
+            ],
+        ],
+    )
+
+
+def one_core() -> list[dict[str, Any]]:
+    """Return the newest record of each size that was measured on one core."""
+    found = {
+        tuple(record["shape"]): record
+        for record in read_lines("speed")
+        if record["jobs"] == 1
+    }
+    return [found[shape] for shape in sorted(found)]
+
+
+def speed() -> str:
+    """Return the CPU time of a member by steps, and over the yardsticks."""
+    found = one_core()
+    steps = ("neighbours", "graph", "eigenvectors", "k-means")
+
+    def row(name: str, values: Iterable[float], digits: int = 1) -> list[str]:
+        shown = (
+            f"{value:.{digits}f}" if value < 10 else f"{value:.0f}" for value in values
+        )
+        return [name, *shown]
+
+    return table(
+        ["CPU ms for one member", *(f"{r['shape'][0]} x {r['shape'][1]}" for r in found)],
+        [
+            row("bare products", (1e3 * r["bare_products"] for r in found)),
+            *(
+                row(name, (1e3 * r["stages_per_member"][name] for r in found))
+                for name in steps
+            ),
+            row(
+                "mdec, over the bare products",
+                (r["per_member"] / r["bare_products"] for r in found),
+            ),
+            row(
+                "straight port, over mdec",
+                (r["port"] / r["per_port_member"] for r in found),
+            ),
+            row(
+                "scikit-learn's spectral clustering, over mdec",
+                (r["sklearn"] / r["per_port_member"] for r in found),
+            ),
+        ],
+    )
+
+
+def gpu() -> str:
+    """Return the seconds of a fit on a GPU."""
+    known = newest("gpu")
+    names = [
+        *("DS-11 (248, 2526)", "DS-26 (2000, 649)", "DS-30 (11000, 256)"),
+        "mixture (50000, 784)",
+    ]
+    found = [known[name] for name in names]
+    shapes = [re.findall(r"\d+", name.partition("(")[2]) for name in names]
+    steps = ("neighbours and similarities", "eigenvectors", "k-means")
+    return table(
+        ["seconds, M = 100", *(" x ".join(shape) for shape in shapes)],
+        [
+            *([step, *(f"{r['split'][step]:.2f}" for r in found)] for step in steps),
+            ["`MDEC.fit`, hierarchical", *(f"{r['fit, hierarchical']:.2f}" for r in found)],
+        ],
+    )
+
+
+def scale() -> str:
+    """Return the runs of many rows."""
+    known = newest("scale")
+    shown = {
+        "million mixture": "twenty overlapping Gaussian clusters",
+        "million digits": "digits drawn with replacement, with noise",
+        "wide": "digits enlarged, moved, with noise",
+        "larger-than-memory": "a file of {file_gb:.1f} GB in {limit_gb:.0f} GB of memory",
+    }
+
+    def row(name: str, words: str) -> list[str]:
+        found = known[name.replace('-', ' ')]
+        baseline = known.get(f"compare {name.replace('million ', '')}", {})
+        scores = baseline.get("mini_batch_kmeans_nmi")
+        return [
+            f"`{name}`",
+            f"{found['rows']:,} x {found['features']}, {words.format(**found)}",
+            f"{found['members']}",
+            f"{found['seconds']:.0f}",
+            f"{found['peak_gb']:.1f} GB",
+            f"{found['nmi']:.1f}",
+            f"{min(scores):.0f} to {max(scores):.0f}" if scores else "not run",
+        ]
+
+    return table(
+        ["command", "data", "M", "seconds", "peak memory", "NMI", "MiniBatchKMeans"],
+        (row(name, words) for name, words in shown.items()),
+    )
+
+
+def preparation() -> str:
+    """Return what preparing expression values gains."""
+    shown = {
+        "none": "none",
+        "expression": "`ExpressionPreparation`",
+        "auto": "`mdec fit`, `--prepare auto`",
+    }
+    before, _ = prepared_scores("none")
+
+    def row(variant: str, words: str) -> list[str]:
+        found, _ = prepared_scores(variant)
+        lost = [
+            f"{name} with {method[-2:]} ({found[name][each] - before[name][each]:.0f})"
+            for method, each in CONSENSUS.items()
+            for name in GENE_SETS
+            if found[name][each] - before[name][each] < -3.0
+        ]
+        return [
+            words,
+            *(f"{value:.1f}" for value in over_sets(found)),
+            ", ".join(lost) or "no set",
+        ]
+
+    heads = ["HC", "SC", "BG", "sets that lose more than 3 points"]
+    return table(["preparation", *heads], (row(*each) for each in shown.items()))
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "evidence": evidence,
+    "speed": speed,
+    "gpu": gpu,
+    "scale": scale,
+    "preparation": preparation,
+}
+
+
+def renewed(text: str) -> str:
+    """Return a page with every table of numbers made again from the records."""
+    return BLOCK.sub(
+        lambda found: f"{found[1]}\n{BLOCKS[found[2]]()}\n{found[4]}", text
+    )
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Make the tables again for every page that Sphinx reads."""
+
+    def renew(app: Any, name: str, text: list[str]) -> None:  # noqa: ARG001
+        text[0] = renewed(text[0])
+
+    app.connect("source-read", renew)
+    return {"parallel_read_safe": True}
+
+
+def main() -> None:
+    """Renew the files."""
+    for path in PAGES:
+        path.write_text(renewed(path.read_text("utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
