@@ -123,7 +123,8 @@ sphinx_gallery_conf = {
     "doc_module": ("mdec",),
     "backreferences_dir": "gallery/using",
     "image_scrapers": ("figures.captioned",),
-    "reset_modules": ("matplotlib", "figures.house_style"),
+    "within_subsection_order": "figures.ReadingOrder",
+    "reset_modules": ("matplotlib", "figures.report_style"),
     "abort_on_example_error": True,
     "download_all_examples": False,
     # Its tables of times and of names would fetch scripts from elsewhere.

@@ -18,6 +18,7 @@ def make_report(app: Any, error: Exception | None) -> None:
         subprocess.run(
             [sys.executable, "-m", "mdec", "demo", "--out", folder, "--quiet"],
             check=True,
+            stdout=subprocess.DEVNULL,
         )
         target = Path(app.outdir) / "demo" / "report.html"
         target.parent.mkdir(exist_ok=True)

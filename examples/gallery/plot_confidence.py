@@ -1,9 +1,9 @@
 """
-Which samples are sure of their cluster?
-========================================
+How sure is the cluster of a sample?
+====================================
 
-Labels look equally certain, and samples are not. ``confidence_`` says how firmly the
-ensemble holds each: one without another candidate, a half between two clusters.
+Labels look equally certain, but they are not. ``confidence_`` says how firmly the ensemble
+puts a sample into its cluster: 1 is certain, and 0.5 lies between two clusters.
 """
 
 # %%
@@ -19,7 +19,7 @@ X, y = load_digits(return_X_y=True)
 X, y = X[:900], y[:900]
 model = MDEC(n_clusters=10, random_state=0, n_jobs=2).fit(X)
 undecided = ambiguous_samples(model.confidence_)
-print(f"{undecided.size} of {len(X)} samples are held loosely")
+print(f"{undecided.size} of {len(X)} samples are ambiguous")
 
 # %%
 # A map of the samples by their co-association, so that samples lie together where the
@@ -31,7 +31,7 @@ fig, axes = plt.subplots(
     1,
     2,
     figsize=(9, 3.8),
-    num="900 digits by consensus: their clusters, and how firmly each sample is held",
+    num="900 digits by consensus: their clusters, and the confidence of each sample",
 )
 by_cluster.plot(axes[0], s=8)
 axes[0].legend(ncols=2, title="cluster")

@@ -2,8 +2,8 @@
 Handwritten digits, from pixels to clusters
 ===========================================
 
-1797 images of 8 x 8 pixels, no labels, ten clusters. The picture shows what each
-cluster is surest of, and where it doubts.
+1797 images of 8 x 8 pixels, no labels, ten clusters. The picture shows which
+samples of each cluster are most certain, and which are least.
 """
 
 # %%

@@ -7,7 +7,7 @@ same samples. Labels may be words, and -1 means that a clustering leaves a sampl
 """
 
 # %%
-# Thirty clusterings by three algorithms of scikit-learn. None of them is told the
+# Thirty clusterings by three algorithms of scikit-learn. None of them gets the
 # number of groups, and DBSCAN leaves samples out.
 
 import matplotlib.pyplot as plt

@@ -7,8 +7,8 @@ two are not many; still, it is good to see where it fails.
 """
 
 # %%
-# All methods are told the number of clusters, except HDBSCAN, which takes none. MDEC
-# stands twice: with its defaults, and with both features for every member.
+# All methods get the number of clusters, except HDBSCAN, which takes none. MDEC
+# is shown twice: with its defaults, and with both features for every member.
 
 import warnings
 

@@ -105,7 +105,7 @@ def test_features_are_matched_by_name_in_any_order(
     words = ["predict", result / "model.npz", tmp_path / "new.csv"]
     assert call(*words, "--out", tmp_path / "p.csv") == 0
     check(tmp_path / "p.csv", expected, frame.index[45:])
-    said = "3 columns are no features of the model: 'comment', 'group', 'age'"
+    said = "3 columns are not features of the model: 'comment', 'group', 'age'"
     assert said in capsys.readouterr().out
 
 

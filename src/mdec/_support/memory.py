@@ -118,7 +118,7 @@ def _free_for_process() -> int | None:
 
 
 def require_memory(n_bytes: int, purpose: str, cure: str) -> None:
-    """Raise a MemoryError that names need and cure if the bytes cannot be had."""
+    """Raise a MemoryError that names need and cure if the bytes are not free."""
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(

@@ -114,7 +114,7 @@ def match_features(table: Table, steps: TableSteps, name: str) -> list[str]:
     n_extra = table.reading["n_left_out"]
     if not n_extra:
         return []
-    are = "column is no feature" if n_extra == 1 else "columns are no features"
+    are = "column is not a feature" if n_extra == 1 else "columns are not features"
     extra = list_names(table.reading["left_out"])
     return [f"{n_extra} {are} of the model: {extra}"]
 

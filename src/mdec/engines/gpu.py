@@ -25,7 +25,7 @@ MAX_BATCH, BATCH_ROWS = 128, 300_000
 
 
 def resolve_device(device: str) -> str:
-    """Return "cpu", "cuda" or "torch", or raise if the device cannot be had.
+    """Return "cpu", "cuda" or "torch", or raise if the device is missing.
 
     "auto" is "cuda" where PyTorch finds a GPU, else "cpu".
 

@@ -57,7 +57,7 @@ def kcc(
     Parameters
     ----------
     utility : {"U_H", "U_c", "U_cos", "U_Lp"}, default="U_H"
-        What agreement with a base clustering is worth, see Notes. The authors call the
+        How agreement with a base clustering counts, see Notes. The authors call the
         entropy the most robust; that it made the published tables is our calibration.
     p : float, default=5.0
         Exponent of "U_Lp"; the authors use 5 and 8.
