@@ -188,7 +188,10 @@ def speed() -> str:
         return [name, *shown]
 
     return table(
-        ["CPU ms for one member", *(f"{r['shape'][0]} x {r['shape'][1]}" for r in found)],
+        [
+            "CPU ms for one member",
+            *(f"{r['shape'][0]} x {r['shape'][1]}" for r in found),
+        ],
         [
             row("bare products", (1e3 * r["bare_products"] for r in found)),
             *(
@@ -225,7 +228,10 @@ def gpu() -> str:
         ["seconds, M = 100", *(" x ".join(shape) for shape in shapes)],
         [
             *([step, *(f"{r['split'][step]:.2f}" for r in found)] for step in steps),
-            ["`MDEC.fit`, hierarchical", *(f"{r['fit, hierarchical']:.2f}" for r in found)],
+            [
+                "`MDEC.fit`, hierarchical",
+                *(f"{r['fit, hierarchical']:.2f}" for r in found),
+            ],
         ],
     )
 
@@ -237,11 +243,11 @@ def scale() -> str:
         "million mixture": "twenty overlapping Gaussian clusters",
         "million digits": "digits drawn with replacement, with noise",
         "wide": "digits enlarged, moved, with noise",
-        "larger-than-memory": "a file of {file_gb:.1f} GB in {limit_gb:.0f} GB of memory",
+        "larger-than-memory": "a file of {file_gb:.1f} GB, with {limit_gb:.0f} GB allowed",
     }
 
     def row(name: str, words: str) -> list[str]:
-        found = known[name.replace('-', ' ')]
+        found = known[name.replace("-", " ")]
         baseline = known.get(f"compare {name.replace('million ', '')}", {})
         scores = baseline.get("mini_batch_kmeans_nmi")
         return [

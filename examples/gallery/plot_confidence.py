@@ -2,8 +2,8 @@
 How sure is the cluster of a sample?
 ====================================
 
-Labels look equally certain, but they are not. ``confidence_`` says how firmly the ensemble
-puts a sample into its cluster: 1 is certain, and 0.5 lies between two clusters.
+Labels look equally certain, but they are not. ``confidence_`` says how firmly the
+ensemble puts a sample into its cluster: 1 is certain, and 0.5 lies between two.
 """
 
 # %%

@@ -2,9 +2,9 @@
 Numbers and categories: Gower's distance
 ========================================
 
-Gower's distance is the mean over the columns: for numbers the difference over the range,
-for categories whether they differ. MDEC takes it as a matrix of all pairs, or column by
-column.
+Gower's distance is the mean over the columns: for numbers the difference over the
+range, for categories whether they differ. MDEC takes it as a matrix of all pairs, or
+column by column.
 """
 
 # %%
@@ -47,8 +47,8 @@ def city_block(rows):
 gower = city_block(rows) / frame.shape[1]
 
 # %%
-# With the matrix, every base clustering sees the same distances. With the function, each
-# draws columns of its own, which is the better start where there are many.
+# With the matrix, every base clustering sees the same distances. With the function,
+# each draws columns of its own, which is the better start where there are many.
 
 by_pairs = MDEC(3, metric="precomputed", random_state=0).fit(gower)
 by_columns = MDEC(3, metric=city_block, ensemble_size=50, random_state=0).fit(rows)

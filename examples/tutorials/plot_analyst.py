@@ -56,7 +56,8 @@ print(found.groupby("cluster").confidence.describe().round(2))
 
 # %%
 # Rows with a confidence near 0.5 lie between two clusters. Read those first: they show
-# what the clusters disagree about. Then read some of the most confident of each, to name it.
+# what the clusters disagree about. Then read some of the most confident of each, to
+# name it.
 
 from mdec.report.plots import ConfidenceDisplay
 

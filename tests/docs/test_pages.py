@@ -37,6 +37,7 @@ COMPLETE = [
     "howto/missing-values.md",
     "howto/own-distances.md",
     "howto/own-parts.md",
+    "howto/scale-features.md",
     "howto/several-tables.md",
     "howto/sparse.md",
     pytest.param("start.md", marks=pytest.mark.slow),
@@ -149,14 +150,15 @@ def check_parts(names: dict[str, Any]) -> None:
 
 
 def check_distances(names: dict[str, Any]) -> None:
-    for model in ("by_pairs", "by_columns"):
-        assert adjusted_rand_score(names["y"], names[model].labels_) > 0.8
-    np.testing.assert_allclose(names["gower"], by_hand(names["frame"]), atol=1e-12)
+    assert adjusted_rand_score(names["y"], names["model"].labels_) > 0.8
+
+
+def check_scaling(names: dict[str, Any]) -> None:
+    assert adjusted_rand_score(names["y"], names["labels"]) > 0.8
 
 
 def check_tables(names: dict[str, Any]) -> None:
-    for labels in (names["model"].labels_, names["labels"]):
-        assert adjusted_rand_score(names["y"], labels) > 0.9
+    assert adjusted_rand_score(names["y"], names["model"].labels_) > 0.9
 
 
 def check_sparse(names: dict[str, Any]) -> None:
@@ -167,6 +169,7 @@ def check_sparse(names: dict[str, Any]) -> None:
 CHECKED = {
     "howto/own-parts.md": check_parts,
     "howto/own-distances.md": check_distances,
+    "howto/scale-features.md": check_scaling,
     "howto/several-tables.md": check_tables,
     "howto/sparse.md": check_sparse,
 }
@@ -184,12 +187,25 @@ def by_hand(frame: pd.DataFrame) -> np.ndarray:
     return total / frame.shape[1]
 
 
+def run_example(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
+    return runpy.run_path(str(path))
+
+
+def test_gowers_distance_is_the_mean_over_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = run_example(GALLERY / "plot_gower.py", monkeypatch)
+    for model in ("by_pairs", "by_columns"):
+        assert adjusted_rand_score(names["y"], names[model].labels_) > 0.8
+    np.testing.assert_allclose(names["gower"], by_hand(names["frame"]), atol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorials_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
-    runpy.run_path(str(path))
+    run_example(path, monkeypatch)
 
 
 @pytest.mark.slow
@@ -312,3 +328,10 @@ def test_the_walk_from_a_table_to_its_report_is_the_code() -> None:
         tree = ast.parse((ROOT / "src" / "mdec" / file).read_text("utf-8"))
         defined = [node for node in ast.walk(tree) if hasattr(node, "name")]
         assert {node.name for node in defined} >= set(name.split(".")), name
+
+
+def test_the_example_of_a_study_can_be_read() -> None:
+    from mdec.bench.study import read_study
+
+    study = read_study(ROOT / "examples" / "study.toml")
+    assert list(study.methods) == ["MDEC-HC", "KCC", "k-means"]

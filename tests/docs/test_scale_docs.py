@@ -1,4 +1,4 @@
-"""The code of docs/scale.md is code, and names what there is."""
+"""The code about many rows is code, and names what there is."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
-TEXT = PAGE.read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.M | re.S)
+def blocks(page: str) -> list[str]:
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
 
 
 def test_python_blocks_parse_and_import_what_exists() -> None:
-    assert len(blocks("python")) >= 6
-    for block in blocks("python"):
+    for page in ("scale.md", "howto/dask.md"):
+        assert len(blocks(page)) >= 2
+    scripts = [*blocks("scale.md"), *blocks("howto/dask.md")]
+    for block in [*scripts, (EXAMPLES / "slurm.py").read_text("utf-8")]:
         for node in ast.walk(ast.parse(block)):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("mdec"):
                 module = importlib.import_module(node.module)
@@ -28,7 +31,7 @@ def test_python_blocks_parse_and_import_what_exists() -> None:
 
 def test_the_cluster_files_parse() -> None:
     yaml = pytest.importorskip("yaml")
-    (spec,) = map(yaml.safe_load, blocks("yaml"))
+    spec = yaml.safe_load((EXAMPLES / "kubernetes.yaml").read_text("utf-8"))
     assert spec["kind"] == "DaskCluster"
     for part in ("scheduler", "worker"):
         assert spec["spec"][part]["spec"]["containers"][0]["args"]

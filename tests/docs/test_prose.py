@@ -1,0 +1,110 @@
+"""The prose of the pages: short, in plain words, its numbers those of the records."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+# Made by Sphinx, or results, which have tables for every dataset.
+APART = {"_build", "_templates", "gallery", "tutorials", "generated", "results"}
+GUIDE = sorted(
+    path for path in DOCS.rglob("*.md") if not APART & set(path.relative_to(DOCS).parts)
+)
+PROSE = [
+    *GUIDE,
+    DOCS / "api" / "index.rst",
+    DOCS / "results" / "README.md",
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.py")),
+    *sorted((ROOT / "examples").rglob("*.rst")),
+]
+
+MOST_WORDS = 18_000
+MOST_WORDS_OF = {"deviations.md": 1200, "paper-to-code.md": 1200, "baselines.md": 1200}
+
+# Words that readers stumbled over, and what to write instead.
+PLAIN = {
+    r"rivals?": "baseline, other cluster",
+    r"(on|with|without) (a|the) card|nvidia card": "GPU",
+    r"mend(s|ed|ing)?": "fix",
+    r"can(not)? be had": "is available, on disk",
+    r"(is|are) worth": "gains, changes",
+    r"told": "given, said, recognised",
+    r"held": "kept, put",
+    r"tells? samples": "marks samples",
+    r"half of the time are": "take half of the time",
+    r"(is|are) no features?": "is not a feature",
+    r"(data|values|samples|tables|rows) (that )?want": "need",
+    r"(house|rooms?)": "package, sub-package",
+}
+# Reports of how something came to be belong to benchmarks/notes.
+NOTEBOOK = [
+    "has grown stronger",
+    "were the goals",
+    "next idea",
+    "no command in this repository",
+    "it is gone",
+    "is gone.",
+]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def prose(path: Path) -> str:
+    """Return a page on one line, without code and the words of directives."""
+    text = path.read_text("utf-8")
+    text = re.sub(r"^```.*?^```|^:::+.*?$|`[^`\n]+`", "", text, flags=re.M | re.S)
+    return re.sub(r"\s+", " ", text)
+
+
+def test_the_pages_can_be_finished() -> None:
+    assert len(GUIDE) > 20
+    words = {named(path): len(path.read_text("utf-8").split()) for path in GUIDE}
+    assert sum(words.values()) <= MOST_WORDS, sorted(words.items(), key=lambda w: -w[1])
+    for name, most in MOST_WORDS_OF.items():
+        assert words[f"docs/{name}"] <= most
+
+
+@pytest.mark.parametrize("path", PROSE, ids=named)
+def test_pages_are_in_plain_words(path: Path) -> None:
+    text = prose(path)
+    for pattern, instead in PLAIN.items():
+        found = re.search(rf"[^.]*\b{pattern}\b", text, re.I)
+        assert found is None, f"{found[0].strip()!r}: write {instead}"
+    for words in NOTEBOOK:
+        assert words not in text
+
+
+def test_the_check_sees_words() -> None:
+    for pattern, text in (("told", "It was told so."), (r"rivals?", "No Rivals")):
+        assert re.search(rf"\b{pattern}\b", text, re.I)
+    assert "pip install" not in prose(DOCS / "start.md")
+    assert "one page" not in prose(DOCS / "howto" / "index.md")
+
+
+def test_the_numbers_are_those_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(DOCS / "_site"), *sys.path])
+    made = runpy.run_path(str(DOCS / "_site" / "measured.py"))
+    used = set()
+    for path in made["PAGES"]:
+        text = path.read_text("utf-8")
+        assert made["renewed"](text) == text, (
+            f"{named(path)} is older than its records; "
+            "run python docs/_site/measured.py"
+        )
+        used |= set(re.findall(r"<!-- numbers: ([\w-]+) -->", text))
+    assert used == set(made["BLOCKS"])
+
+
+def test_every_page_of_numbers_is_renewed() -> None:
+    made = runpy.run_path(str(DOCS / "_site" / "measured.py"))
+    marked = [path for path in PROSE if "<!-- numbers:" in path.read_text("utf-8")]
+    assert set(marked) == set(made["PAGES"])
