@@ -243,7 +243,7 @@ def scale() -> str:
         "million mixture": "twenty overlapping Gaussian clusters",
         "million digits": "digits drawn with replacement, with noise",
         "wide": "digits enlarged, moved, with noise",
-        "larger-than-memory": "a file of {file_gb:.1f} GB, with {limit_gb:.0f} GB allowed",
+        "larger-than-memory": "a file of {file_gb:.1f} GB; limit {limit_gb:.0f} GB",
     }
 
     def row(name: str, words: str) -> list[str]:
