@@ -12,6 +12,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
 
 
+@cache
 def read_lines(name: str) -> list[dict[str, Any]]:
     """Return the records of a benchmark, the oldest first."""
     text = (RECORDS / f"{name}.jsonl").read_text("utf-8")
