@@ -254,8 +254,7 @@ def _run_kcc(
     rows = distinct_rows(ensemble, n_clusters, rng)
     # Fewer distinct samples than clusters: the rest start at copies and stay empty.
     centers = H[np.resize(rows, n_clusters)].toarray().T
-    best: Labels | None = None
-    total = np.inf
+    best, total = np.zeros(ensemble.n_samples, dtype=np.int32), np.inf
     for _ in range(max_iterations):
         labels, costs = _nearest_centers(H, distances(centers))
         before, after = total, float(costs.sum())
@@ -268,7 +267,6 @@ def _run_kcc(
         empty = np.setdiff1d(np.arange(n_clusters), labels)
         rows = rng.integers(ensemble.n_samples, size=empty.size)
         centers[:, empty] = H[rows].toarray().T
-    assert best is not None
     return best, total
 
 
@@ -313,7 +311,7 @@ def _run_sec(
     rows = distinct_rows(ensemble, n_clusters, rng)
     sums: Array = np.zeros((sizes.size, n_clusters))
     sums[:, : rows.size] = H[rows].toarray().T
-    labels: Labels | None = None
+    labels = np.full(ensemble.n_samples, -1, dtype=np.int32)
     for _ in range(max_iterations):
         means = sums / np.maximum(sizes @ sums, 1.0)
         # Summed over a sample's labels: its weighted squared distance from each mean,
@@ -323,10 +321,9 @@ def _run_sec(
         table[:, rows.size :] = np.inf
         found, costs = _nearest_centers(H, table)
         _fill_empty(found, costs, rows.size)
-        if labels is not None and np.array_equal(found, labels):
+        if np.array_equal(found, labels):
             break
         labels, sums = found, shared_counts(H, found, n_clusters)
-    assert labels is not None
     return labels
 
 
