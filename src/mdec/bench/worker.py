@@ -31,15 +31,7 @@ from mdec._support.parallel import single_threaded_blas
 from mdec.bench.baselines import BASELINES, generate_kmeans_ensemble
 from mdec.bench.datasets import Dataset, load_dataset
 from mdec.bench.methods import resolve
-from mdec.bench.records import (
-    FAILED,
-    MISSING,
-    OK,
-    OUT_OF_MEMORY,
-    Parameters,
-    Record,
-    encode_labels,
-)
+from mdec.bench.records import FAILED, MISSING, OK, OUT_OF_MEMORY, Record, encode_labels
 from mdec.bench.study import DatasetSpec, Group
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
@@ -206,8 +198,7 @@ def _generate(dataset: Dataset, group: Group) -> Any:
     if group.function is None:
         return np.asarray(dataset.data, dtype=np.float64)
     generate = resolve(group.function)
-    parameters = _lists_to_tuples(group.parameters)
-    return generate(dataset.data, random_state=group.seed, **parameters)
+    return generate(dataset.data, random_state=group.seed, **group.parameters)
 
 
 def _apply(function: str, data: Any, dataset: Dataset, run: Record) -> Any:
@@ -215,10 +206,7 @@ def _apply(function: str, data: Any, dataset: Dataset, run: Record) -> Any:
     if isinstance(data, Ensemble) and size is not None:
         data = data[:size]
     labels = resolve(function)(
-        data,
-        len(dataset.target_names),
-        random_state=run["seed"],
-        **_lists_to_tuples(run["parameters"]),
+        data, len(dataset.target_names), random_state=run["seed"], **run["parameters"]
     )
     if np.shape(labels) != (len(dataset.data),):
         raise ValueError(
@@ -226,14 +214,6 @@ def _apply(function: str, data: Any, dataset: Dataset, run: Record) -> Any:
             f"{len(dataset.data)} samples."
         )
     return labels
-
-
-def _lists_to_tuples(parameters: Parameters) -> Parameters:
-    """Return parameters with tuples, as in signatures, where study files have lists."""
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in parameters.items()
-    }
 
 
 def _warm_up(generators: list[str]) -> None:
