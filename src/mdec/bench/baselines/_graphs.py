@@ -111,16 +111,9 @@ def lwea(
     return hierarchical(ensemble, n_clusters, weights, random_state=random_state)
 
 
-@consensus_function()
+@consensus_function(like=lwea)
 def eac(ensemble: Ensemble, n_clusters: int, *, random_state: Seed = None) -> Labels:
     r"""Merge samples by average linkage on the co-association (EAC).
-
-    Parameters
-    ----------
-    n_clusters : int
-        Number of clusters; exactly that many come out.
-    random_state : int, RandomState, Generator or None
-        Not used: there is nothing random in it.
 
     Notes
     -----
