@@ -187,6 +187,11 @@ class Clustering:
         made = self.ensemble, self.weights
         return _find_clusters(*made, settings, self.rows, selection)
 
+    @cached_property
+    def criteria(self) -> KSelection:
+        """The criteria by which K was chosen, measured now if it was given."""
+        return self.selection or self.compare_k()
+
     def compare_k(self, k_range: Sequence[int] | None = None) -> KSelection:
         """Measure the criteria for some numbers of clusters, without deciding.
 

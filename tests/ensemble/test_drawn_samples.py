@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -220,8 +221,8 @@ def test_selection_where_a_member_has_no_measured_sample(monkeypatch) -> None:
 def test_the_report_is_made(blobs) -> None:
     X, _ = blobs
     model = MDEC(3, ensemble_size=20, max_samples=0.5, random_state=0).fit(X)
-    clustering = model.clustering_
-    described = describe_clustering(clustering, clustering.compare_k([2, 3, 4]))
+    measured = model.clustering_.compare_k([2, 3, 4])
+    described = describe_clustering(replace(model.clustering_, selection=measured))
     A = locally_weighted_coassociation(model.ensemble_, model.cluster_weights_)
     rows = described["heatmap"]["rows"]
     np.testing.assert_allclose(described["heatmap"]["matrix"], A[np.ix_(rows, rows)])

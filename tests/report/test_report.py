@@ -7,6 +7,7 @@ import io
 import json
 import re
 import tracemalloc
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -165,7 +166,8 @@ def test_what_gives_the_result_again_is_shown(reports):
 def test_labels_alone_are_enough(n_clusters):
     base = np.random.default_rng(0).integers(0, 3, size=(12, 8))
     clustering = cluster_ensemble(Ensemble.from_labels(base), Settings(n_clusters))
-    described = describe_clustering(clustering, clustering.compare_k([2, 3]))
+    measured = clustering.compare_k([2, 3])
+    described = describe_clustering(replace(clustering, selection=measured))
     assert described["names"] == [str(i + 1) for i in range(12)]
     page = render_report(described)
     assert "fig-map" in page
@@ -216,10 +218,10 @@ def test_memory_of_a_report_follows_the_page_and_not_the_samples(monkeypatch):
     base[:, :30] = (np.arange(40_000) % 4)[:, None]
     settings = Settings(4, consensus="bipartite")
     clustering = cluster_ensemble(Ensemble.from_labels(base), settings)
-    selection = clustering.compare_k([2, 3])
+    clustering = replace(clustering, selection=clustering.compare_k([2, 3]))
     assert clustering.association.shape == (40_000, 4)
     tracemalloc.start()
-    described = describe_clustering(clustering, selection)
+    described = describe_clustering(clustering)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(described["names"]) == 200

@@ -175,7 +175,6 @@ class Description(TypedDict):
 
 def describe_clustering(
     clustering: Clustering,
-    selection: KSelection | None = None,
     *,
     table: Table | Mapping[str, Table] | None = None,
     notes: RunNotes | None = None,
@@ -186,9 +185,6 @@ def describe_clustering(
     ----------
     clustering : Clustering
         The clustering: ``model.clustering_``, or of `mdec.clustering.cluster_ensemble`.
-    selection : KSelection, optional
-        The criteria for each number of clusters; None takes those by which the number
-        was chosen, or measures them.
     table : Table or mapping of str to Table, optional
         Names, known classes, other columns and the values, one for each view; without
         values no features are listed.
@@ -200,7 +196,7 @@ def describe_clustering(
     Description
         What the page shows, computed.
     """
-    selection = selection or clustering.selection or clustering.compare_k()
+    selection = clustering.criteria
     ensemble, labels = clustering.ensemble.gather(), np.asarray(clustering.labels)
     table, notes = join_tables(table, len(labels)), notes or RunNotes()
     rng = member_stream(0, 0, "selection")
@@ -208,9 +204,7 @@ def describe_clustering(
     part = restrict_ensemble(ensemble, clustering.weights, rows)
     matrix = locally_weighted_coassociation(*part)
     heatmap = consensus_heatmap(matrix, labels[rows], rng)
-    solutions, chosen = describe_solutions(
-        clustering, selection, table.labels, rows, *part
-    )
+    solutions, chosen = describe_solutions(clustering, table.labels, rows, *part)
     for each in solutions:
         each["cluster_order"] = cluster_order(each["labels"], heatmap)
     written = add_signatures(solutions, chosen, table, labels, rows)

@@ -161,7 +161,7 @@ class ConsensusCDFDisplay(Display):
 
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
-        return (found.selection or found.compare_k(),)
+        return (found.criteria,)
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         chosen = self.selection
@@ -191,7 +191,7 @@ class KSelectionDisplay(Display):
 
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
-        return (found.selection or found.compare_k(),)
+        return (found.criteria,)
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         table = self.selection.table
@@ -229,7 +229,7 @@ class TrackingDisplay(Display):
 
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
-        measured = found.selection or found.compare_k()
+        measured = found.criteria
         ks, own = measured.table["n_clusters"], found.labels[measured.samples]
         # The row of the clustering's own number follows its own clusters.
         start = int(np.abs(ks - found.n_clusters).argmin())

@@ -92,7 +92,6 @@ def restrict_ensemble(
 
 def describe_solutions(
     clustering: Clustering,
-    selection: KSelection,
     known: NDArray[Any] | None,
     rows: Labels,
     part: Ensemble,
@@ -104,6 +103,7 @@ def describe_solutions(
     weights.
     """
     labels, n_clusters = np.asarray(clustering.labels), clustering.n_clusters
+    selection = clustering.criteria
     ks = nearest_numbers(selection, n_clusters)
     chosen = ks.index(n_clusters)
     parts = cut_page(part, part_weights, selection, ks) | {n_clusters: labels[rows]}

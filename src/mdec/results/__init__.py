@@ -201,14 +201,12 @@ def _make_report(
 ) -> tuple[Description, str, dict[str, float]]:
     """Return what the report shows, its page, and the seconds of all steps."""
     timings = {**notes.timings, **clustering.timings}
-    start, selection = time.perf_counter(), clustering.selection
-    if selection is None:
-        selection = clustering.compare_k()
+    start = time.perf_counter()
+    if clustering.criteria is not clustering.selection:
         timings["choosing K"] = time.perf_counter() - start
     start = time.perf_counter()
     described = describe_clustering(
         clustering,
-        selection,
         table=table,
         notes=replace(
             notes,
