@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mdec._support.arrays import Array
 from mdec._support.random import RandomState
 from mdec.consensus.dendrogram import hierarchical
-from mdec.consensus.graph_cuts import bipartite, cut_blocks, is_blocked, spectral
+from mdec.consensus.graph_cuts import bipartite, cut_graph, spectral
 from mdec.consensus.matrix import from_matrix
 from mdec.ensemble import Ensemble, LabelBlocks
 
@@ -65,13 +65,7 @@ def find_consensus(
         raise ValueError(
             f"consensus={consensus!r} is not one of {', '.join(CONSENSUS)}."
         )
-    cuts_graph = consensus in ("spectral", "bipartite")
-    if cuts_graph and is_blocked(ensemble) and 1 < n_clusters < ensemble.n_samples:
-        of_samples = consensus == "spectral"
-        return cut_blocks(
-            ensemble, n_clusters, weights, random_state, of_samples=of_samples
-        )
-    labels = CONSENSUS[consensus](
-        ensemble.gather(), n_clusters, weights, random_state, device
-    )
-    return ensemble.split(labels)
+    settings = n_clusters, weights, random_state, device
+    if consensus in ("spectral", "bipartite"):
+        return cut_graph(ensemble, *settings, of_samples=consensus == "spectral")
+    return ensemble.split(CONSENSUS[consensus](ensemble.gather(), *settings))

@@ -8,7 +8,6 @@ eigenvectors carry over to the samples, block by block again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -102,8 +101,8 @@ def bipartite(
     >>> bipartite(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    methods = bipartite_embedding, bipartite_memory
-    return _cut(ensemble, n_clusters, weights, random_state, device, *methods)
+    settings = n_clusters, weights, random_state, device
+    return ensemble.join(cut_graph(ensemble, *settings, of_samples=False))
 
 
 def spectral(
@@ -153,32 +152,38 @@ def spectral(
     >>> spectral(ensemble, 2, random_state=0)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    methods = coassociation_embedding, spectral_memory
-    return _cut(ensemble, n_clusters, weights, random_state, device, *methods)
+    settings = n_clusters, weights, random_state, device
+    return ensemble.join(cut_graph(ensemble, *settings, of_samples=True))
 
 
-def _cut(
-    ensemble: Ensemble,
+def cut_graph(
+    ensemble: LabelBlocks,
     n_clusters: int,
     weights: Array | None,
     random_state: RandomState,
     device: str,
-    embed: Callable[..., Array],
-    memory: Callable[[Ensemble, int], int],
-) -> NDArray[np.int32]:
-    """Embed the samples and cluster them by k-means, very many of them in blocks."""
+    *,
+    of_samples: bool,
+) -> list[Any]:
+    """Embed the samples and cluster them by k-means, very many where their labels are.
+
+    Returns the executor's handles of the clusters of each block. The graph is that of
+    the samples, or the bipartite one.
+    """
     if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
-        return trivial
+        return ensemble.split(trivial)
     weights = resolve_weights(ensemble, weights)
-    if is_blocked(ensemble):
-        of_samples = embed is coassociation_embedding
-        parts = cut_blocks(
-            ensemble, n_clusters, weights, random_state, of_samples=of_samples
-        )
-        return np.concatenate(parts)
-    require_for_consensus(ensemble, memory(ensemble, n_clusters))
+    few_clusters = ensemble.n_base_clusters <= BLOCKED_CLUSTERS
+    if ensemble.n_samples > BLOCKED_SAMPLES and few_clusters:
+        settings = n_clusters, weights, random_state
+        return cut_blocks(ensemble, *settings, of_samples=of_samples)
+    whole = ensemble.gather()
+    memory = spectral_memory if of_samples else bipartite_memory
+    require_for_consensus(whole, memory(whole, n_clusters))
     rng = consensus_stream(random_state)
-    return assign(ensemble, embed(ensemble, n_clusters, weights, rng, device), rng)
+    embed = coassociation_embedding if of_samples else bipartite_embedding
+    embedding = embed(whole, n_clusters, weights, rng, device)
+    return ensemble.split(assign(whole, embedding, rng))
 
 
 def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
@@ -265,12 +270,6 @@ def spectral_memory(ensemble: Ensemble, n_clusters: int) -> int:
     n_labels = ensemble.labels.size
     vectors = 52 * ensemble.n_samples * (n_clusters + 16)
     return max(60 * n_labels, 30 * n_labels + vectors) + 2**20
-
-
-def is_blocked(ensemble: LabelBlocks) -> bool:
-    """Tell whether the bipartite and the spectral consensus work in blocks."""
-    few_clusters = ensemble.n_base_clusters <= BLOCKED_CLUSTERS
-    return ensemble.n_samples > BLOCKED_SAMPLES and few_clusters
 
 
 def cut_blocks(

@@ -25,7 +25,7 @@ from mdec.weights import ensemble_driven_cluster_index
 HOST_ORDER = 500
 
 
-def resolve_weights(ensemble: Ensemble, weights: Array | None) -> Array:
+def resolve_weights(ensemble: LabelBlocks, weights: Array | None) -> Array:
     """Return the given weights of the base clusters, or the ECI."""
     if weights is None:
         return ensemble_driven_cluster_index(ensemble)
@@ -40,7 +40,9 @@ def resolve_weights(ensemble: Ensemble, weights: Array | None) -> Array:
     return weights
 
 
-def trivial_partition(ensemble: Ensemble, n_clusters: int) -> NDArray[np.int32] | None:
+def trivial_partition(
+    ensemble: LabelBlocks, n_clusters: int
+) -> NDArray[np.int32] | None:
     """Return the partition into one cluster or into single samples, else None."""
     n_samples = ensemble.n_samples
     if not isinstance(n_clusters, Integral) or not 1 <= n_clusters <= n_samples:
