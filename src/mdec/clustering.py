@@ -177,7 +177,17 @@ class Clustering:
     ) -> Clustering:
         """Return another clustering of the same ensemble; nothing is generated again.
 
-        It has the same weights and rows; what is not given stays as it is.
+        Parameters
+        ----------
+        n_clusters : int, "auto" or pair of int, default=None
+            Number of clusters; None for the same as now.
+        consensus : str, default=None
+            Consensus function; None for the same as now.
+
+        Returns
+        -------
+        Clustering
+            With the same weights and rows.
         """
         settings, selection = self.settings, self.selection
         if consensus is not None:
@@ -193,9 +203,17 @@ class Clustering:
         return self.selection or self.compare_k()
 
     def compare_k(self, k_range: Sequence[int] | None = None) -> KSelection:
-        """Measure the criteria for some numbers of clusters, without deciding.
+        """Measure the criteria for a range of numbers of clusters.
 
-        One cluster is not tested for; None are the numbers that "auto" compares.
+        Parameters
+        ----------
+        k_range : sequence of int, default=None
+            The numbers; None for those that "auto" compares.
+
+        Returns
+        -------
+        KSelection
+            Without a test for one cluster.
         """
         return _choose_k(self.ensemble, self.settings, (), k_range)
 
