@@ -19,6 +19,7 @@ from mdec.consensus import bipartite, hierarchical, spectral
 from mdec.consensus.dendrogram import merges
 from mdec.consensus.graph_cuts import bipartite_graph, transfer_cut
 from mdec.numerics.affinity import normalized_affinity
+from mdec.numerics.digits import nine_digits
 from mdec.numerics.neighbors import squared_distances
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -49,7 +50,9 @@ def same_partition(a: np.ndarray, b: np.ndarray) -> bool:
 def test_squared_distances(golden: Any) -> None:
     case = golden("dist2")
     ours = squared_distances(case["X"])
-    np.testing.assert_allclose(ours, case["Dist"], rtol=1e-9, atol=1e-10)
+    # They have nine digits, and up to there they are those of the reference.
+    expected = nine_digits(np.maximum(case["Dist"], 0.0))
+    np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-10)
     assert ours.min() >= 0.0
     assert not np.diag(ours).any()
 
@@ -78,8 +81,10 @@ def test_affinity_from_the_data(golden: Any, name: str) -> None:
     X, k, mu = golden("dist2")["X"], int(case["K"]), float(case["sigma"])
     W = similarity_graph(X, "scaled_gaussian", k, mu).toarray()
     np.testing.assert_array_equal(W != 0.0, case["W"] != 0.0)
-    # Distances have nine digits, and exponents of up to thirty lose some of them.
-    np.testing.assert_allclose(W, case["W"], rtol=1e-7, atol=0.0)
+    nine = graph_from_distances(nine_digits(case["Dist"]), "scaled_gaussian", k, mu)
+    np.testing.assert_allclose(W, nine.toarray(), rtol=1e-12, atol=0.0)
+    # Exponents of up to thirty lose some of the nine digits of the distances.
+    np.testing.assert_allclose(W, case["W"], rtol=3e-8, atol=0.0)
 
 
 @pytest.mark.parametrize("name", AFFINITIES)
@@ -148,7 +153,10 @@ def test_affinity_with_duplicates_from_the_data(golden: Any) -> None:
     W = similarity_graph(case["X"], "scaled_gaussian", k, mu).toarray()
     others = np.setdiff1d(np.arange(20), np.r_[3, 8:16])
     apart = np.ix_(others, others)
-    np.testing.assert_allclose(W[apart], case["W"][apart], rtol=1e-7, atol=0.0)
+    D = nine_digits(np.maximum(case["Dist"], 0.0))
+    nine = graph_from_distances(D, "scaled_gaussian", k, mu).toarray()
+    np.testing.assert_allclose(W[apart], nine[apart], rtol=1e-12, atol=0.0)
+    np.testing.assert_allclose(W[apart], case["W"][apart], rtol=1e-8, atol=0.0)
 
 
 def test_base_clusters(golden: Any) -> None:
