@@ -22,12 +22,15 @@ CODE = """
 import sys
 import numpy as np
 from sklearn.datasets import load_digits
-from mdec import MDEC
+from mdec import MDEC, generate_ensemble
 from mdec.consensus import CONSENSUS
 
-X = load_digits().data[: int(sys.argv[1])]
-model = MDEC(10, ensemble_size=int(sys.argv[2]), random_state=0).fit(X)
+X, n_members = load_digits().data[: int(sys.argv[1])], int(sys.argv[2])
+model = MDEC(10, ensemble_size=n_members, random_state=0).fit(X)
 columns = [model.recluster(consensus=name) for name in CONSENSUS]
+for rows in (X, X > 8):
+    settings = {"base": "landmark", "ensemble_size": n_members, "random_state": 0}
+    columns += [*generate_ensemble(rows, **settings).labels.T]
 np.save(sys.argv[3], np.column_stack([model.ensemble_.labels, *columns]))
 """
 

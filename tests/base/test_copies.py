@@ -55,8 +55,7 @@ def members_of(X: Array, way: str) -> Ensemble:
     return found
 
 
-# With landmarks every member has one cluster here, which is refused.
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "landmark"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", [0, 37])
 def test_one_row_among_copies_is_the_other_cluster(way: str, place: int) -> None:
     """Their row numbers parted the copies before."""
@@ -77,15 +76,25 @@ def test_one_hot_rows_are_clustered(way: str) -> None:
         assert adjusted_rand_score(labels, X.argmax(axis=1)) == 1.0
 
 
+@pytest.mark.parametrize("n_features", [3, 5, 8])
 @pytest.mark.parametrize("way", ["graph", "exponential", "landmark", "torch"])
-def test_binary_tables_of_few_features_are_clustered(way: str) -> None:
-    X, y = binary(3)
+def test_binary_tables_of_few_features_are_clustered(way: str, n_features: int) -> None:
+    X, y = binary(n_features)
     ensemble = members_of(X, way)
     assert not ensemble.failures
     for consensus in CONSENSUS.values():
         labels = consensus(ensemble, 2, random_state=0)
         assert are_copies_together(X, labels)
         assert adjusted_rand_score(labels, y) > 0.5
+
+
+def test_landmarks_among_copies_are_as_good_as_graphs() -> None:
+    """Places of many landmarks took the eigenvectors, and rows were tied to few."""
+    for n_features, kernel in ((5, "cosine"), (8, "scaled_exponential")):
+        X, y = binary(n_features)
+        settings = {"base": "landmark", "kernel": kernel, "random_state": 0}
+        ensemble = generate_ensemble(X, ensemble_size=8, **settings)
+        assert adjusted_rand_score(hierarchical(ensemble, 2), y) > 0.8
 
 
 @pytest.mark.parametrize("n_features", [3, 8])

@@ -207,6 +207,33 @@ def test_reduced_graph_by_matrices() -> None:
     assert graph.has_canonical_format
 
 
+def test_a_landmark_that_shares_no_rows_is_a_cluster_of_its_own() -> None:
+    index = np.array([[0, 1], [1, 0], [2, 2], [2, 2]], dtype=np.uint16)
+    rows = BipartiteRows(index, np.ones((4, 2)))
+    graph = small_side_graph([rows], 4)
+    assert graph.diagonal().tolist() == [0.0, 0.0, 4.0, 0.0]
+    vectors = small_side_vectors(graph[:3, :3], 2, np.random.default_rng(0))
+    embedded = embed_rows(rows, vectors)
+    np.testing.assert_allclose(np.linalg.norm(embedded, axis=1), 1.0)
+    np.testing.assert_allclose(embedded[:2] @ embedded[2:].T, 0.0, atol=1e-12)
+
+
+def test_a_row_is_tied_as_if_it_were_alone() -> None:
+    """Products of many rows round otherwise than those of one, and ties tell."""
+    rng = np.random.default_rng(8)
+    points = (rng.integers(0, 2, size=(300, 12)) + 0.1).astype(np.float32)
+    rows = (rng.integers(0, 2, size=(500, 12)) + 0.1).astype(np.float32)
+    index = index_landmarks(points, rng)
+    found, squared = nearest_landmarks(rows, index, 6)
+    exact = np.round(((rows[:, None].astype(float) - points) ** 2).sum(axis=2), 5)
+    expected = np.argsort(exact, axis=1, kind="stable")[:, :6]
+    np.testing.assert_array_equal(found, expected)
+    for row in (0, 17, 499):
+        alone = nearest_landmarks(rows[[row]], index, 6)
+        np.testing.assert_array_equal(alone[0][0], found[row])
+        np.testing.assert_array_equal(alone[1][0], squared[row])
+
+
 def test_the_cut_in_blocks_is_the_cut_of_the_whole_graph() -> None:
     rows, dense = random_rows(80, 15, 5, seed=2)
     whole = transfer_cut(sparse.csr_array(dense), 4, np.random.default_rng(0))

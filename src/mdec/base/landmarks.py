@@ -181,18 +181,27 @@ def fit_landmarks(
     drawn = np.sort(rng.choice(pool.shape[0], size, replace=False))
     rows = coordinates(pool[drawn], features, kernel)
     center, scale = _place(rows, kernel)
-    try:
-        found = _choose_landmarks(rows, center, scale, n_landmarks, k, kernel, rng)
-    except CopiesError:
+    centred, chosen, index, between = _choose_landmarks(
+        rows, center, scale, n_landmarks, k, kernel, rng
+    )
+    if between.min() == 0.0:
+        # Rows at a place of many landmarks would be tied to that place alone.
         group = group_copies(rows)
         assert group is not None
         distinct = np.unique(group, return_index=True)[1]
-        rows, drawn, n_landmarks = rows[distinct], drawn[distinct], distinct.size
-        if n_landmarks == 1:
-            raise
+        rows, drawn = rows[distinct], drawn[distinct]
+        n_landmarks = min(n_landmarks, distinct.size)
         k = min(k, n_landmarks - 1)
-        found = _choose_landmarks(rows, center, scale, n_landmarks, k, kernel, rng)
-    centred, chosen, index, rho = found
+        if k == 0:
+            raise CopiesError("all rows are equal in the features that are drawn.")
+        centred, chosen, index, between = _choose_landmarks(
+            rows, center, scale, n_landmarks, k, kernel, rng
+        )
+    rho = np.zeros(n_landmarks)
+    if kernel not in ANGULAR:
+        means = as_kernel_takes_them(between, kernel).mean(axis=1)
+        rho = mean_neighbor_distance(means.astype(np.float64))
+    rho = rho.astype(centred.dtype)
     landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho, scale)
     return landmarks, drawn[chosen], tie_rows(centred[chosen], landmarks)
 
@@ -206,17 +215,16 @@ def _choose_landmarks(
     kernel: str,
     rng: np.random.Generator,
 ) -> tuple[Any, NDArray[np.intp], LandmarkIndex, Array]:
-    """Return centred rows, those that landmarks start from, the landmarks, and rho."""
+    """Return centred rows, those that landmarks start from, and the landmarks.
+
+    And the squared distances of each to its k nearest others.
+    """
     for dtype in (np.float32, np.float64):
         centred = _center(rows, center, scale, dtype)
         chosen, index, between = _choose(centred, n_landmarks, k, kernel, rng)
         if centred.dtype == np.float64 or not _is_doubtful(index, between):
             break
-    rho = np.zeros(n_landmarks)
-    if kernel not in ANGULAR:
-        means = as_kernel_takes_them(between, kernel).mean(axis=1)
-        rho = mean_neighbor_distance(means.astype(np.float64))
-    return centred, chosen, index, rho.astype(centred.dtype)
+    return centred, chosen, index, between
 
 
 def _place(rows: Any, kernel: str) -> tuple[Array, float]:
@@ -285,7 +293,7 @@ def _center(rows: Any, center: Array, scale: float, dtype: type[np.floating]) ->
     return np.clip(centred, -FARTHEST, FARTHEST, out=centred)
 
 
-def tie_rows(rows: Any, landmarks: Landmarks, *, alone: bool = False) -> BipartiteRows:
+def tie_rows(rows: Any, landmarks: Landmarks) -> BipartiteRows:
     r"""Tie rows to their nearest landmarks with the member's kernel.
 
     Parameters
@@ -294,8 +302,6 @@ def tie_rows(rows: Any, landmarks: Landmarks, *, alone: bool = False) -> Biparti
         In the member's coordinates, centred, in the precision of the landmarks.
     landmarks : Landmarks
         The member's.
-    alone : bool, default=False
-        As for `mdec.numerics.landmark_search.nearest_landmarks`.
 
     Returns
     -------
@@ -310,9 +316,7 @@ def tie_rows(rows: Any, landmarks: Landmarks, *, alone: bool = False) -> Biparti
     do not depend on the scale of the data. A row that coincides with k landmarks has
     the :math:`\rho` of a landmark that does.
     """
-    index, squared = nearest_landmarks(
-        rows, landmarks.index, landmarks.n_neighbors, alone=alone
-    )
+    index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
     if landmarks.kernel in ANGULAR:
         return BipartiteRows(index, angular_similarity(squared))
     unit = squared.dtype.type(np.median(landmarks.rho))
@@ -325,14 +329,12 @@ def tie_rows(rows: Any, landmarks: Landmarks, *, alone: bool = False) -> Biparti
     return BipartiteRows(index, weights.astype(np.float32, copy=False))
 
 
-def tie_block(
-    block: Any, landmarks: Landmarks, *, alone: bool = False
-) -> BipartiteRows:
-    """Tie the samples of one row block to the landmarks, each as if alone if asked."""
+def tie_block(block: Any, landmarks: Landmarks) -> BipartiteRows:
+    """Tie the samples of one row block to the landmarks."""
     rows = coordinates(rows_of(block), landmarks.features, landmarks.kernel)
     dtype = landmarks.index.points.dtype.type
     centred = _center(rows, landmarks.center, landmarks.scale, dtype)
-    return tie_rows(centred, landmarks, alone=alone)
+    return tie_rows(centred, landmarks)
 
 
 # What rows are multiplied by, (n_landmarks, n_clusters), and the centres of the rows
@@ -341,24 +343,19 @@ Cut = tuple[Array, Array]
 
 
 def fit_cut(
-    affinity: sparse.csr_array,
-    sample: BipartiteRows,
-    landmarks: Landmarks,
-    member: Member,
-    plan: Plan,
+    affinity: sparse.csr_array, sample: BipartiteRows, member: Member, plan: Plan
 ) -> Cut:
     """Solve the small side of the transfer cut and place the centres, in float32.
 
-    The affinity of landmarks is a sum over all rows; the centres come from k-means of
-    the member's drawn rows, the sample.
+    The affinity of landmarks is a sum over all rows; those that no row is tied to are
+    left out. The centres come from k-means of the member's drawn rows, the sample.
     """
-    solver = plan.stream(member, "solver")
-    n_clusters, n_points = member.n_clusters, landmarks.rho.size
-    if n_points < affinity.shape[0]:  # distinct ones alone, where all had copies
-        affinity = affinity[:n_points, :n_points]
-        n_clusters = min(n_clusters, n_points)
-    vectors = small_side_vectors(affinity, n_clusters, solver).astype(np.float32)
-    rng = plan.stream(member, "kmeans")
+    tied = np.flatnonzero(affinity.sum(axis=1))
+    n_clusters = min(member.n_clusters, tied.size)
+    among = affinity if tied.size == affinity.shape[0] else affinity[tied][:, tied]
+    solver, rng = plan.stream(member, "solver"), plan.stream(member, "kmeans")
+    vectors = np.zeros((affinity.shape[0], n_clusters), dtype=np.float32)
+    vectors[tied] = small_side_vectors(among, n_clusters, solver)
     return vectors, kmeans_centers(embed_rows(sample, vectors), n_clusters, rng)
 
 
@@ -395,7 +392,7 @@ def landmark_clustering(
     sample = executor.call(itemgetter(2), fitted)
     rows = executor.map(tie_block, blocks, landmarks)
     affinity = ordered_sum(executor, small_side_graph, rows, plan.n_landmarks)
-    cut = executor.call(fit_cut, affinity, sample, landmarks, member, plan)
+    cut = executor.call(fit_cut, affinity, sample, member, plan)
     return executor.map(cut_block, rows, cut)
 
 

@@ -167,7 +167,7 @@ def _group_means(rows: Any, labels: NDArray[np.integer], points: Any) -> Any:
 
 
 def nearest_landmarks(
-    rows: Any, index: LandmarkIndex, n_neighbors: int, *, alone: bool = False
+    rows: Any, index: LandmarkIndex, n_neighbors: int
 ) -> tuple[NDArray[np.uint16], Array]:
     """Return the nearest landmarks of each row and their squared distances.
 
@@ -179,17 +179,14 @@ def nearest_landmarks(
         The landmarks.
     n_neighbors : int
         Landmarks to find, at most all.
-    alone : bool, default=False
-        Whether a row is answered as if it were the only one, whatever rounding and ties
-        do to products of many.
 
     Returns
     -------
     nearest : ndarray of shape (n_rows, n_neighbors)
-        Landmarks by ascending distance; of many landmarks, the nearest of those around
-        the row's cell.
+        Landmarks by ascending distance, of equal ones the first; of many landmarks, the
+        nearest of those around the row's cell.
     distances : ndarray of shape (n_rows, n_neighbors)
-        Squared, computed by differences.
+        Squared, computed by differences. A row is answered as if it were the only one.
 
     Examples
     --------
@@ -202,7 +199,7 @@ def nearest_landmarks(
     nearest = np.empty((rows.shape[0], n_neighbors), dtype=np.uint16)
     distances = np.empty((rows.shape[0], n_neighbors), dtype=rows.dtype)
     if not index.around or n_neighbors > AROUND_CELL:
-        _search(rows, index.points, index.half_norms, nearest, distances, alone)
+        _search(rows, index.points, index.half_norms, nearest, distances)
         return nearest, distances
     cell = _nearest_center(rows, index.centers)
     order = np.argsort(cell, kind="stable")
@@ -213,7 +210,7 @@ def nearest_landmarks(
             found = np.empty((inside.size, n_neighbors), dtype=np.uint16)
             apart = np.empty((inside.size, n_neighbors), dtype=rows.dtype)
             points, half_norms = index.points[around], index.half_norms[around]
-            _search(rows[inside], points, half_norms, found, apart, alone)
+            _search(rows[inside], points, half_norms, found, apart)
             nearest[inside], distances[inside] = around[found], apart
     return nearest, distances
 
@@ -224,7 +221,6 @@ def _search(
     half_norms: Array,
     nearest: NDArray[np.uint16],
     distances: Array,
-    alone: bool,
 ) -> None:
     """Write the nearest of all points for each row."""
     from mdec.numerics.loops import landmarks
@@ -233,15 +229,18 @@ def _search(
         found = least_scores(rows, points, half_norms, nearest.shape[1])
         nearest[:], distances[:] = by_distance(rows, points, found)
         return
+    k, largest = nearest.shape[1], half_norms.max()
+    # One more tells whether rounding leaves the last one in doubt.
+    index = np.empty((TILE, min(k + 1, len(points))), dtype=np.uint16)
     for start in range(0, len(rows), TILE):
         part = slice(start, start + TILE)
         tile = rows[part]
-        scores = half_norms - tile @ points.T
-        if not landmarks.smallest_columns(scores, nearest.shape[1], nearest[part]):
+        scores, found = tile @ points.T, index[: len(tile)]
+        np.subtract(half_norms, scores, out=scores)
+        if not landmarks.smallest_columns(scores, index.shape[1], found):
             raise ValueError("X holds values that are not finite or too large.")
-        if alone:
-            largest, scratch = float(half_norms.max()), distances[0].copy()
-            landmarks.settle_nearest(
-                scores, tile, points, largest, nearest[part], scratch
-            )
+        if index.shape[1] > k:
+            halves = 0.5 * _squared_norms(tile) + largest
+            landmarks.settle_nearest(scores, tile, points, halves, found, np.empty(k))
+        nearest[part] = found[:, :k]
         landmarks.order_by_distance(tile, points, nearest[part], distances[part])

@@ -169,7 +169,7 @@ def small_side_affinity(halves: Array, columns: Array) -> Array:
 
 
 def small_side_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_array:
-    """Return the affinity of the small side as a sparse graph without self-loops.
+    """Return the affinity of the small side as a sparse graph.
 
     Parameters
     ----------
@@ -181,7 +181,8 @@ def small_side_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_
     Returns
     -------
     csr_array of shape (n_columns, n_columns)
-        :math:`B^T D_X^{-1} B` with a diagonal of zeros.
+        :math:`B^T D_X^{-1} B` with zeros on the diagonal, but for columns that share
+        rows with no other.
 
     Notes
     -----
@@ -207,7 +208,9 @@ def small_side_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_
     scaled = ((shares[:, None] * weights).ravel(), index.ravel(), indptr)
     columns = sparse.csc_array(scaled, shape=(n_columns, n_rows)).tocsr()
     graph = columns @ sparse.csr_array(rows, shape=(n_rows, n_columns))
-    graph -= sparse.diags_array(graph.diagonal())
+    graph.eliminate_zeros()
+    shared = np.diff(graph.indptr) > 1
+    graph -= sparse.diags_array(np.where(shared, graph.diagonal(), 0.0))
     graph.eliminate_zeros()
     graph.sort_indices()
     return graph
@@ -324,7 +327,8 @@ def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
     labels = np.empty(len(points), dtype=np.int32)
     for start in range(0, len(points), TILE):
         tile = points[start : start + TILE]
-        scores = half_norms - tile @ transposed
+        scores = tile @ transposed
+        np.subtract(half_norms, scores, out=scores)
         part = labels[start : start + TILE]
         landmarks.nearest_column(scores, tile, centers, largest, part)
     return labels

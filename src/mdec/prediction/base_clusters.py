@@ -317,7 +317,7 @@ def _ask_landmarks(
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     found = np.empty(X_new.shape[0], dtype=np.int32)
     for part in row_slices(X_new.shape[0], n_clusters):
-        new = tie_block(X_new[part], landmarks, alone=True)
+        new = tie_block(X_new[part], landmarks)
         indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
         ties = sparse.csr_array(
             (new.weights.ravel(), new.index.ravel().astype(np.int32), indptr),

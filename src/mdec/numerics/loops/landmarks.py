@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mdec.numerics.loops.dense import nine_digits
 from mdec.numerics.loops.jit import REASSOCIATE, jit
-from mdec.numerics.loops.kmeans import nearest_by_differences, squared_distance
+from mdec.numerics.loops.kmeans import nearest_by_differences, precise_distance
 from mdec.numerics.loops.selection import insert_ordered
 
 # Groups of columns, a multiple of what a vector register holds.
@@ -16,7 +17,7 @@ _GROUPS = 128
 
 @jit()
 def smallest_columns(scores: Any, k: int, index: Any) -> Any:
-    """Write the columns of the k smallest entries of each row, in any order.
+    """Write the columns of the k smallest entries of each row, in their order.
 
     The columns are dealt into groups. The k-th smallest of the groups' least entries
     bounds the k-th smallest entry, so few groups need to be looked into. Equal entries
@@ -62,35 +63,27 @@ def smallest_columns(scores: Any, k: int, index: Any) -> Any:
 
 @jit()
 def settle_nearest(
-    scores: Any, X: Any, points: Any, largest_half: float, index: Any, ordered: Any
+    scores: Any, X: Any, points: Any, halves: Any, index: Any, ordered: Any
 ) -> None:
     """Choose the nearest points once more where rounding leaves them in doubt.
 
-    `scores` and `largest_half` are those of `nearest_column`, and `index` holds the
-    points of the k smallest scores; `ordered` is scratch of length k. Differences tell
-    what products, which round as many rows at a time, do not; the first of equals stay.
+    A score is half the squared norm of a point less its product with the row; `halves`
+    are half the row's squared norm and the largest of a point. `index` holds the points
+    of the k + 1 smallest scores, in order; `ordered` is scratch of length k.
+    Differences tell what products, which round as suits the processor and many rows at
+    a time, do not; the first of equals come first.
     """
-    n_features, k = X.shape[1], ordered.size
-    share = (n_features + 2) * np.finfo(X.dtype).eps
+    k, share = ordered.size, (X.shape[1] + 2) * np.finfo(X.dtype).eps
     for i in range(scores.shape[0]):
         row, columns = scores[i], index[i]
-        worst = row[columns[0]]
-        for t in range(1, k):
-            worst = max(worst, row[columns[t]])
-        norm = 0.0
-        for f in range(n_features):
-            norm += X[i, f] * X[i, f]
-        limit = worst + 4.0 * share * (0.5 * norm + largest_half)
-        n_within = 0
-        for c in range(row.size):
-            n_within += row[c] <= limit
-        if n_within == k:
+        limit = row[columns[k - 1]] + 4.0 * share * halves[i]
+        if row[columns[k]] > limit:
             continue
         for t in range(k):
             ordered[t] = np.inf
         for c in range(row.size):
             if row[c] <= limit:
-                value = squared_distance(X, i, points, c)
+                value = nine_digits(precise_distance(X, i, points, c))
                 if value < ordered[k - 1]:
                     position = k - 1
                     while position > 0 and ordered[position - 1] > value:
@@ -106,13 +99,13 @@ def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
     """Sort each row's points by their squared distance, computed by differences.
 
     `index` holds points of each row of X in any order; equal distances go to the lower
-    number.
+    number, and those that agree to nine digits are equal.
     """
     n_rows, k = index.shape
     for i in range(n_rows):
         for t in range(k):
             j = index[i, t]
-            value = squared_distance(X, i, points, j)
+            value = distances.dtype.type(nine_digits(precise_distance(X, i, points, j)))
             position = t
             while position > 0:
                 before = distances[i, position - 1]
