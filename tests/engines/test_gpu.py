@@ -330,12 +330,12 @@ def test_kmeans_is_that_of_the_cpu(place: torch.device) -> None:
     labels, inertia = members.lloyd(there, centers, counts, 100)
     for problem, k in enumerate(counts):
         for start in range(2):
-            begin = loops.kmeans_plus_plus(
-                points[problem], uniforms[problem, start, :k]
-            )
+            own, rounding = points[problem], loops.rounding_square(points[problem])
+            draws = uniforms[problem, start, :k]
+            begin = loops.kmeans_plus_plus(own, draws, rounding)
             mine = centers[problem, start, :k].cpu().numpy()
             np.testing.assert_array_equal(mine, begin)
-            expected, total = loops.lloyd(points[problem], begin.copy(), 100)
+            expected, total = loops.lloyd(own, begin.copy(), 100, rounding)
             found = labels[problem, start].cpu().numpy()
             np.testing.assert_array_equal(found, expected)
             assert inertia[problem, start].item() == pytest.approx(total, rel=1e-4)

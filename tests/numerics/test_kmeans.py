@@ -50,7 +50,7 @@ def test_lloyd_equals_the_plain_iteration(
     )
     start = X[rng.choice(n_samples, k, replace=False)]
     expected = naive_lloyd(X, start, 100)
-    labels, inertia = loops.lloyd(X, start.copy(), 100)
+    labels, inertia = loops.lloyd(X, start.copy(), 100, loops.rounding_square(X))
     np.testing.assert_array_equal(labels, expected)
     assert inertia == pytest.approx(sum_of_squares(X, expected), rel=1e-9)
 
@@ -60,7 +60,7 @@ def test_iterations_are_counted_alike(max_iter: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     start = X[:10].copy()
-    labels, _ = loops.lloyd(X, start.copy(), max_iter)
+    labels, _ = loops.lloyd(X, start.copy(), max_iter, loops.rounding_square(X))
     np.testing.assert_array_equal(labels, naive_lloyd(X, start, max_iter))
 
 
@@ -68,7 +68,7 @@ def test_lloyd_in_single_precision_is_as_good() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(800, 6)).astype(np.float32)
     start = X[:15].copy()
-    labels, inertia = loops.lloyd(X, start.copy(), 100)
+    labels, inertia = loops.lloyd(X, start.copy(), 100, loops.rounding_square(X))
     expected = sum_of_squares(X, naive_lloyd(X, start, 100))
     assert sum_of_squares(X, labels) == pytest.approx(expected, rel=0.02)
     assert inertia == pytest.approx(sum_of_squares(X, labels), rel=1e-4)
@@ -77,7 +77,7 @@ def test_lloyd_in_single_precision_is_as_good() -> None:
 def test_empty_cluster_restarts_at_the_farthest_sample() -> None:
     X = np.array([[0.0], [0.1], [0.2], [10.0]])
     start = np.array([[0.1], [500.0]])  # the second attracts nothing
-    labels, inertia = loops.lloyd(X, start, 100)
+    labels, inertia = loops.lloyd(X, start, 100, loops.rounding_square(X))
     assert labels[0] == labels[1] == labels[2] != labels[3]
     assert inertia == pytest.approx(0.02)
 
@@ -88,7 +88,7 @@ def test_no_cluster_stays_empty(dtype: type[np.floating]) -> None:
     X = rng.normal(size=(50, 3)).astype(dtype)
     start = np.full((8, 3), 1e3, dtype=dtype)
     start[0] = 0.0
-    labels, _ = loops.lloyd(X, start, 100)
+    labels, _ = loops.lloyd(X, start, 100, loops.rounding_square(X))
     assert len(np.unique(labels)) == 8
 
 
@@ -129,7 +129,7 @@ def test_plus_plus_takes_each_blob_once() -> None:
     rng = np.random.default_rng(3)
     X = 1e4 * np.repeat(np.arange(12.0), 20)[:, None] + rng.normal(size=(240, 2))
     for _ in range(20):
-        centers = loops.kmeans_plus_plus(X, rng.random(12))
+        centers = loops.kmeans_plus_plus(X, rng.random(12), 0.0)
         assert len(np.unique(np.round(centers[:, 0] / 1e4))) == 12
 
 
@@ -138,7 +138,7 @@ def test_plus_plus_chances_are_squared_distances() -> None:
     rng = np.random.default_rng(0)
     counts = np.zeros((3, 3))
     for _ in range(6000):
-        first, second = loops.kmeans_plus_plus(X, rng.random(2))[:, 0]
+        first, second = loops.kmeans_plus_plus(X, rng.random(2), 0.0)[:, 0]
         counts[np.searchsorted(X[:, 0], first), np.searchsorted(X[:, 0], second)] += 1
     chances = np.array([[0, 1, 9], [1, 0, 4], [9, 4, 0]])
     chances = chances / chances.sum(axis=1, keepdims=True) / 3.0
@@ -209,7 +209,7 @@ def test_centres_that_are_equally_near_but_for_rounding(dtype: type) -> None:
         apart = rng.normal(size=30).astype(dtype)
         centers = np.stack([apart, rng.permutation(apart)])
         X = np.concatenate([np.zeros((1, 30), dtype=dtype), centers])
-        labels, _ = loops.lloyd(X, centers.copy(), 1)
+        labels, _ = loops.lloyd(X, centers.copy(), 1, loops.rounding_square(X))
         assert labels.tolist() == [0, 0, 1]
 
 
@@ -260,7 +260,8 @@ def test_many_small_problems_follow_the_plain_iteration() -> None:
         except AssertionError:
             continue
         n_compared += 1
-        np.testing.assert_array_equal(loops.lloyd(X, centers, 100)[0], expected)
+        labels, _ = loops.lloyd(X, centers, 100, loops.rounding_square(X))
+        np.testing.assert_array_equal(labels, expected)
     assert n_compared > 100
 
 

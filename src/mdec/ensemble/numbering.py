@@ -128,9 +128,9 @@ def rank_by_first_samples(blocks: list[NDArray[np.intp]]) -> NDArray[np.int32]:
     array([ 2, -1,  0,  1], dtype=int32)
     """
     appearing = np.concatenate(blocks)
-    found, first = np.unique(appearing, return_index=True)
     rank = np.full(int(appearing.max(initial=-1)) + 1, -1, dtype=np.int32)
-    rank[found[np.argsort(first)]] = np.arange(found.size)
+    order = list(dict.fromkeys(appearing.tolist()))
+    rank[order] = np.arange(len(order))
     return rank
 
 

@@ -51,13 +51,13 @@ def kmeans(
     from mdec.numerics.loops import kmeans as loops
 
     X = np.ascontiguousarray(X)
-    rounding = len(X) * loops.rounding_square(X)
+    rounding = loops.rounding_square(X)
     best: NDArray[np.int32] | None = None
     least = np.inf
     for _ in range(n_init):
-        centers = loops.kmeans_plus_plus(X, rng.random(n_clusters))
-        labels, inertia = loops.lloyd(X, centers, max_iter)
-        if best is None or inertia < (1.0 - loops.TIE) * least - rounding:
+        centers = loops.kmeans_plus_plus(X, rng.random(n_clusters), rounding)
+        labels, inertia = loops.lloyd(X, centers, max_iter, rounding)
+        if best is None or inertia < (1.0 - loops.TIE) * least - len(X) * rounding:
             best, least = labels, inertia
     assert best is not None
     return best

@@ -196,51 +196,47 @@ def nearest_landmarks(
     array([[0, 1],
            [1, 0]], dtype=uint16)
     """
+    # What rounding does to scores is a share of this.
+    halves = 0.5 * _squared_norms(rows) + index.half_norms.max()
+    if not index.around or n_neighbors > AROUND_CELL:
+        return _search(rows, halves, index.points, index.half_norms, n_neighbors)
     nearest = np.empty((rows.shape[0], n_neighbors), dtype=np.uint16)
     distances = np.empty((rows.shape[0], n_neighbors), dtype=rows.dtype)
-    if not index.around or n_neighbors > AROUND_CELL:
-        _search(rows, index.points, index.half_norms, nearest, distances)
-        return nearest, distances
     cell = _nearest_center(rows, index.centers)
     order = np.argsort(cell, kind="stable")
     bounds = np.searchsorted(cell[order], np.arange(N_CELLS + 1))
     for c, around in enumerate(index.around):
         inside = order[bounds[c] : bounds[c + 1]]
         if inside.size:
-            found = np.empty((inside.size, n_neighbors), dtype=np.uint16)
-            apart = np.empty((inside.size, n_neighbors), dtype=rows.dtype)
             points, half_norms = index.points[around], index.half_norms[around]
-            _search(rows[inside], points, half_norms, found, apart)
-            nearest[inside], distances[inside] = around[found], apart
+            some = rows[inside], halves[inside]
+            found, distances[inside] = _search(*some, points, half_norms, n_neighbors)
+            nearest[inside] = around[found]
     return nearest, distances
 
 
 def _search(
-    rows: Any,
-    points: Any,
-    half_norms: Array,
-    nearest: NDArray[np.uint16],
-    distances: Array,
-) -> None:
-    """Write the nearest of all points for each row."""
+    rows: Any, halves: Array, points: Any, half_norms: Array, k: int
+) -> tuple[NDArray[np.uint16], Array]:
+    """Return the nearest of all points for each row, and their distances."""
     from mdec.numerics.loops import landmarks
 
     if sparse.issparse(rows):
-        found = least_scores(rows, points, half_norms, nearest.shape[1])
-        nearest[:], distances[:] = by_distance(rows, points, found)
-        return
-    k, largest = nearest.shape[1], half_norms.max()
+        candidates = least_scores(rows, points, half_norms, k)
+        ordered, squared = by_distance(rows, points, candidates)
+        return ordered.astype(np.uint16), squared
     # One more tells whether rounding leaves the last one in doubt.
-    index = np.empty((TILE, min(k + 1, len(points))), dtype=np.uint16)
+    wide, scratch = min(k + 1, len(points)), np.empty(k, dtype=rows.dtype)
+    index = np.empty((len(rows), wide), dtype=np.uint16)
+    distances = np.empty((len(rows), k), dtype=rows.dtype)
     for start in range(0, len(rows), TILE):
         part = slice(start, start + TILE)
-        tile = rows[part]
-        scores, found = tile @ points.T, index[: len(tile)]
+        tile, found = rows[part], index[part]
+        scores = tile @ points.T
         np.subtract(half_norms, scores, out=scores)
-        if not landmarks.smallest_columns(scores, index.shape[1], found):
+        if not landmarks.smallest_columns(scores, wide, found):
             raise ValueError("X holds values that are not finite or too large.")
-        if index.shape[1] > k:
-            halves = 0.5 * _squared_norms(tile) + largest
-            landmarks.settle_nearest(scores, tile, points, halves, found, np.empty(k))
-        nearest[part] = found[:, :k]
-        landmarks.order_by_distance(tile, points, nearest[part], distances[part])
+        if wide > k:
+            landmarks.settle_nearest(scores, tile, points, halves[part], found, scratch)
+        landmarks.order_by_distance(tile, points, found[:, :k], distances[part])
+    return index[:, :k], distances

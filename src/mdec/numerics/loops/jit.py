@@ -4,7 +4,7 @@ People wait for the compiler once, so the loops are written for it as well. Arra
 made by NumPy before a loop and handed to it, because each kind that a loop makes itself
 is compiled anew. Inside are plain loops over numbers: an expression of whole arrays
 brings along the text of its error messages, which takes longer to compile than the
-loop.
+loop. The larger or smaller of two numbers of one more type is a function to compile.
 """
 
 from __future__ import annotations

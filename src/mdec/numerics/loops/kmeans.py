@@ -42,13 +42,16 @@ def rounding_square(X: Any) -> float:
     return X.shape[1] * (4.0 * float(np.finfo(X.dtype).eps) * largest) ** 2
 
 
-def kmeans_plus_plus(X: Any, uniforms: Any) -> Any:
-    """Choose one centre per uniform number, each with chance prop. to D squared."""
+def kmeans_plus_plus(X: Any, uniforms: Any, rounding: float) -> Any:
+    """Choose one centre per uniform number, each with chance prop. to D squared.
+
+    What is up to `rounding`, from `rounding_square`, is no distance.
+    """
     n_samples = len(X)
     centers = np.empty((uniforms.size, X.shape[1]), dtype=X.dtype)
     centers[0] = X[min(int(uniforms[0] * n_samples), n_samples - 1)]
     nearest = np.full(n_samples, np.inf)
-    _choose_centers(X, uniforms, rounding_square(X), nearest, centers)
+    _choose_centers(X, uniforms, rounding, nearest, centers)
     return centers
 
 
@@ -62,7 +65,8 @@ def _choose_centers(
         for i in range(n_samples):
             distance = precise_distance(X, i, centers, c - 1)
             # Copies of a centre have no chance at all.
-            nearest[i] = min(nearest[i], distance if distance > rounding else 0.0)
+            distance = distance if distance > rounding else 0.0
+            nearest[i] = distance if distance < nearest[i] else nearest[i]
             total += nearest[i]
         target = uniforms[c] * total
         chosen = n_samples - 1
@@ -157,7 +161,7 @@ def refill(
     return n_moved
 
 
-def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
+def lloyd(X: Any, centers: Any, max_iter: int, rounding: float) -> Any:
     """Run Lloyd's iteration to its fixed point; return labels and inertia.
 
     Hamerly's bounds skip samples that cannot change their centre, so the labels are
@@ -175,7 +179,6 @@ def lloyd(X: Any, centers: Any, max_iter: int) -> Any:
     scores, half_norms = np.empty((2, n_centers), dtype=dtype)
     transposed = np.empty((n_features, n_centers), dtype=dtype)
     moved, gap = np.empty((2, n_centers))
-    rounding = rounding_square(X)
     # What rounding may add to or take from a score, as a share of half the norms; and
     # what ties may.
     share = (n_features + 2) * eps + 4.0 * TIE

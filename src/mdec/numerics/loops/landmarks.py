@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.dense import nine_digits
 from mdec.numerics.loops.jit import REASSOCIATE, jit
 from mdec.numerics.loops.kmeans import nearest_by_differences, precise_distance
 from mdec.numerics.loops.selection import insert_ordered
@@ -83,7 +82,7 @@ def settle_nearest(
             ordered[t] = np.inf
         for c in range(row.size):
             if row[c] <= limit:
-                value = nine_digits(precise_distance(X, i, points, c))
+                value = ordered.dtype.type(precise_distance(X, i, points, c))
                 if value < ordered[k - 1]:
                     position = k - 1
                     while position > 0 and ordered[position - 1] > value:
@@ -99,13 +98,13 @@ def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
     """Sort each row's points by their squared distance, computed by differences.
 
     `index` holds points of each row of X in any order; equal distances go to the lower
-    number, and those that agree to nine digits are equal.
+    number, and those that are equal in the precision of the distances are equal.
     """
     n_rows, k = index.shape
     for i in range(n_rows):
         for t in range(k):
             j = index[i, t]
-            value = distances.dtype.type(nine_digits(precise_distance(X, i, points, j)))
+            value = distances.dtype.type(precise_distance(X, i, points, j))
             position = t
             while position > 0:
                 before = distances[i, position - 1]

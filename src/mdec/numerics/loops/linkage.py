@@ -77,8 +77,9 @@ def _mirror(square: Any) -> None:
     n = square.shape[0]
     for row in range(0, n, _TILE):
         for column in range(0, row + 1, _TILE):
-            for i in range(row, min(row + _TILE, n)):
-                for j in range(column, min(column + _TILE, i)):
+            end = column + _TILE
+            for i in range(row, row + _TILE if row + _TILE < n else n):
+                for j in range(column, end if end < i else i):
                     square[i, j] = square[j, i]
 
 

@@ -194,9 +194,9 @@ def exponents(bits: Any) -> Any:
     greatest, least = np.uint64(0), magnitude
     for e in range(bits.size):
         value = bits[e] & magnitude
-        greatest = max(greatest, value)
+        greatest = value if value > greatest else greatest
         # Zero becomes the largest number of all.
-        least = min(least, value - one)
+        least = value - one if value - one < least else least
     if greatest == 0:
         return 0, 0
     low = np.int64((least + one) >> np.uint64(52))

@@ -93,8 +93,8 @@ def _invert_factor(products: Any, scale: Any, inverse: Any) -> bool:
     least = 1.0
     for j in range(width):
         row = products[j]
-        least = min(least, row[j])
-        factor = 1.0 / math.sqrt(max(row[j], _ROUNDING))
+        least = row[j] if row[j] < least else least
+        factor = 1.0 / math.sqrt(row[j] if row[j] > _ROUNDING else _ROUNDING)
         for b in range(j, width):
             row[b] *= factor
         for a in range(j + 1, width):
@@ -132,7 +132,7 @@ def _inner_products(left: Any, right: Any, rows: Any, out: Any) -> None:
     r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
     i = 0
     while i < n:
-        last = min(i + 4, n)
+        last = i + 4 if i + 4 < n else n
         for r in range(last - i, 4):
             target = rows[r]
             for c in range(width):
@@ -206,18 +206,9 @@ def _multiply(block: Any, matrix: Any, out: Any) -> None:
 
 def residual_norms(block: Any, image: Any, values: Any) -> Any:
     """Return the norms of the image less the values times the vectors."""
-    squares = np.zeros(values.size)
-    _residuals(block, image, values.astype(block.dtype), squares)
-    return np.sqrt(squares)
-
-
-@jit()
-def _residuals(block: Any, image: Any, values: Any, squares: Any) -> None:
-    for i in range(len(block)):
-        own, of_own = block[i], image[i]
-        for c in range(values.size):
-            difference = np.float64(of_own[c] - values[c] * own[c])
-            squares[c] += difference * difference
+    wanted = slice(values.size)
+    left = image[:, wanted] - values.astype(block.dtype) * block[:, wanted]
+    return np.sqrt(np.square(left, dtype=np.float64).sum(axis=0))
 
 
 def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
@@ -231,7 +222,10 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     values, beside, scales, scratch = np.zeros((4, width))
     _tridiagonalize(square, vectors, values, beside, scales, scratch)
     vectors = np.ascontiguousarray(vectors.T)
-    if not _diagonalize(values, beside, vectors):
+    # Beside the largest values, not its neighbours: where many eigenvalues are zero,
+    # these are rounding themselves.
+    vanishing = 2.0**-52 * np.max(np.abs(values) + np.abs(beside), initial=0.0)
+    if not _diagonalize(values, beside, vectors, vanishing):
         raise np.linalg.LinAlgError("The eigenvalues of a small matrix do not converge")
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[order].T
@@ -297,17 +291,9 @@ def _tridiagonalize(
 
 
 @jit()
-def _diagonalize(values: Any, beside: Any, vectors: Any) -> bool:
-    """Turn rows of vectors until what is beside the diagonal vanishes.
-
-    It vanishes beside the largest values, not beside its neighbours: where many
-    eigenvalues are zero, these are rounding themselves. Tells whether it did.
-    """
+def _diagonalize(values: Any, beside: Any, vectors: Any, vanishing: float) -> bool:
+    """Turn rows of vectors until what is beside the diagonal vanishes, if it does."""
     n = values.size
-    largest = 0.0
-    for i in range(n):
-        largest = max(largest, abs(values[i]) + abs(beside[i]))
-    vanishing = 2.0**-52 * largest
     for first in range(n):
         for turns in range(MAX_TURNS + 1):
             last = first
