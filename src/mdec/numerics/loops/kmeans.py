@@ -246,20 +246,22 @@ def _iterate(
                     norm += centers[c, f] * centers[c, f]
                     transposed[f, c] = centers[c, f]
                 half_norms[c] = 0.5 * norm
-                largest_half = max(largest_half, np.float64(half_norms[c]))
+                if half_norms[c] > largest_half:
+                    largest_half = np.float64(half_norms[c])
                 gap[c] = np.inf
                 for other in range(c):
                     apart = 0.5 * math.sqrt(
                         squared_distance(centers, c, centers, other)
                     )
-                    gap[c] = min(gap[c], apart)
-                    gap[other] = min(gap[other], apart)
+                    gap[c] = apart if apart < gap[c] else gap[c]
+                    gap[other] = apart if apart < gap[other] else gap[other]
             n_changed = 0
             for i in range(n_samples):
                 label = np.int64(labels[i])
                 if label >= 0:
                     # By more than rounding, which differs between processors.
-                    safe = (1.0 - share) * max(lower[i], gap[label])
+                    bound = lower[i] if lower[i] > gap[label] else gap[label]
+                    safe = (1.0 - share) * bound
                     if upper[i] < safe:
                         continue
                     upper[i] = math.sqrt(squared_distance(X, i, centers, label))
@@ -272,7 +274,8 @@ def _iterate(
                         X, i, centers, scores, first + 2.0 * error, best, rounding
                     )
                 upper[i] = math.sqrt(squared_distance(X, i, centers, best))
-                lower[i] = math.sqrt(max(2.0 * (half[i] + second - error), 0.0))
+                rest = 2.0 * (half[i] + second - error)
+                lower[i] = math.sqrt(rest) if rest > 0.0 else 0.0
                 if best != label:
                     n_changed += 1
                     labels[i] = best
@@ -299,7 +302,7 @@ def _iterate(
                     total += difference * difference
                     centers[c, f] = value
             moved[c] = math.sqrt(total)
-            largest = max(largest, moved[c])
+            largest = moved[c] if moved[c] > largest else largest
         for i in range(n_samples):
             upper[i] += moved[labels[i]]
             lower[i] -= largest
