@@ -396,7 +396,7 @@ def test_the_papers_own_table_agrees_with_itself_in_the_summary() -> None:
     assert [cell.text for cell in rows["MDEC-HC"]][::2] == ["64.79", "2.00", "26"]
     assert rows["SPCE"][0].text == "-"
     assert _test_sentence(published_table("nmi_max")).endswith(
-        "Not told apart from the best, MDEC-HC: MDEC-BG, MDEC-SC."
+        "No significant difference from the best, MDEC-HC: MDEC-BG, MDEC-SC."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 import sys
@@ -28,6 +29,13 @@ PROSE = [
 MOST_WORDS = 18_000
 MOST_WORDS_OF = {"deviations.md": 1200, "paper-to-code.md": 1200, "baselines.md": 1200}
 
+SOURCE = [
+    path
+    for ending in ("*.py", "*.html")
+    for path in sorted((ROOT / "src").rglob(ending))
+]
+
+ROOMS = r"(house|rooms?)"
 # Words that readers stumbled over, and what to write instead.
 PLAIN = {
     r"rivals?": "baseline, other cluster",
@@ -41,7 +49,7 @@ PLAIN = {
     r"half of the time are": "take half of the time",
     r"(is|are) no features?": "is not a feature",
     r"(data|values|samples|tables|rows) (that )?want": "need",
-    r"(house|rooms?)": "package, sub-package",
+    ROOMS: "package, sub-package",
 }
 # Reports of how something came to be belong to benchmarks/notes.
 NOTEBOOK = [
@@ -82,6 +90,22 @@ def test_pages_are_in_plain_words(path: Path) -> None:
         assert found is None, f"{around!r}: write {instead}"
     for words in NOTEBOOK:
         assert words not in text
+
+
+@pytest.mark.parametrize("path", SOURCE, ids=named)
+def test_messages_and_docstrings_are_in_plain_words(path: Path) -> None:
+    if path.suffix == ".html":
+        texts = [re.sub(r"(?s)\{[{%].*?[}%]\}|<[^>]*>", "", path.read_text("utf-8"))]
+    else:
+        tree = ast.parse(path.read_text("utf-8"))
+        constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        texts = [node.value for node in constants if isinstance(node.value, str)]
+    for text in texts:
+        words = " ".join(text.split())
+        for pattern in set(PLAIN) - {ROOMS}:  # a disk may have no room
+            assert " " not in words or not re.search(
+                rf"\b({pattern})\b", words, re.I
+            ), words
 
 
 def test_the_check_leaves_out_code_alone() -> None:

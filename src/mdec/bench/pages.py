@@ -215,7 +215,7 @@ def _sections(records: Records, spec: ReportSpec) -> Iterator[Section]:
         if spec.critical_difference and len(table.methods) > 2:
             words = f"Mean ranks by {METRIC_TITLES[metric]}; bars join methods that "
             draw = partial(figures.rank_figure, common)
-            caption = f"{words}cannot be told apart."
+            caption = f"{words}do not differ significantly."
             section.figures.append(Figure(f"{metric}_ranks", caption, draw))
         yield section
         if spec.published and published_table(metric).datasets:
@@ -252,7 +252,7 @@ def _test_sentence(table: ScoreTable) -> str:
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
         f"{test.p_value:.2g}; Nemenyi's critical difference at {ranking.ALPHA:g} is "
         f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
-        f"Not told apart from the best, {table.methods[best]}: "
+        f"No significant difference from the best, {table.methods[best]}: "
         f"{', '.join(near) or 'none'}."
     )
 

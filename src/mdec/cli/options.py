@@ -223,7 +223,7 @@ class InputOptions(ReadOptions):
     )
 
     def parameters(self, of: Callable[..., Any]) -> dict[str, Any]:
-        """Return the options that are given; columns to colour by are no features."""
+        """Return the options that are given; columns to colour by are dropped."""
         apart = [*(self.drop or ()), *(self.annotate or ())]
         return super().parameters(of) | ({"drop": apart} if apart else {})
 

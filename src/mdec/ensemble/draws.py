@@ -92,7 +92,7 @@ def landmark_count(n_samples: int) -> int:
     Notes
     -----
     All samples up to 10,000, which then are cut as in a graph. Tangled classes need
-    that many to be told apart, with any number of samples.
+    that many to come apart, with any number of samples.
 
     Examples
     --------

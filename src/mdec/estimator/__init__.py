@@ -83,7 +83,7 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         scikit-learn clusterer.
     metric : None, "precomputed" or callable, default=None
         "precomputed": X holds the distances or similarities of all pairs of samples,
-        told apart by the diagonal. Features are not drawn then, and `max_features`
+        as the diagonal says. Features are not drawn then, and `max_features`
         has no effect; k, mu, the number of clusters and, with `max_samples`, the
         samples still are. A function ``metric(rows) -> (n, n) matrix`` of your own
         measures the rows of each subspace. See `generate_ensemble`.

@@ -15,7 +15,7 @@ def nine_digits(values: Any) -> Any:
     """Round numbers, or arrays of NumPy or PyTorch, to about nine digits.
 
     Sums of the same numbers in another order differ in the last of sixteen digits;
-    rounded they are equal, and ties between them can be told.
+    rounded they are equal, and ties between them are seen.
 
     Examples
     --------

@@ -126,7 +126,7 @@ class SignatureValues(TypedDict):
 
 
 class Column(TypedDict):
-    """A column of the table that is no feature: classes, numbers or other words."""
+    """A column of the table that is not a feature: classes, numbers or other words."""
 
     name: str
     kind: str

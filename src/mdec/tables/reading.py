@@ -91,7 +91,7 @@ class Table:
         What the file says the values are, one of `mdec.preparation.KINDS`: AnnData
         files name their layers. None where the values must tell.
     columns : dict of str to list of str
-        The first columns that are no features, as they are written.
+        The first columns that are not features, as they are written.
     encoding : dict of str to list of str
         Columns of categories and their values, each of which is a feature; these are
         the last ones.

@@ -76,7 +76,7 @@ def fits(n_bytes: int, device: torch.device) -> bool:
 
 
 def budget(device: torch.device) -> int:
-    """Return the bytes that may be held beside the data."""
+    """Return the bytes that may be taken beside the data."""
     free = free_bytes(device)
     return int(_ENOUGH / 32 if free is None else min(_SHARE * free, _ENOUGH))
 

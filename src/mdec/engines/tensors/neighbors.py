@@ -158,7 +158,7 @@ def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
     """Return squared distances between rows and listed others, by differences.
 
     Each row of a member, (n_members, n_samples, n_features), is compared with the rows
-    of its `columns`, (n_members, n_samples, count); `limit` numbers may be held at a
+    of its `columns`, (n_members, n_samples, count); `limit` numbers are stored at a
     time. The result is in float64.
     """
     flat, listed = rows.flatten(0, 1), across_members(columns).flatten(0, 1)
@@ -184,7 +184,7 @@ def distances_to_all(rows: Tensor, chosen: Tensor, limit: int) -> Iterator[Tenso
     """Yield squared distances of chosen rows to their member's, by differences.
 
     The rows are (n_members, n_samples, n_features); `chosen`, (n_chosen, 2), are
-    members and rows; `limit` numbers may be held at a time. The distances come in the
+    members and rows; `limit` numbers are stored at a time. The distances come in the
     order of `chosen`, (some, n_samples), in float64.
     """
     height = max(1, limit // rows[0].numel())
