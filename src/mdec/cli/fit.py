@@ -245,8 +245,6 @@ def _announce(source: InputOptions, inputs: Inputs, output: FitOutputOptions) ->
         typer.echo(f"{reading['n_without_class']} samples have no known class.")
     for note in reading["notes"]:
         typer.echo(f"Note: {note}.")
-    if n_samples > max(500, 10 * n_features) and not source.transpose:
-        typer.echo("If the samples are in columns, use --transpose.")
     if "consensus" in output.extra_tables:
         n_bytes = format_size(matrix_memory(n_samples))
         typer.echo(f"The consensus matrix takes {n_bytes} of memory.")

@@ -169,7 +169,9 @@ class LayoutOptions(FileOptions):
 class ReadOptions(LayoutOptions):
     """How a table is read; the parameters of `mdec.tables.read_table`."""
 
-    transpose: bool = option(False, "The file has features in rows.", "--transpose")
+    transpose: bool | None = option(
+        None, "Whether the file has features in rows; detected if absent."
+    )
     variable: str | None = option(
         None,
         "Array of an npz or mat file, sheet of an xlsx, layers/NAME or obsm/NAME of an "

@@ -136,7 +136,8 @@ def _format_value(value: Any) -> str:
         return f"{value['name']} ({value['type']}, {low} to {high})"
     if isinstance(value, float):
         return f"{value:.6g}"
-    return {"None": "none", "True": "yes", "False": "no"}.get(str(value), str(value))
+    words = {"None": "none", "True": "yes", "False": "no", "": "''"}
+    return words.get(str(value), str(value))
 
 
 def criteria_table(summary: Summary) -> Table:

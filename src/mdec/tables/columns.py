@@ -53,7 +53,7 @@ class TableOptions:
     header: bool | None = None
     index: bool | None = None
     variable: str = ""
-    transpose: bool = False
+    transpose: bool | None = None
     categories: str | None = None
     category_columns: tuple[str, ...] = ()
     dates: str | None = None
@@ -88,6 +88,11 @@ class RawTable:
         Whether the format itself says that every column of numbers is a feature.
     kind : str or None
         What the file says that the values are.
+    notes : list of str
+        What is odd, and was read all the same.
+    first_row : int
+        Number of the file's row that the first column was, in a table that was turned;
+        0 in others.
     """
 
     values: NDArray[Any]
@@ -100,6 +105,8 @@ class RawTable:
     beside: dict[str, list[str]] = field(default_factory=dict)
     settled: bool = False
     kind: str | None = None
+    notes: list[str] = field(default_factory=list)
+    first_row: int = 0
 
     @property
     def names(self) -> list[str]:
@@ -146,6 +153,7 @@ class RawTable:
             {place[j]: self.texts[j] for j in self.texts if j in place},
             {place[j] for j in self.thousands if j in place},
             labels=self.labels,
+            notes=self.notes,
         )
 
     def transpose(self, rows: Sequence[str] | None, budget: ReadBudget) -> RawTable:
@@ -171,7 +179,9 @@ class RawTable:
             turned = from_texts([list(row) for row in zip(*cells, strict=True)], names)
         else:
             turned = RawTable(self.values.T, names)
-        turned.samples, turned.labels = self.columns, self.labels
+        turned.labels, turned.notes = self.labels, list(self.notes)
+        turned.first_row = 1 if self.columns is None else 2
+        turned.samples = self.columns
         return turned
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,12 @@ from mdec.tables.columns import (
     RawTable,
     TableOptions,
     as_text,
-    is_number,
 )
 from mdec.tables.hdf5 import read_h5ad
+from mdec.tables.orientation import orient
 from mdec.tables.roles import (
     CATEGORIES,
     DATES,
-    AmbiguousTableError,
     Doubt,
     Roles,
     class_names,
@@ -117,7 +116,7 @@ class Table:
 def read_table(
     path: str | os.PathLike[str],
     *,
-    transpose: bool = False,
+    transpose: bool | None = None,
     label_column: str | None = None,
     id_column: str | None = None,
     drop: Sequence[str] = (),
@@ -142,8 +141,9 @@ def read_table(
         A .csv, .tsv, .tab, .txt, .gct or .mtx file, also compressed (.gz, .bz2, .xz,
         .zip), a .xlsx, .parquet, .npz, .npy, .mat or .h5ad file, or "-" for text from
         standard input.
-    transpose : bool, default=False
-        True if the file has features in rows, as expression tables often have.
+    transpose : bool, default=None
+        True if the file has features in rows, as expression tables often have; None
+        looks at the names of rows and columns.
     label_column : str, default=None
         Name of the column, or of the variable, that holds known classes. Columns
         without names are numbered from 1.
@@ -222,11 +222,11 @@ def read_table(
     n_names = len(raw.values) + raw.values.shape[-1]
     needed = _PER_NAME * n_names + _PER_NUMBER * raw.values.size
     budget.require_memory(needed, "read fewer samples or features")
-    if transpose and ending not in _ORIENTED:
-        raw, options = _transpose(raw, options, budget)
-    elif options.known is None:
-        _check_text_row(raw, budget)
+    doubts: list[Doubt] = []
+    if ending not in _ORIENTED:
+        raw, options, doubts = orient(raw, options, budget)
     roles = find_roles(raw, options, budget)
+    roles.doubts[:0] = doubts
     _note_missing(raw, roles, impute)
     reading = _describe(raw, roles, budget, ending)
     raise_doubts(roles, budget, reading)
@@ -245,56 +245,6 @@ def check_ending(source: Path, budget: ReadBudget) -> str:
             f"{', '.join(COMPRESSIONS)}."
         )
     return ending
-
-
-def _check_text_row(raw: RawTable, budget: ReadBudget) -> None:
-    """Raise once for a row of text above numbers: classes of samples in columns."""
-    columns = range(1, raw.values.shape[1])
-    if raw.columns is None or not raw.words.issuperset(columns) or len(columns) < 3:
-        return
-    first = [raw.text(j)[0].strip() for j in columns]
-    below = (raw.text(j)[1:] for j in columns)
-    if any(is_number(cell) for cell in first) or len(raw.values) < 3:
-        return
-    if all(is_number(cell) for cells in below for cell in cells):
-        name = raw.text(0)[0].strip()
-        shown = ", ".join(repr(cell[:20]) for cell in first[:3])
-        raise AmbiguousTableError(
-            f"{budget.name!r}: row 2 holds text in every column ({shown}, ...); if "
-            "these are the classes of samples in columns, say transpose=True and "
-            f"label_column={name!r}.",
-            {"transpose": True, "label_column": name},
-        )
-
-
-def _transpose(
-    raw: RawTable, options: TableOptions, budget: ReadBudget
-) -> tuple[RawTable, TableOptions]:
-    """Exchange rows and columns; return what the options still say of the result."""
-    drop = tuple(each for each in options.drop if each in raw.names)
-    names_only = TableOptions(drop=drop, index=options.index, transpose=True)
-    roles = find_roles(raw, names_only, budget)
-    for j in roles.features:
-        if j in raw.words and not any(is_number(c) for c in raw.text(j) if c.strip()):
-            name = roles.names[j]
-            raise AmbiguousTableError(
-                f"{budget.name!r}: column {name[:60]!r} holds no numbers, and samples "
-                f"are in columns; leave it out with drop=[{name!r}].",
-                {"drop": [name]},
-            )
-    doubts = [each.clause for each in roles.doubts if each.kind == "identifier"]
-    if doubts and roles.ids is None and raw.samples is None:
-        raise AmbiguousTableError(
-            f"{budget.name!r}: {doubts[0].partition(';')[0]}; say with index=True or "
-            "index=False whether it names the features.",
-            {"index": True},
-        )
-    names = (
-        raw.samples if roles.ids is None else [c.strip() for c in raw.text(roles.ids)]
-    )
-    left = tuple(each for each in options.drop if each not in drop)
-    rest = replace(options, drop=left, index=None, transpose=False)
-    return raw.select(roles.features).transpose(names, budget), rest
 
 
 def _check_shape(
@@ -457,7 +407,10 @@ def _describe(
     for start in range(0, len(raw.values), _ROWS):
         part = raw.values[start : start + _ROWS]
         whole &= ((part == np.rint(part)) | np.isnan(part)).all(axis=0)
-    origin = "numbers from 1" if raw.samples is None else "the file's own index"
+    numbers = [str(i + 1) for i in range(len(raw.values))]
+    origin = "the file's own index"
+    if raw.samples is None or list(raw.samples) == numbers:
+        origin = "numbers from 1"
     if roles.ids is not None:
         origin = f"column {names[roles.ids]!r}"
     return {
@@ -466,6 +419,7 @@ def _describe(
         "n_samples": len(raw.values),
         "n_features": len(roles.features),
         "names_of_columns": raw.columns is not None,
+        "features_in_rows": raw.first_row > 0,
         "features": [names[j] for j in roles.features[:5]],
         "whole_number_features": sum(
             bool(whole[j]) for j in roles.features if j not in raw.words
@@ -476,7 +430,7 @@ def _describe(
         "left_out": [names[j] for j in roles.dropped[:20]],
         "n_left_out": len(roles.dropped),
         "suspicious": [each.clause for each in roles.doubts],
-        "notes": list(roles.notes),
+        "notes": [*raw.notes, *roles.notes],
     }
 
 

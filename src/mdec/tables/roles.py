@@ -135,7 +135,7 @@ def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Role
     if options.index and left and roles.ids is None:
         roles.ids = left[0]
     elif options.index is None and roles.ids is None and raw.samples is None:
-        roles.ids = _find_names(raw, left, repeat=options.transpose)
+        roles.ids = _find_names(raw, left, repeat=bool(options.transpose))
     left = _take_words(raw, roles, [j for j in left if j != roles.ids], options, budget)
     asked: set[int] = set()
     if options.features:
@@ -308,7 +308,7 @@ def _take_known_features(
         if j in raw.words and kind_of_words(raw.text(j)) == "dates":
             _read_days(raw, j)
         elif j in raw.words:
-            clause = _describe_mixed(raw, roles, j)[0].partition(";")[0]
+            clause = _describe_doubt("mixed", raw, roles, j).clause.partition(";")[0]
             roles.doubts.append(Doubt("words", f"{clause}; correct it", {}))
     return roles
 
@@ -371,7 +371,7 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
         if kind == "categories" and _may_be_classes(raw, roles, j, texts):
             kind = "classes"
         if kind:
-            roles.doubts.append(Doubt(kind, *_DESCRIPTIONS[kind](raw, roles, j)))
+            roles.doubts.append(_describe_doubt(kind, raw, roles, j))
     if unusual := never_repeating(raw, rest):
         listed = ", ".join(repr(roles.names[j][:40]) for j in unusual[:3])
         roles.notes.append(f"whole numbers that never repeat: {listed}")
@@ -393,92 +393,63 @@ def _may_be_classes(
     if roles.classes is not None or raw.labels is not None:
         return False
     alone = list(texts.values()).count("categories") == 1
-    ends = (0, len(roles.names) - 1)
-    return is_class_name(roles.names[column]) or (alone and column in ends)
+    ends, name = (0, len(roles.names) - 1), roles.names[column]
+    unnamed = raw.first_row > 0 and not name
+    return is_class_name(name) or unnamed or (alone and column in ends)
 
 
-def _describe_identifier(
-    raw: RawTable, roles: Roles, column: int
-) -> tuple[str, dict[str, Any]]:
+def _describe_doubt(kind: str, raw: RawTable, roles: Roles, column: int) -> Doubt:
+    """Return what is said of a column that is hardly a feature, and its cure."""
     name, cells = roles.names[column], raw.text(column)
+    where = f"column {name[:60]!r}"
+    if raw.first_row:
+        where = f"row {raw.first_row + column}, {name[:60]!r},"
     free = roles.ids is None and raw.samples is None and _all_differ(raw, column)
-    cure = {"id_column": name} if free else {"drop": [name]}
-    return (
-        f"column {name[:60]!r} ({', '.join(cells[:3])}, ...) looks like an identifier; "
-        f"name the samples by it with id_column={name!r}, leave it out with "
-        f"drop=[{name!r}], or cluster every column with features=['*']"
-    ), cure
-
-
-def _describe_classes(
-    raw: RawTable, roles: Roles, column: int
-) -> tuple[str, dict[str, Any]]:
-    name = roles.names[column]
-    free = roles.classes is None and raw.labels is None
-    what = "looks like known classes"
-    if column in raw.words:
-        what = "holds no numbers and may be known classes"
-    return (
-        f"column {name[:60]!r} ({_list_values(raw, column)}) {what}; score against it "
-        f"with label_column={name!r}, leave it out with drop=[{name!r}], or "
-        + (
-            "make features of it with categories='encode'"
-            if column in raw.words
-            else "cluster every column with features=['*']"
-        )
-    ), ({"label_column": name} if free else {"drop": [name]})
-
-
-def _describe_categories(
-    raw: RawTable, roles: Roles, column: int
-) -> tuple[str, dict[str, Any]]:
-    return (
-        f"column {roles.names[column][:60]!r} ({_list_values(raw, column)}) holds "
-        "categories; make features of such columns with categories='encode', or set "
-        "them aside to colour the map with categories='annotate'"
-    ), {"categories": "encode"}
-
-
-def _describe_dates(
-    raw: RawTable, roles: Roles, column: int
-) -> tuple[str, dict[str, Any]]:
-    shown = next(cell for cell in raw.text(column) if cell.strip())
-    return (
-        f"column {roles.names[column][:60]!r} ({shown[:40]}, ...) holds dates; make "
-        "numbers of such columns with dates='number', or set them aside to colour the "
-        "map with dates='annotate'"
-    ), {"dates": "number"}
-
-
-def _describe_text(
-    raw: RawTable, roles: Roles, column: int
-) -> tuple[str, dict[str, Any]]:
-    name, cells = roles.names[column], raw.text(column)
-    shown = next((cell for cell in cells if cell.strip()), "")
-    words = f"column {name[:60]!r} holds no numbers but {shown[:40]!r}"
     drop = f"leave it out with drop=[{name!r}]"
-    if roles.ids is None and raw.samples is None and _all_differ(raw, column):
-        naming = f"name the samples by it with id_column={name!r}"
-        return f"{words}; {naming}, or {drop}", {"id_column": name}
-    return f"{words}; {drop}", {"drop": [name]}
-
-
-def _describe_mixed(
-    raw: RawTable, roles: Roles, column: int
-) -> tuple[str, dict[str, Any]]:
-    name, cells = roles.names[column], raw.text(column)
-    wrong = [i for i, cell in enumerate(cells) if not is_number(cell)]
-    if not wrong:  # a format with types may say that numbers are words
-        return (
-            f"column {name[:60]!r} holds numbers that are saved as words; save them as "
-            f"numbers, or leave it out with drop=[{name!r}]"
-        ), {"drop": [name]}
-    row = wrong[0]
-    sample, cell = name_row(raw, roles, row), cells[row].strip()[:40]
-    return (
-        f"sample {sample!r}, column {name[:60]!r}: {cell!r} is not a number; correct "
-        f"it, or leave the column out with drop=[{name!r}]"
-    ), {"drop": [name]}
+    cure: dict[str, Any] = {"drop": [name]}
+    if kind in ("identifier", "text") and free:
+        cure = {"id_column": name}
+    to_name, every = f"name the samples by it with id_column={name!r}", "features=['*']"
+    if kind == "identifier":
+        found = f"({', '.join(cells[:3])}, ...) looks like an identifier"
+        cures = f"{to_name}, {drop}, or cluster every column with {every}"
+    elif kind == "classes":
+        found = f"({_list_values(cells)}) looks like known classes"
+        cures = f"score against it with label_column={name!r}, {drop}, or "
+        if column in raw.words:
+            found = f"({_list_values(cells)}) holds no numbers and may be known classes"
+            if raw.first_row:
+                where += " holds text in every column:"
+                found = f"are these the classes ({_list_values(cells)})?"
+            cures += "make features of it with categories='encode'"
+        else:
+            cures += f"cluster every column with {every}"
+        if roles.classes is None and raw.labels is None:
+            cure = {"label_column": name}
+    elif kind in ("categories", "dates"):
+        first = next(cell for cell in cells if cell.strip())
+        shown, how = f"{first[:40]}, ...", DATES[0]
+        if kind == "categories":
+            shown, how = _list_values(cells), CATEGORIES[0]
+        found, cure = f"({shown}) holds {kind}", {kind: how}
+        made = "numbers" if kind == "dates" else "features"
+        cures = (
+            f"make {made} of such columns with {kind}={how!r}, or set them aside to "
+            f"colour the map with {kind}='annotate'"
+        )
+    elif kind == "text":
+        first = next((cell for cell in cells if cell.strip()), "")
+        found = f"holds no numbers but {first[:40]!r}"
+        cures = f"{to_name}, or {drop}" if free else drop
+    elif wrong := [i for i, cell in enumerate(cells) if not is_number(cell)]:
+        where = f"sample {name_row(raw, roles, wrong[0])!r}, {where}:"
+        found = f"{cells[wrong[0]].strip()[:40]!r} is not a number"
+        cures = f"correct it, or leave the column out with drop=[{name!r}]"
+    else:  # a format with types may say that numbers are words
+        found = "holds numbers that are saved as words"
+        cures = f"save them as numbers, or {drop}"
+    stop = "" if found.endswith("?") else ";"
+    return Doubt(kind, f"{where} {found}{stop} {cures}", cure)
 
 
 def name_row(raw: RawTable, roles: Roles, row: int) -> str:
@@ -487,19 +458,8 @@ def name_row(raw: RawTable, roles: Roles, row: int) -> str:
     return str(row + 1) if samples is None else str(samples[row])[:60]
 
 
-def _list_values(raw: RawTable, column: int) -> str:
+def _list_values(cells: Sequence[str]) -> str:
     """Return how many different values a column has, and the first of them."""
-    found = category_values(raw.text(column))
+    found = category_values(cells)
     first = ", ".join(each[:40] for each in found[:3])
     return f"{len(found)} values: {first}{', ...' if len(found) > 3 else ''}"
-
-
-# What each kind of doubt says of a column of a table, and its cure.
-_DESCRIPTIONS = {
-    "identifier": _describe_identifier,
-    "classes": _describe_classes,
-    "categories": _describe_categories,
-    "dates": _describe_dates,
-    "text": _describe_text,
-    "mixed": _describe_mixed,
-}

@@ -36,7 +36,7 @@ from mdec.tables.columns import (
 from mdec.tables.roles import AmbiguousTableError
 from mdec.tables.words import MISSING, strip_thousands
 
-TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt")
+TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".data")
 
 # Bytes in memory while text is read: for each byte of it, for each line, and for each
 # cell that pandas turns into a number, or that becomes a text of its own.

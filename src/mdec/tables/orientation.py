@@ -1,0 +1,279 @@
+"""Which way round a table is: genes in rows, as R has them, or samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from mdec.tables.budget import ReadBudget
+from mdec.tables.columns import (
+    RawTable,
+    TableOptions,
+    from_texts,
+    is_number,
+    number,
+)
+from mdec.tables.roles import Doubt, find_roles
+
+# What a column of the features' names is called, in small letters without signs.
+_OF_FEATURES = re.compile(
+    "(gene|probe|probeset|feature|transcript|protein|peptide|mirna|snp|cpg|otu|asv|"
+    "target|tracking)s?(id|ids|name|names|symbol|symbols|accession)?|"
+    "(hgnc|hugo)?symbols?|(entrez|ensembl)(gene)?(id|ids)?|idref|uniprot|refseq|unigene"
+)
+
+# Names that probes and genes have in databases and on arrays, and counted ones.
+_FEATURE = re.compile(
+    r"ENS[A-Z]{0,5}[EGPT]\d{6,}(\.\d+)?|.+_[as]t|AFFX.+|ILMN_\d+|cg\d{7,8}|"
+    r"A_\d+_P\d+|[NX][MRP]_\d+(\.\d+)?|rs\d{3,}|[a-z]{3}-(mir|let)-\S+|"
+    r"(gene|probe|feature|protein|peptide|otu|asv|snp|g)[ _.-]?\d+",
+    re.IGNORECASE,
+)
+
+# Genes of which hardly a table of expression values has fewer than two.
+_GENES = re.compile(
+    "ACTB|GAPDH|B2M|TP53|MYC|EGFR|BRCA[12]|KRAS|PTEN|ERBB2|ESR1|MKI67|VEGFA|AKT1|AKT2|"
+    "STAT[1356]|CD4|CD8A|CD19|CD3E|IL6|TNF|A1BG|A2M|PGK1|TBP|FOXP3|GATA3",
+    re.IGNORECASE,
+)
+
+# Names that are those of samples alone, and those of features that are counted.
+_SAMPLE = re.compile(
+    r"GSM\d+.*|TCGA[-.].+|[SED]RR\d{5,}|SAM[END]A?\d+|[ACGT]{8,}([-.]\d+)?|"
+    r"(sample|patient|subject|donor|individual|participant|specimen|biopsy|tumou?r|"
+    r"normal|control|ctrl|case|mouse|animal)s?[ _.-]?\w{0,4}\d+\w{0,3}",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"(x|v|f|m|z|w|q|t|pc|ic|lv|dim|comp|component|factor|feat|feature|var|variable|"
+    r"col|column|attr|attribute|pixel|bin|item|time|day|week|month|year|lag|umap|tsne|"
+    r"unnamed:|clustering)?[ _.-]?\d+(\.\d+)?",
+    re.IGNORECASE,
+)
+
+# Share of the names that decides, and of those with a digit that are codes.
+_SHARE, _MOST_CODED = 0.5, 0.8
+
+# More rows of text than this are no classes above numbers.
+_TEXT_ROWS = 10
+
+
+def orient(
+    raw: RawTable, options: TableOptions, budget: ReadBudget
+) -> tuple[RawTable, TableOptions, list[Doubt]]:
+    """Put samples in rows, as the user says or as the names tell.
+
+    Parameters
+    ----------
+    raw : RawTable
+        The table as the file has it.
+    options : TableOptions
+        What the user says; without a word on `transpose` the names are looked at.
+    budget : ReadBudget
+        Is asked for the memory if cells have to be turned.
+
+    Returns
+    -------
+    raw : RawTable
+        The table, with a note if its names have decided.
+    options : TableOptions
+        What they still say of it.
+    doubts : list of Doubt
+        What may be meant in several ways.
+    """
+    turn, sure, evidence = options.transpose, True, ""
+    n_text = 0 if turn else count_text_rows(raw)
+    if turn is False or (n_text and _is_measured(raw.text(0)[n_text:])):
+        # Units, which name no sample.
+        return _leave_out_rows(raw, n_text), options, []
+    if turn is None:
+        evidence, sure = find_features_in_rows(raw, options, n_text)
+        turn = bool(evidence)
+    if not turn:
+        return raw, options, []
+    doubts = []
+    if not sure:
+        clause = (
+            f"the file may have features in rows and samples in columns ({evidence}); "
+            "say which with transpose=True or transpose=False"
+        )
+        doubts.append(Doubt("orientation", clause, {"transpose": True}))
+    turned, rest = _turn(raw, options, budget, doubts)
+    if evidence and sure:
+        note = (
+            f"the file is read with features in rows and samples in columns "
+            f"({evidence}); if its rows are samples, say transpose=False"
+        )
+        turned.notes.insert(0, note)
+    return turned, rest, doubts
+
+
+def _is_measured(cells: Sequence[str]) -> bool:
+    """Tell whether cells are numbers that name nothing, since they are fractions."""
+    numbers = [number(cell) if is_number(cell) else 0.0 for cell in cells]
+    return any(each % 1.0 > 0.0 for each in numbers)
+
+
+def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
+    """Leave out the first rows, of text, so that the numbers below can be read."""
+    if not n_rows:
+        return raw
+    columns = range(raw.values.shape[1])
+    left = from_texts([raw.text(j)[n_rows:] for j in columns], raw.columns)
+    shown = _quote([raw.text(j)[0] for j in columns])
+    note = f"row 2 holds text in every column ({shown}) and is left out"
+    left.notes = [*raw.notes, note]
+    left.samples = None if raw.samples is None else raw.samples[n_rows:]
+    return left
+
+
+def find_features_in_rows(
+    raw: RawTable, options: TableOptions, n_text: int
+) -> tuple[str, bool]:
+    """Tell by names whether features are in rows, and whether that is sure.
+
+    Parameters
+    ----------
+    raw : RawTable
+        The table as the file has it.
+    options : TableOptions
+        Names that the user gives of columns, or of rows, decide alone.
+    n_text : int
+        How many first rows hold text in every column.
+
+    Returns
+    -------
+    evidence : str
+        What speaks for it; "" if nothing does.
+    sure : bool
+        Whether hardly anything else can be meant.
+    """
+    if raw.settled or raw.columns is None or min(raw.values.shape) < 3:
+        return "", False
+    head, columns, rows = "", raw.columns, list(raw.samples or ())
+    if not rows:
+        head, columns = columns[0], columns[1:]
+        rows = [cell.strip() for cell in raw.text(0)]
+    if options.known is not None:
+        there = {*options.known} <= {*rows} and not {*options.known} <= {*raw.columns}
+        return ("they have the names of the model's features" if there else ""), there
+    asked = [options.label_column, options.id_column, *options.features]
+    asked += options.category_columns
+    pairs = [(name, each) for each in asked if each for name in columns]
+    if any(name == each or fnmatchcase(name, each) for name, each in pairs):
+        return "", False
+    if options.label_column and options.label_column in rows:
+        return f"one of the rows is {options.label_column!r}", True
+    if _are_features(columns) or _share(_SAMPLE, rows) >= _SHARE:
+        return "", False
+    evidence = []
+    if _OF_FEATURES.fullmatch(re.sub(r"[\W_]", "", head).lower()) and _differ(rows):
+        evidence.append(f"{head!r} names the rows")
+    if _are_features(rows[n_text:]):
+        evidence.append(f"rows are {_quote(rows[n_text:])}")
+    by_rows, samples = bool(evidence), _share(_SAMPLE, columns) >= _SHARE
+    if n_text:
+        evidence.append("row 2 holds text in every column")
+    if like_samples := samples or _are_codes(columns):
+        evidence.append(f"columns are {_quote(columns)}")
+    long = len(rows) > len(columns)
+    sure = (by_rows and (like_samples or n_text > 0)) or (
+        long and (samples or (n_text > 0 and like_samples))
+    )
+    return ("; ".join(evidence) if sure or by_rows or n_text else ""), sure
+
+
+def count_text_rows(raw: RawTable) -> int:
+    """Return how many first rows hold text in every column, with numbers below."""
+    places = list(range(0 if raw.samples is not None else 1, raw.values.shape[1]))
+    if len(places) < 3 or not raw.words.issuperset(places):
+        return 0
+    found = 0
+    for j in places:
+        cells = raw.text(j)
+        wrong = [i for i, cell in enumerate(cells) if not is_number(cell)]
+        if len(wrong) == len(cells):  # a description of the rows
+            continue
+        found = max(found, len(wrong))
+        if not wrong or wrong[-1] >= min(_TEXT_ROWS, len(cells) - 2):
+            return 0
+    return found
+
+
+def _share(pattern: re.Pattern[str], names: Sequence[str]) -> float:
+    """Return the share of the names that have a form."""
+    return sum(pattern.fullmatch(each) is not None for each in names) / len(names)
+
+
+def _are_features(names: Sequence[str]) -> bool:
+    """Tell whether names are those of genes, probes and the like."""
+    n_known = len(set(filter(_GENES.fullmatch, names)))
+    return n_known > 1 or _share(_FEATURE, names) >= _SHARE
+
+
+def _are_codes(names: Sequence[str]) -> bool:
+    """Tell whether names repeat, or have digits, and are not counted ones."""
+    if _share(_COUNTED, names) >= _SHARE:
+        return False
+    coded = sum(any(map(str.isdecimal, each)) for each in names)
+    return coded >= _MOST_CODED * len(names) or not _differ(names)
+
+
+def _differ(names: Sequence[str]) -> bool:
+    return len(set(names)) == len(names)
+
+
+def _quote(names: Sequence[str]) -> str:
+    return ", ".join(repr(each[:30]) for each in names[:2]) + ", ..."
+
+
+def _turn(
+    raw: RawTable, options: TableOptions, budget: ReadBudget, doubts: list[Doubt]
+) -> tuple[RawTable, TableOptions]:
+    """Exchange rows and columns; return what the options still say of the result.
+
+    Columns in doubt are taken as their cures say.
+    """
+    drop = tuple(each for each in options.drop if each in raw.names)
+    names_only = TableOptions(drop=drop, index=options.index, transpose=True)
+    roles = find_roles(raw, names_only, budget)
+    unclear = [each.clause for each in roles.doubts if each.kind == "identifier"]
+    if unclear and roles.ids is None and raw.samples is None:
+        clause = f"{unclear[0].partition(';')[0]}; say with index=True or index=False "
+        cure = {"index": True}
+        doubts.append(Doubt("index", f"{clause}whether it names the features", cure))
+        roles = find_roles(raw, replace(names_only, index=True), budget)
+    samples = []
+    for j in roles.features:
+        if j in raw.words and not any(is_number(c) for c in raw.text(j) if c.strip()):
+            name = roles.names[j]
+            clause = (
+                f"column {name[:60]!r} holds no numbers, and samples are in columns; "
+                f"leave it out with drop=[{name!r}]"
+            )
+            doubts.append(Doubt("text", clause, {"transpose": True, "drop": [name]}))
+        else:
+            samples.append(j)
+    names = (
+        raw.samples if roles.ids is None else [c.strip() for c in raw.text(roles.ids)]
+    )
+    turned = raw.select(samples).transpose(names, budget)
+    label, heads = options.label_column, turned.samples
+    if label not in turned.names and re.fullmatch(r"[1-9]\d{0,6}", label or ""):
+        # The number of a row of the file; the first one may hold the classes.
+        numbered = dict(enumerate(turned.names, turned.first_row))
+        label = numbered.get(int(label or 0), label)
+        if label == "1" and heads is not None:
+            label, turned.labels = None, heads
+    if heads is not None and not _differ(heads):
+        turned.beside = {"name": list(heads)}
+        turned.samples = [str(i + 1) for i in range(len(heads))]
+        note = f"names of samples repeat ({_quote(heads)}), so that they are numbered"
+        if label is None and turned.labels is None:
+            note += "; if these are classes, say label_column='1'"
+        turned.notes.append(note)
+    left = tuple(each for each in options.drop if each not in drop)
+    rest = replace(options, label_column=label, drop=left, index=None, transpose=False)
+    return turned, rest
