@@ -155,3 +155,52 @@ def test_one_cluster_has_no_confidence(tmp_path, capsys):
     assert call("fit", tmp_path / "a.csv", *words) == 0
     assert "mean confidence" not in capsys.readouterr().out
     assert json.loads((out / "summary.json").read_text())["mean_confidence"] is None
+
+
+def test_the_proposed_sheet_is_read(tmp_path, capsys):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "book.xlsx"
+    with pandas.ExcelWriter(path) as book:
+        for sheet in ("first half", "second half"):
+            measured().to_excel(book, sheet_name=sheet, index=False)
+        pandas.DataFrame({"notes": ["a", "b"]}).to_excel(book, sheet_name="notes")
+    assert call("fit", path, "--dry-run") == 2
+    proposed = capsys.readouterr().err.splitlines()[-1]
+    assert call(*shlex.split(proposed)[2:]) == 0
+    assert "'first half' is read" in capsys.readouterr().out
+    assert call("fit", path, "--dry-run", "--sheet", "second half") == 0
+    assert "'second half' is read" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("label", ["", "2", "proposed"])
+def test_the_row_of_classes_is_taken(label, tmp_path, capsys):
+    path = tmp_path / "genes.txt"
+    path.write_text(genes_in_rows().replace("g", "gene"))
+    words = ["fit", path, "--label-column", label, "--transpose", "auto"]
+    if label == "proposed":
+        assert call("fit", path) == 2
+        words = shlex.split(capsys.readouterr().err.splitlines()[-1])[2:]
+    assert call(*words, "--dry-run", "--json") == 0
+    reading = json.loads(capsys.readouterr().out)["reading"]
+    assert (reading["n_samples"], reading["n_features"]) == (12, 8)
+    assert reading["n_classes"] == 2
+    assert "--no-transpose" in reading["notes"][0]
+
+
+def test_the_test_for_groups_can_be_left_out(tmp_path, capsys):
+    path, out = tmp_path / "a.csv", tmp_path / "out"
+    X = np.random.default_rng(0).normal(size=(N, 6))
+    pandas.DataFrame(X).add_prefix("f").to_csv(path, index=False)
+    words = ["--ensemble-size", 10, "--out", out]
+    assert call("fit", path, *words) == 0
+    said = capsys.readouterr()
+    assert "testing whether there are groups" in said.err
+    assert "Suggested K: 1." in said.out
+    for command in (["fit", path], ["consensus", out / "ensemble.npz"]):
+        assert call(*command, *words[2:], "--no-test", "--overwrite") == 0
+        said = capsys.readouterr()
+        assert "testing whether there are groups" not in said.err
+        assert "was not tested" in said.out
+        summary = json.loads((out / "summary.json").read_text())
+        assert summary["n_clusters"] == summary["suggested_n_clusters"] > 1
+        assert summary["one_cluster_p_value"] is None

@@ -13,7 +13,7 @@ pandas = pytest.importorskip("pandas")
 PROBES = [f"{200_000 + 7 * i}_s_at" for i in range(40)]
 ENSEMBL = [f"ENSG{i:011d}.{i % 9}" for i in range(40)]
 COUNTED = [f"gene {i}" for i in range(40)]
-SYMBOLS = "TP53 MYC EGFR GAPDH ACTB BRCA1 KRAS PTEN CDK4 RB1 ATM NOTCH1".split()
+SYMBOLS = ["TP53", "MYC", "EGFR", "GAPDH", "ACTB", "BRCA1", "KRAS", "CDK4", "RB1"]
 ENTREZ = [str(100 + 13 * i) for i in range(40)]
 WORDS = [f"{a}{b}" for a in "klmnp" for b in "abcdefgh"]
 GEO = [f"GSM{4711 + i}" for i in range(12)]
@@ -144,8 +144,8 @@ def test_several_rows_of_text_and_a_gap_come_in_one_list(tmp_path):
 
 def test_descriptions_of_genes_are_asked_for_together(tmp_path):
     made = table(SYMBOLS, CODES, "symbol")
-    made.insert(0, "chromosome", [f"chr{i}" for i in range(12)])
-    made.insert(1, "description", [f"gene of {i}" for i in range(12)])
+    made.insert(0, "chromosome", [f"chr{i}" for i in range(9)])
+    made.insert(1, "description", [f"gene of {i}" for i in range(9)])
     made.to_csv(tmp_path / "a.csv")
     with pytest.raises(AmbiguousTableError) as error:
         read_table(tmp_path / "a.csv")

@@ -485,3 +485,47 @@ def test_a_marked_header_over_one_row(tmp_path):
     table = read_table(path, least_samples=1)
     assert list(table.feature_names) == ["a", "b", "c"]
     np.testing.assert_array_equal(table.values, [[1.0, 2.5, 3.0]])
+
+
+def workbook(path, **sheets):
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        page = book.create_sheet(title)
+        for row in rows:
+            page.append(row)
+    book.save(path)
+    return path
+
+
+def test_the_sheet_with_the_table_is_found_beside_notes(tmp_path):
+    table = [["", *FEATURES], *rows_of(VALUES, SAMPLES)]
+    notes = [["Measured in May"], ["by", "hand", 2024]]
+    path = workbook(tmp_path / "a.xlsx", About=notes, Data=table, Empty=[])
+    found = read_table(path)
+    np.testing.assert_array_equal(found.values, VALUES)
+    note = "the file has the sheets 'About', 'Data', 'Empty', and 'Data' is read"
+    assert found.reading["notes"] == [note]
+    alone = read_table(workbook(tmp_path / "b.xlsx", Data=table))
+    assert alone.reading["notes"] == []
+
+
+def test_of_several_tables_in_a_workbook_one_is_asked_for(tmp_path):
+    table = [["", *FEATURES], *rows_of(VALUES, SAMPLES)]
+    twice = [["", *FEATURES], *rows_of(2.0 * VALUES, SAMPLES)]
+    path = workbook(tmp_path / "a.xlsx", May=table, June=twice, Notes=[["none"]])
+    with pytest.raises(ValueError, match="'May', 'June', 'Notes', of which 2") as error:
+        read_table(path)
+    assert error.value.cure == {"variable": "May"}
+    np.testing.assert_array_equal(read_table(path, **error.value.cure).values, VALUES)
+    found = read_table(path, variable="June").values
+    np.testing.assert_array_equal(found, 2.0 * VALUES)
+
+
+def test_a_title_above_the_table_of_a_sheet_is_left_out(tmp_path):
+    table = [["", *FEATURES], *rows_of(VALUES, SAMPLES)]
+    rows = [["Table 1"], ["all values in mg"], [], *table]
+    found = read_table(workbook(tmp_path / "a.xlsx", Data=rows))
+    np.testing.assert_array_equal(found.values, VALUES)
+    note = "what stands above the table is left out ('Table 1')"
+    assert found.reading["notes"] == [note]

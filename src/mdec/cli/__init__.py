@@ -15,6 +15,11 @@ from mdec import __version__
 from mdec._support.optional import import_optional
 
 _GROUPS = {"datasets": "datasets_app", "bench": "bench_app"}
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 a mistake of mdec, 2 wrong input or usage, 3 done but not "
+    "all shown, 130 interrupted."
+)
+_DETECTED = ("--transpose", "--header", "--index")
 EXIT_UNSHOWN = 3
 _READER_LEFT = (errno.EPIPE, *((errno.EINVAL,) if os.name == "nt" else ()))
 _ERRORS = (ValueError, OSError, MemoryError, ImportError, RuntimeError)
@@ -30,8 +35,7 @@ def build_app() -> Any:
         name="mdec",
         help="Multidiversified ensemble clustering. --debug shows where errors arise, "
         "--version which version this is, both anywhere on the line.",
-        epilog="Exit codes: 0 done, 1 a mistake of mdec, 2 wrong input or usage, "
-        "3 done but not all shown, 130 interrupted.",
+        epilog=EXIT_CODES,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -48,14 +52,27 @@ def build_app() -> Any:
         "compare": compare,
         "demo": demo,
     }.items():
-        app.command(name, cls=command, epilog=module.EPILOG)(module.command)
+        epilog = f"{module.EPILOG}\n\n{EXIT_CODES}"
+        app.command(name, cls=command, epilog=epilog)(module.command)
     return app
 
 
 def _make_command_class(core: Any) -> Any:
-    """Return a class of commands whose help shows no type for --help itself."""
+    """Return a class of commands whose help shows no type for --help itself.
+
+    ``auto`` after a switch leaves it to the command, as if neither were there.
+    """
 
     class Command(core.TyperCommand):  # type: ignore[misc]
+        def parse_args(self, ctx: Any, args: list[str]) -> Any:
+            kept: list[str] = []
+            for word in args:
+                if word == "auto" and kept and kept[-1] in _DETECTED:
+                    kept.pop()
+                else:
+                    kept.append(word)
+            return super().parse_args(ctx, kept)
+
         def get_help_option(self, ctx: Any) -> Any:
             option = super().get_help_option(ctx)
             if option is not None:

@@ -19,6 +19,7 @@ from mdec._support.files import (
     replace_together,
     write_atomically,
 )
+from mdec.cli.fit import choose_untested
 from mdec.cli.options import (
     ClusterOptions,
     LayoutOptions,
@@ -140,7 +141,11 @@ def combine(
     names = result_files((), n_samples, model=model is not None)
     claim = claim_result(output.out, names, overwrite=output.overwrite)
     with claim, progress_bars(quiet=output.silent):
-        clustering = cluster_ensemble(ensemble, settings, rows)
+        if clusters.test or not rows or isinstance(settings.n_clusters, int):
+            clustering = cluster_ensemble(ensemble, settings, rows)
+        else:
+            made = cluster_ensemble(ensemble, replace(settings, n_clusters=1), rows)
+            clustering = choose_untested(made, settings.n_clusters)
         return write_result(
             clustering,
             output.out,
@@ -216,7 +221,9 @@ def cut_matrix(
             f"--consensus {consensus} needs the clusterings themselves; a consensus "
             f"matrix is clustered by {' or '.join(METHODS)}."
         )
-    given, names = read_consensus_matrix(file, max_bytes=layout.max_bytes)
+    given, names = read_consensus_matrix(
+        file, **layout.parameters(read_consensus_matrix)
+    )
     similarity = check_matrix(given)
     number = parse_k(k, len(similarity))
     if not isinstance(number, int):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import typer
@@ -56,8 +57,8 @@ def command(work: WorkOptions, output: DemoOutputOptions) -> None:
     notes = RunNotes("Clusters of handwritten digits", settings)
     model = MDEC("auto", n_jobs=work.jobs, random_state=0)
     names = result_files((), N_FITTED, model=True)
-    result = {"table": table, "notes": notes}
-    summary = fit_and_write(model, X, output, names, resume=True, **result)
+    given: dict[str, Any] = {"resume": True, "table": table, "notes": notes}
+    summary = fit_and_write(model, X, output, names, **given)
     show(summary, result_parts, output)
     if not output.silent:
         score = scores(digits.target[new], model.predict(digits.data[new]))["nmi_max"]

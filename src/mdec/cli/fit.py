@@ -30,6 +30,7 @@ from mdec.cli.options import (
 )
 from mdec.cli.output import examples, format_size, reading_parts, result_parts, show
 from mdec.cli.progress import progress_bars, resumable
+from mdec.clustering import Clustering, NumberOfClusters, check_n_clusters
 from mdec.estimator import MDEC
 from mdec.estimator.multiview import MultiViewMDEC
 from mdec.report import RunNotes
@@ -123,6 +124,7 @@ def command(
         output,
         names,
         resume=output.resume,
+        test=clusters.test,
         table=inputs.each("table"),
         steps=inputs.steps,
         extra_tables=output.extra_tables,
@@ -140,6 +142,7 @@ def fit_and_write(
     names: Sequence[str],
     *,
     resume: bool,
+    test: bool = True,
     **result: Any,
 ) -> dict[str, Any]:
     """Fit an estimator, resumably, and write its result.
@@ -156,6 +159,8 @@ def fit_and_write(
         The files to write, see `mdec.results.result_files`.
     resume : bool
         Whether to go on with a run that was stopped.
+    test : bool, default=True
+        Whether to test if there are groups at all, where their number is chosen.
     **result
         Further parameters of `write_result`.
 
@@ -170,7 +175,13 @@ def fit_and_write(
         progress_bars(quiet=output.silent),
         resumable(output.out, resume=resume) as checkpoint,
     ):
-        model.set_params(**{parameter: checkpoint}).fit(X)
+        model.set_params(**{parameter: checkpoint})
+        wanted = getattr(model, "n_clusters", 1)
+        if test or isinstance(wanted, int):  # several tables are never tested
+            model.fit(X)
+        else:
+            made = model.set_params(n_clusters=1).fit(X).clustering_
+            model = model.with_clustering(choose_untested(made, wanted))
         model.set_params(**{parameter: None})
         return write_result(
             model.clustering_,
@@ -179,6 +190,27 @@ def fit_and_write(
             claim=False,
             **result,
         )
+
+
+def choose_untested(made: Clustering, wanted: NumberOfClusters) -> Clustering:
+    """Choose a number of clusters, without a test whether there are groups at all.
+
+    Parameters
+    ----------
+    made : Clustering
+        A clustering of the same ensemble.
+    wanted : int, "auto" or pair of int
+        What is left open.
+
+    Returns
+    -------
+    Clustering
+        With that number.
+    """
+    ks = check_n_clusters(wanted, len(made.labels))
+    settings = replace(made.settings, n_clusters=wanted)
+    found = replace(made, settings=settings, selection=made.compare_k(ks)).recluster()
+    return replace(found, timings=made.timings | found.timings)
 
 
 def _check_h5ad(file: Path, target: Path, source: InputOptions) -> None:

@@ -132,6 +132,13 @@ class FileOptions:
     PANEL: ClassVar[str] = READING
 
     id_column: str | None = option(None, "Column that holds the samples' names.")
+    variable: str | None = option(
+        None,
+        "Sheet of an xlsx, array of an npz or mat file, layers/NAME or obsm/NAME of an "
+        "h5ad.",
+        "--variable",
+        "--sheet",
+    )
     max_gb: float = option(MAX_BYTES / 2**30, "Refuse files that unpack to more.")
 
     @property
@@ -170,12 +177,7 @@ class ReadOptions(LayoutOptions):
     """How a table is read; the parameters of `mdec.tables.read_table`."""
 
     transpose: bool | None = option(
-        None, "Whether the file has features in rows; detected if absent."
-    )
-    variable: str | None = option(
-        None,
-        "Array of an npz or mat file, sheet of an xlsx, layers/NAME or obsm/NAME of an "
-        "h5ad.",
+        None, "Whether the file has features in rows; detected if absent, or auto."
     )
     impute: str | None = option(None, "Fill in missing values:", choices=IMPUTATIONS)
 
@@ -239,6 +241,7 @@ class ClusterOptions:
     k: str = option("auto", "Number of clusters: 5, auto, or a range 2:12.")
     consensus: str = option("hierarchical", "One of", choices=CONSENSUS)
     weighting: str = option("entropy", "One of", choices=WEIGHTINGS)
+    test: bool = option(True, "Whether to test if there are groups at all.")
     seed: int = option(0, "The same seed, the same result.", min=0)
 
 

@@ -43,6 +43,7 @@ def read_base_clusterings(
     id_column: str | None = None,
     drop: Sequence[str] = (),
     column: str | None = None,
+    variable: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> tuple[NDArray[np.object_], list[str], list[str]]:
     """Read a table with one base clustering in each column.
@@ -61,6 +62,8 @@ def read_base_clusterings(
         Columns to leave out, names or shell patterns.
     column : str, default=None
         Name of the one clustering that is wanted; None takes all columns.
+    variable : str, default=None
+        Sheet of a workbook; None looks.
     max_bytes : int
         As in `read_table`.
 
@@ -75,7 +78,7 @@ def read_base_clusterings(
     """
     source = Path(path)
     budget = ReadBudget(display_name(source), max_bytes)
-    names, columns, samples = _read_cells(source, budget, header)
+    names, columns, samples = _read_cells(source, budget, header, variable)
     only = () if column is None else (column,)
     options = TableOptions(None, id_column, tuple(drop), only, index=index)
     indexed = samples is not None
@@ -154,7 +157,7 @@ def _is_consensus_matrix(columns: list[list[str]]) -> bool:
 
 
 def _read_cells(
-    source: Path, budget: ReadBudget, header: bool | None
+    source: Path, budget: ReadBudget, header: bool | None, page: str | None
 ) -> tuple[list[str] | None, list[list[str]], Sequence[str] | None]:
     """Return names, cells by column, and names of the rows where they stand apart."""
     ending = check_ending(source, budget)
@@ -168,7 +171,7 @@ def _read_cells(
             "is no table of labels that mdec reads; use text, .xlsx, .parquet, or an "
             "ensemble.npz of mdec."
         )
-    sheet = read_sheet(source, budget)
+    sheet = read_sheet(source, budget, page or "")
     whole = list(sheet.texts(0, range(len(sheet.first))).values())
     _ask_for_labels(len(sheet.lines) * len(whole), budget)
     whole = [[unescape_formula(cell.strip()) for cell in cells] for cells in whole]
@@ -215,7 +218,10 @@ def _ask_for_labels(n_cells: int, budget: ReadBudget) -> None:
 
 
 def read_consensus_matrix(
-    path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES
+    path: str | os.PathLike[str],
+    *,
+    variable: str | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Read a consensus matrix, with names of the samples or without.
 
@@ -223,8 +229,8 @@ def read_consensus_matrix(
     ----------
     path : path-like
         A text file, compressed or not, a .xlsx, .parquet or .npy file, or "-".
-    max_bytes : int
-        As in `read_table`.
+    variable, max_bytes
+        As in `read_base_clusterings`.
 
     Returns
     -------
@@ -238,7 +244,7 @@ def read_consensus_matrix(
     if source.suffix.lower() == ".npy" and source.is_file():
         values = read_npy(source, budget, TableOptions()).values.astype(np.float64)
         return values, [str(i + 1) for i in range(len(values))]
-    first, columns, samples = _read_cells(source, budget, header=True)
+    first, columns, samples = _read_cells(source, budget, True, variable)
     assert first is not None
     names = None if samples is None else list(samples)
     width, height = len(columns), len(columns[0])

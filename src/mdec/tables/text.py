@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
@@ -43,6 +43,8 @@ TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".data")
 _COPIES, _PER_LINE, _PER_CELL, _PER_TEXT = 5, 120, 42, 160
 # The objects of a workbook's cells take so many times the bytes of its XML.
 _XML_COPIES = 12
+# A page with less than this share of another's numbers holds notes beside a table.
+_FEW_NUMBERS = 0.1
 _CURE = "save it as .npy or .parquet, which need far less"
 _SEPARATORS = ("\t", ";", ",", "|", " ")
 # Rows and cells that are looked at to find the separator and the decimal point.
@@ -97,6 +99,8 @@ class Sheet:
         Is asked for the memory, and names the file in messages.
     quoted : bool
         Whether cells may stand between quotation marks.
+    notes : tuple of str
+        What else there is in the file.
     """
 
     lines: list[str]
@@ -106,6 +110,7 @@ class Sheet:
     named: bool
     budget: ReadBudget
     quoted: bool = True
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def n_letters(self) -> int:
@@ -179,6 +184,7 @@ def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
         raw.texts |= sheet.texts(int(header), missing)
     for j, cells in raw.texts.items():
         raw.texts[j] = [unescape_formula(c) if c[:1] == "'" else c for c in cells]
+    raw.notes = list(sheet.notes)
     # A separator at the end of each row makes an empty last column.
     last = raw.values.shape[1] - 1
     unnamed = raw.columns is None or not raw.columns[last]
@@ -425,7 +431,7 @@ def exact_numbers() -> dict[str, str]:
 
 
 def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
-    """Return the rows of a page of a workbook, the first one if it has no name."""
+    """Return the rows of a page of a workbook, the one that holds a table."""
     openpyxl = import_optional(
         "openpyxl", needed_for="reading .xlsx files", install="mdec[data]"
     )
@@ -436,37 +442,69 @@ def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
         # From memory, so that the file is closed whatever happens.
         content = io.BytesIO(path.read_bytes())
         book = openpyxl.load_workbook(content, read_only=True, data_only=True)
-        if name and name not in book.sheetnames:
-            raise budget.unknown_name("sheet", name, book.sheetnames)
-        page = book[name] if name else book.worksheets[0]
-        # Pages may claim more rows and columns than they have.
-        page.reset_dimensions()
-        lines, first, widths = _write_rows(page.iter_rows(values_only=True), budget)
+        titles = [page.title for page in book.worksheets]
+        if name and name not in titles:
+            raise budget.unknown_name("sheet", name, titles)
+        asked = [name] if name else titles
+        pages = {title: _read_rows(book[title], budget) for title in asked}
+    most = max(page.n_numbers for page in pages.values())
+    likely = [n for n, each in pages.items() if each.n_numbers > _FEW_NUMBERS * most]
+    listed = ", ".join(repr(each[:40]) for each in titles)
+    if len(likely) > 1:
+        raise AmbiguousTableError(
+            f"{budget.name!r} has the sheets {listed}, of which {len(likely)} hold "
+            f"tables; say which with variable={likely[0]!r}.",
+            {"variable": likely[0]},
+        )
+    found = likely[0] if likely else max(asked, key=lambda n: len(pages[n].lines))
+    notes = [f"the file has the sheets {listed}, and {found!r} is read"]
+    lines, widths, first, title, _ = pages[found]
     if len(lines) < 2:
         raise budget.error("has no rows of numbers in that sheet.")
+    if title:
+        notes.append(f"what stands above the table is left out ({title[:40]!r})")
     width = max(widths)
     budget.take(8 * width * len(lines))
     lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
-    first += [""] * (width - len(first))
-    return Sheet(lines, "\t", ".", first, named=False, budget=budget)
+    first = first + [""] * (width - len(first))
+    shown = tuple(notes[0 if len(titles) > 1 else 1 :])
+    return Sheet(lines, "\t", ".", first, named=False, budget=budget, notes=shown)
 
 
-def _write_rows(
-    rows: Iterable[Sequence[Any]], budget: ReadBudget
-) -> tuple[list[str], list[str], list[int]]:
-    """Return rows of cells as text, the first as cells too, and their widths."""
+class _Page(NamedTuple):
+    """Rows of a workbook's page as text, and how many cells each has.
+
+    With the cells of the first, the line above it, and how many numbers there are.
+    """
+
+    lines: list[str]
+    widths: list[int]
+    first: list[str]
+    title: str
+    n_numbers: int
+
+
+def _read_rows(page: Any, budget: ReadBudget) -> _Page:
+    """Return the rows of a page that are not empty, without lines above the table."""
+    # Pages may claim more rows and columns than they have.
+    page.reset_dimensions()
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="")
     lines: list[str] = []
+    widths: list[int] = []
     first: list[str] = []
-    widths = []
-    for row in rows:
+    title, n_numbers, above = "", 0, True
+    for row in page.iter_rows(values_only=True):
         cells = [as_text(value) for value in row]
-        # A text may stand in many cells and is in the file but once.
-        n_bytes = sum(len(cell) + 1 for cell in cells)
-        if n_bytes == len(cells) or not any(cell.strip() for cell in cells):
+        n_filled = sum(bool(cell.strip()) for cell in cells)
+        if not n_filled:
             continue
-        budget.take(n_bytes, copies=0)
+        # A text may stand in many cells and is in the file but once.
+        budget.take(sum(len(cell) + 1 for cell in cells), copies=0)
+        n_numbers += sum(type(value) in (int, float) for value in row)
+        if above and lines and n_filled > 2:
+            title, lines, widths, first = "".join(first), [], [], []
+        above = above and n_filled == 1
         first = first or cells
         line = "\t".join(cells)
         if any(s in line for s in '"\n\r') or line.count("\t") >= len(cells):
@@ -475,7 +513,7 @@ def _write_rows(
             line = text.getvalue()
         lines.append(line)
         widths.append(len(cells))
-    return lines, first, widths
+    return _Page(lines, widths, first, title, n_numbers)
 
 
 def read_gct(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
