@@ -61,6 +61,12 @@ TABLES = {
     "empty.csv": measured().assign(e=np.nan, f=1.5 * measured()["a"]),
     "mixed.csv": measured().astype(object).replace(measured().iloc[3, 1], "broken"),
     "text row.txt": genes_in_rows(),
+    "tissues.csv": measured().assign(gene=[f"ENSG{i:011d}" for i in range(N)])[
+        ["gene", "a", "b", "c", "d"]
+    ],
+    "repeated.csv": measured().assign(patient_id=[f"p{i // 2}" for i in range(N)])[
+        ["patient_id", "a", "b", "c", "d"]
+    ],
     "header.csv": measured().set_axis(["1.5", "b", "c", "d"], axis=1),
     "unnamed.csv": measured().assign(**{"": np.where(np.arange(N) % 2, "p", "q")}),
 }

@@ -188,3 +188,15 @@ def test_the_estimator_warns_once_that_a_few_features_decide() -> None:
 @pytest.mark.parametrize("name", ONE_SCALE)
 def test_no_warning_on_one_scale(name: str) -> None:
     assert describe_dominance(ONE_SCALE[name]) == ""
+
+
+def test_no_set_of_the_paper_is_taken_for_measurements(shared) -> None:
+    for path in (shared / "datasets/prepared").glob("*.npz"):
+        with np.load(path) as arrays:
+            X = arrays["X"].astype(np.float32)
+        assert describe_dominance(X) == ""
+        assert not find_mixed_units(X)[0]
+        # A panel of a few of its features is no other kind of table.
+        for draw in range(5):
+            some = np.random.default_rng(draw).choice(X.shape[1], 40, replace=False)
+            assert describe_dominance(X[:, some]) == "", path.name

@@ -196,3 +196,21 @@ def test_a_new_table_is_turned_if_its_rows_are_the_models_features(tmp_path):
     np.testing.assert_array_equal(found.values, made.to_numpy().T[:, ::-1])
     with pytest.raises(ValueError, match="lacks 1 of the model's 2 features"):
         read_table(tmp_path / "a.csv", known_features=["liver", "none"])
+
+
+FILES = ["alizadeh-2000-v2", "bredel-2005", "golub-1999-v1", "risinger-2003"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_gene_tables_of_the_paper_are_read_right(name, shared):
+    (path,) = (shared / "datasets/raw").rglob(f"{name}_database.txt")
+    (kept,) = (shared / "datasets/prepared").glob(f"DS-*_{name.capitalize()}.npz")
+    with pytest.raises(AmbiguousTableError, match="are these the classes") as error:
+        read_table(path)
+    for given in (error.value.cure, {"label_column": "2"}):
+        found = read_table(path, **given)
+        with np.load(kept) as arrays:
+            np.testing.assert_allclose(found.values, arrays["X"], rtol=1e-6)
+            y = arrays["y"]
+        same = found.labels[:, None] == found.labels
+        np.testing.assert_array_equal(same, y[:, None] == y)

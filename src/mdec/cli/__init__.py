@@ -31,20 +31,22 @@ def build_app() -> Any:
     import_optional("rich", needed_for="the command line", install="mdec[cli]")
     from mdec.cli import compare, consensus, demo, fit, predict
 
+    core = importlib.import_module("typer.core")
+    groups, command = _make_class(core.TyperGroup), _make_class(core.TyperCommand)
     app = typer.Typer(
         name="mdec",
         help="Multidiversified ensemble clustering. --debug shows where errors arise, "
         "--version which version this is, both anywhere on the line.",
         epilog=EXIT_CODES,
+        cls=groups,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    command = _make_command_class(importlib.import_module("typer.core"))
     # The comparison imports from here, and not the other way round.
     commands = importlib.import_module("mdec.bench.commands")
     for name, group in _GROUPS.items():
-        app.add_typer(getattr(commands, group), name=name)
+        app.add_typer(getattr(commands, group), name=name, cls=groups)
     for name, module in {
         "fit": fit,
         "predict": predict,
@@ -57,13 +59,13 @@ def build_app() -> Any:
     return app
 
 
-def _make_command_class(core: Any) -> Any:
-    """Return a class of commands whose help shows no type for --help itself.
+def _make_class(base: Any) -> Any:
+    """Return a class of commands, or of groups of them, whose switches show no type.
 
     ``auto`` after a switch leaves it to the command, as if neither were there.
     """
 
-    class Command(core.TyperCommand):  # type: ignore[misc]
+    class Plain(base):  # type: ignore[misc]
         def parse_args(self, ctx: Any, args: list[str]) -> Any:
             kept: list[str] = []
             for word in args:
@@ -73,13 +75,13 @@ def _make_command_class(core: Any) -> Any:
                     kept.append(word)
             return super().parse_args(ctx, kept)
 
-        def get_help_option(self, ctx: Any) -> Any:
-            option = super().get_help_option(ctx)
-            if option is not None:
-                option.metavar = ""
-            return option
+        def get_params(self, ctx: Any) -> Any:
+            params = super().get_params(ctx)
+            for each in params:
+                each.metavar = "" if getattr(each, "is_flag", False) else each.metavar
+            return params
 
-    return Command
+    return Plain
 
 
 class _Stream:

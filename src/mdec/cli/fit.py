@@ -85,9 +85,9 @@ def command(
         inputs = read_inputs(file, source, model)
     except AmbiguousTableError as error:
         if output.dry_run and error.reading is not None:
-            doubts = [name_flags(each) for each in error.reading["suspicious"]]
-            reading = error.reading | {"suspicious": doubts}
-            known = {"reading": reading, "plan": None}
+            known: dict[str, Any] = {"reading": dict(error.reading), "plan": None}
+            for part in ("suspicious", "notes"):
+                known["reading"][part] = list(map(name_flags, error.reading[part]))
             show(known, reading_parts, PrintOptions(as_json=output.as_json))
         raise
     n_samples = len(inputs.first.values)

@@ -7,6 +7,7 @@ class becomes a feature only on request.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -149,6 +150,8 @@ def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Role
         roles.encoded = {j: roles.encoded[j] for j in roles.encoded if j in asked}
         left = chosen
     roles.features = left
+    if roles.ids is not None and not (options.id_column or options.transpose):
+        _note_repeats(raw, roles, roles.ids)
     if options.index is False and 0 in left:
         asked.add(0)
     sure = asked | set(left) - raw.words if raw.settled else asked
@@ -384,6 +387,19 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
     for j in sorted(raw.thousands.intersection(roles.features))[:3]:
         cell = next(cell for cell in raw.text(j) if re.search("[.,]", cell))
         roles.notes.append(f"thousands are separated in {roles.names[j]!r} ({cell})")
+
+
+def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:
+    """Write down that a column that is named like an identifier names no samples."""
+    name, cells = roles.names[column], [cell.strip() for cell in raw.text(column)]
+    if len(set(cells)) < len(cells):
+        twice = Counter(cells).most_common(1)[0][0]
+        clause = (
+            f"column {name[:60]!r} should name the samples and has {twice[:60]!r} more "
+            f"than once; leave it out with drop=[{name!r}], or score against it with "
+            f"label_column={name!r} if it holds known classes"
+        )
+        roles.doubts.append(Doubt("repeated", clause, {"drop": [name]}))
 
 
 def _may_be_classes(
