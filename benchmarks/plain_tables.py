@@ -1,15 +1,15 @@
-"""Measure what recognising measurements in different units does to clusterings.
+"""Measure what `mdec fit` makes of plain tables by itself, and what by hand.
 
-    python benchmarks/units.py decide
-    python benchmarks/units.py run [--tables NAME ...] [--seeds N]
-    python benchmarks/units.py tables
+    python benchmarks/plain_tables.py decide
+    python benchmarks/plain_tables.py run [--tables NAME ...] [--seeds N]
+    python benchmarks/plain_tables.py tables
 
 `decide` prints what `mdec fit` decides on each table and why. `run` clusters each table
 with known classes as it is, as `mdec fit` does by itself, and with each transform by
 hand, once with the number of classes given and once with the number chosen, and appends
-a record for each to the results. `tables` prints what docs/quality.md shows. The tables
+a record for each to the results. `tables` prints what docs/tables.md shows. The tables
 are those of scikit-learn, of statsmodels and vega_datasets where these are installed,
-of the paper where they are found, and simulated ones.
+of the paper where they are found, and simulated ones; some are read from files.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 from sklearn import datasets
 from sklearn.metrics import adjusted_rand_score
@@ -30,7 +32,7 @@ from sklearn.metrics import adjusted_rand_score
 from mdec import MDEC
 from mdec.bench.evaluation import nmi_max
 from mdec.datasets import load_dataset
-from mdec.tables import Table
+from mdec.tables import Table, read_table
 from mdec.tables.steps import PreparedTable, prepare_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,20 +74,48 @@ Classes = NDArray[Any] | None
 
 
 class Example(NamedTuple):
-    """A table, its classes if it has some, and where it comes from."""
+    """A table, its classes if it has some, and where it comes from.
+
+    One that was read from a file may have categories.
+    """
 
     name: str
     source: str
     X: NDArray[np.float64]
     y: Classes
+    table: Table | None = None
 
 
 def examples(data: Path | None) -> Iterator[Example]:
     """Yield the tables, at most some hundred samples of each."""
-    for name, source, X, y in _all_examples(data):
+    yield from _file_examples()
+    for name, source, X, y, _ in _all_examples(data):
         step = -(-len(X) // MOST_SAMPLES)
         thin = None if y is None else np.asarray(y)[::step]
         yield Example(name, source, np.asarray(X, dtype=np.float64)[::step], thin)
+
+
+def _file_examples() -> Iterator[Example]:
+    """Yield tables that a reader has to understand first."""
+    iris = datasets.load_iris(as_frame=True).frame.rename(columns={"target": "y"})
+    iris.insert(0, "id", range(1, len(iris) + 1))
+    X, y = customers(np.random.default_rng(0))
+    shop = pandas.DataFrame(X, columns=["age", "income", "visits", "spent", "score"])
+    shop["income"] = [f"{each:,.0f}" for each in shop["income"]]
+    rng = np.random.default_rng(1)
+    home = np.where(rng.random(len(y)) < 0.7, y, rng.integers(4, size=len(y)))
+    shop.insert(0, "customer", [f"C{i:03d}" for i in range(len(y))])
+    shop["city"] = np.array(["Berlin", "Oslo", "Paris", "Rome"])[home]
+    joined = np.datetime64("2018-01-01") + 300 * y + rng.integers(0, 600, len(y))
+    shop["joined"] = joined.astype(str)
+    shop["y"] = y
+    given = {"categories": "encode", "dates": "number", "label_column": "y"}
+    for name, frame in (("iris with ids", iris), ("customers, a file", shop)):
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "table.csv"
+            frame.to_csv(path, index=False)
+            table = read_table(path, **given)
+        yield Example(name, "file", table.values, table.labels, table)
 
 
 def _all_examples(data: Path | None) -> Iterator[Example]:
@@ -162,6 +192,15 @@ def heart_patients(rng: np.random.Generator) -> tuple[Any, Any]:
     return np.stack(columns, axis=1).astype(float), y
 
 
+def coded_patients(rng: np.random.Generator) -> tuple[Any, Any]:
+    """The same people, with codes for the kinds of pain, slope and vessels."""
+    X, y = heart_patients(rng)
+    pain = np.where(rng.random(300) < 0.5, 4 * y, rng.integers(1, 5, 300))
+    slope = np.where(rng.random(300) < 0.6, 1 + y, rng.integers(1, 4, 300))
+    thal = np.where(rng.random(300) < 0.35 + 0.4 * y, 7, 3)
+    return np.c_[X, np.maximum(pain, 1), slope, rng.integers(0, 3, 300), thal], y
+
+
 def outliers(rng: np.random.Generator) -> tuple[Any, Any]:
     """Three groups with tails as heavy as they come, in eight units."""
     y = rng.integers(3, size=240)
@@ -213,7 +252,7 @@ def one_hot(rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 SIMULATED: list[Callable[[np.random.Generator], tuple[Any, Any]]] = [
-    *(customers, heart_patients, outliers, embedding, components),
+    *(customers, heart_patients, coded_patients, outliers, embedding, components),
     *(counts_of_genes, intensities, percentages, one_hot),
 ]
 
@@ -221,7 +260,8 @@ SIMULATED: list[Callable[[np.random.Generator], tuple[Any, Any]]] = [
 def prepared(example: Example, way: str) -> PreparedTable:
     """Return a table as `mdec fit` clusters it."""
     names = [f"feature {j + 1}" for j in range(example.X.shape[1])]
-    table = Table(example.X, [str(i) for i in range(len(example.X))], names)
+    bare = Table(example.X, [str(i) for i in range(len(example.X))], names)
+    table = example.table or bare
     if way == "auto":
         return prepare_table(table)
     return prepare_table(table, "none", way)
@@ -308,7 +348,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--data", type=Path, help="folder of the paper's files")
     parser.add_argument(
-        "--results", type=Path, default=ROOT / "benchmarks/results/units.jsonl"
+        "--results", type=Path, default=ROOT / "benchmarks/results/plain-tables.jsonl"
     )
     options = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
