@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from itertools import pairwise
 from typing import Any, TextIO, cast
 
 from mdec import __version__
@@ -67,13 +68,10 @@ def _make_class(base: Any) -> Any:
 
     class Plain(base):  # type: ignore[misc]
         def parse_args(self, ctx: Any, args: list[str]) -> Any:
-            kept: list[str] = []
-            for word in args:
-                if word == "auto" and kept and kept[-1] in _DETECTED:
-                    kept.pop()
-                else:
-                    kept.append(word)
-            return super().parse_args(ctx, kept)
+            pairs = enumerate(pairwise([*args, ""]))
+            auto = {i for i, (a, b) in pairs if a in _DETECTED and b == "auto"}
+            left = [each for i, each in enumerate(args) if not {i, i - 1} & auto]
+            return super().parse_args(ctx, left)
 
         def get_params(self, ctx: Any) -> Any:
             params = super().get_params(ctx)

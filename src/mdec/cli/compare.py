@@ -16,9 +16,10 @@ from sklearn.metrics.cluster import contingency_matrix
 from mdec._support.files import atomic_file, check_not_replaced
 from mdec._support.optional import import_optional
 from mdec.cli.options import PATH, FileOptions, PrintOptions, option, with_groups
-from mdec.cli.output import comparison_parts, examples, list_names, show
+from mdec.cli.output import comparison_parts, examples, show
 from mdec.report.solutions import scores
 from mdec.results.tables import format_csv
+from mdec.tables.budget import list_names
 from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.text import escape_formula
 

@@ -193,20 +193,7 @@ def fit_and_write(
 
 
 def choose_untested(made: Clustering, wanted: NumberOfClusters) -> Clustering:
-    """Choose a number of clusters, without a test whether there are groups at all.
-
-    Parameters
-    ----------
-    made : Clustering
-        A clustering of the same ensemble.
-    wanted : int, "auto" or pair of int
-        What is left open.
-
-    Returns
-    -------
-    Clustering
-        With that number.
-    """
+    """Choose the number of clusters of an ensemble without a test for any groups."""
     ks = check_n_clusters(wanted, len(made.labels))
     settings = replace(made.settings, n_clusters=wanted)
     found = replace(made, settings=settings, selection=made.compare_k(ks)).recluster()

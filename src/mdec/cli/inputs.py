@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mdec.cli.options import InputOptions, name_flags
-from mdec.cli.output import list_names
 from mdec.estimator import MDEC
 from mdec.generation import resolve_base
 from mdec.rows import as_rows
 from mdec.tables import Table
-from mdec.tables.budget import display_name
+from mdec.tables.budget import display_name, list_names
 from mdec.tables.steps import PreparedTable, TableSteps, prepare_table
 
 OFF = "--prepare none"

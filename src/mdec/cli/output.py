@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdec.cli.options import PrintOptions
+from mdec.tables.budget import list_names
 
 Summary = dict[str, Any]
 
@@ -191,18 +192,6 @@ def ambiguity_line(summary: Summary) -> str:
 def file_line(path: str) -> Text:
     """Return a path on a line of its own."""
     return Text(f"  {path}")
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the first names of a list.
-
-    Examples
-    --------
-    >>> list_names(["a", "b"]), list_names("abcd")
-    ("'a', 'b'", "'a', 'b', 'c', ...")
-    """
-    shown = ", ".join(repr(name[:40]) for name in names[:3])
-    return shown + (", ..." if len(names) > 3 else "")
 
 
 def format_size(n_bytes: int) -> str:

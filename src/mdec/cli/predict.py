@@ -18,14 +18,14 @@ from mdec.cli.options import (
     option,
     with_groups,
 )
-from mdec.cli.output import examples, list_names, prediction_parts, show
+from mdec.cli.output import examples, prediction_parts, show
 from mdec.confidence import AMBIGUOUS
 from mdec.estimator import MDEC
 from mdec.prediction import PlacedRows
 from mdec.results import read_result_model
 from mdec.results.tables import format_csv
 from mdec.tables import Table
-from mdec.tables.budget import display_name
+from mdec.tables.budget import display_name, list_names
 from mdec.tables.steps import TableSteps
 from mdec.tables.text import escape_formula
 

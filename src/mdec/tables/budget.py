@@ -7,7 +7,7 @@ import gzip
 import io
 import lzma
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -130,10 +130,20 @@ class ReadBudget:
         """
         names = list(known)
         close = get_close_matches(name, names, n=3)
-        first = close + [each for each in names if each not in close][: 20 - len(close)]
-        listed = ", ".join(repr(each[:60]) for each in first) or "none"
-        more = f" and {len(names) - len(first)} more" if len(names) > len(first) else ""
-        return self.error(f"has no {what} {name!r}; it has {listed}{more}.")
+        listed = list_names(close + [each for each in names if each not in close], 20)
+        return self.error(f"has no {what} {name!r}; it has {listed or 'none'}.")
+
+
+def list_names(names: Sequence[str], n_shown: int = 3) -> str:
+    """Return the first names of a list.
+
+    Examples
+    --------
+    >>> list_names(["a", "b"]), list_names("abcd")
+    ("'a', 'b'", "'a', 'b', 'c', ...")
+    """
+    shown = ", ".join(repr(str(name)[:40]) for name in names[:n_shown])
+    return shown + (", ..." if len(names) > n_shown else "")
 
 
 def display_name(path: Path) -> str:

@@ -88,15 +88,15 @@ def read_base_clusterings(
         raise budget.error(
             "needs at least three samples in rows and one base clustering in columns."
         )
-    if _is_consensus_matrix([columns[j] for j in members]):
+    cells = [[None if _is_absent(c) else c for c in columns[j]] for j in members]
+    labels = np.array(cells, dtype=np.object_).T
+    if is_consensus_matrix(labels):
         raise budget.error(
             "is a consensus matrix and no table of labels; cluster it with "
             "mdec.consensus.from_matrix, or give the clusterings it was made of, one "
             "in each column."
         )
     raise_doubts(roles, budget, least_columns=1)
-    cells = [[None if _is_absent(c) else c for c in columns[j]] for j in members]
-    labels = np.array(cells, dtype=np.object_).T
     raw = RawTable(labels, names, texts=dict(enumerate(columns)), samples=samples)
     shown = [f"clustering {j + 1}" for j in range(len(members))]
     if names is not None:
@@ -145,15 +145,6 @@ def _is_absent(cell: str) -> bool:
     """Tell whether a cell says that a clustering leaves the sample out."""
     word = cell.strip()
     return word.lower() in MISSING or word in ("-1", "-1.0")
-
-
-def _is_consensus_matrix(columns: list[list[str]]) -> bool:
-    if any(len(cells) != len(columns) for cells in columns):
-        return False
-    if not all(is_number(cell) for cells in columns for cell in cells):
-        return False
-    matrix = np.array([[float(c or "nan") for c in cells] for cells in columns])
-    return is_consensus_matrix(matrix)
 
 
 def _read_cells(

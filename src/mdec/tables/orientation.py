@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from mdec.tables.budget import ReadBudget
+from mdec.tables.budget import ReadBudget, list_names
 from mdec.tables.columns import (
     RawTable,
     TableOptions,
@@ -84,12 +84,13 @@ def orient(
         What may be meant in several ways.
     """
     turn, sure, evidence = options.transpose, True, ""
-    n_text = 0 if turn else count_text_rows(raw)
-    if turn is False or (n_text and _is_measured(raw.text(0)[n_text:])):
-        # Units, which name no sample.
+    n_text = 0 if turn else _count_text_rows(raw)
+    # Units name no sample: below them the first column is as measured as the others.
+    units = n_text > 0 and raw.samples is None and _is_measured(raw.text(0)[n_text:])
+    if turn is False or units:
         return _leave_out_rows(raw, n_text), options, []
     if turn is None:
-        evidence, sure = find_features_in_rows(raw, options, n_text)
+        evidence, sure = _find_evidence(raw, options, n_text)
         turn = bool(evidence)
     if not turn:
         return raw, options, []
@@ -122,33 +123,20 @@ def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
         return raw
     columns = range(raw.values.shape[1])
     left = from_texts([raw.text(j)[n_rows:] for j in columns], raw.columns)
-    shown = _quote([raw.text(j)[0] for j in columns])
+    shown = list_names([raw.text(j)[0] for j in columns], 2)
     note = f"row 2 holds text in every column ({shown}) and is left out"
     left.notes = [*raw.notes, note]
     left.samples = None if raw.samples is None else raw.samples[n_rows:]
     return left
 
 
-def find_features_in_rows(
+def _find_evidence(
     raw: RawTable, options: TableOptions, n_text: int
 ) -> tuple[str, bool]:
-    """Tell by names whether features are in rows, and whether that is sure.
+    """Return what speaks for features in rows, and whether that is beyond doubt.
 
-    Parameters
-    ----------
-    raw : RawTable
-        The table as the file has it.
-    options : TableOptions
-        Names that the user gives of columns, or of rows, decide alone.
-    n_text : int
-        How many first rows hold text in every column.
-
-    Returns
-    -------
-    evidence : str
-        What speaks for it; "" if nothing does.
-    sure : bool
-        Whether hardly anything else can be meant.
+    Names that the user gives of columns, or of rows, decide alone; `n_text` rows hold
+    text in every column.
     """
     if raw.settled or raw.columns is None or min(raw.values.shape) < 3:
         return "", False
@@ -172,12 +160,12 @@ def find_features_in_rows(
     if _OF_FEATURES.fullmatch(re.sub(r"[\W_]", "", head).lower()) and _differ(rows):
         evidence.append(f"{head!r} names the rows")
     if _are_features(rows[n_text:]):
-        evidence.append(f"rows are {_quote(rows[n_text:])}")
+        evidence.append(f"rows are {list_names(rows[n_text:], 2)}")
     by_rows, samples = bool(evidence), _share(_SAMPLE, columns) >= _SHARE
     if n_text:
         evidence.append("row 2 holds text in every column")
     if like_samples := samples or _are_codes(columns):
-        evidence.append(f"columns are {_quote(columns)}")
+        evidence.append(f"columns are {list_names(columns, 2)}")
     long = len(rows) > len(columns)
     sure = (by_rows and (like_samples or n_text > 0)) or (
         long and (samples or (n_text > 0 and like_samples))
@@ -185,7 +173,7 @@ def find_features_in_rows(
     return ("; ".join(evidence) if sure or by_rows or n_text else ""), sure
 
 
-def count_text_rows(raw: RawTable) -> int:
+def _count_text_rows(raw: RawTable) -> int:
     """Return how many first rows hold text in every column, with numbers below."""
     places = list(range(0 if raw.samples is not None else 1, raw.values.shape[1]))
     if len(places) < 3 or not raw.words.issuperset(places):
@@ -223,10 +211,6 @@ def _are_codes(names: Sequence[str]) -> bool:
 
 def _differ(names: Sequence[str]) -> bool:
     return len(set(names)) == len(names)
-
-
-def _quote(names: Sequence[str]) -> str:
-    return ", ".join(repr(each[:30]) for each in names[:2]) + ", ..."
 
 
 def _turn(
@@ -270,7 +254,8 @@ def _turn(
     if heads is not None and not _differ(heads):
         turned.beside = {"name": list(heads)}
         turned.samples = [str(i + 1) for i in range(len(heads))]
-        note = f"names of samples repeat ({_quote(heads)}), so that they are numbered"
+        shown = list_names(heads, 2)
+        note = f"names of samples repeat ({shown}), so that they are numbered"
         if label is None and turned.labels is None:
             note += "; if these are classes, say label_column='1'"
         turned.notes.append(note)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec.tables.budget import ReadBudget, TableError
+from mdec.tables.budget import ReadBudget, TableError, list_names
 from mdec.tables.columns import (
     RawTable,
     TableOptions,
@@ -286,12 +286,10 @@ def _take_known_features(
     places = {roles.names[j]: j for j in left}
     missing = [name for name in known if name not in places]
     if missing:
-        listed = ", ".join(repr(name[:60]) for name in missing[:5])
-        more = ", ..." if len(missing) > 5 else ""
         raise budget.error(
             f"lacks {len(missing)} of the model's {len(known)} features: "
-            f"{listed}{more}; give a table that has them (with transpose=True if they "
-            "are in its rows), under the names that the model was fitted with."
+            f"{list_names(missing, 5)}; give a table that has them, under the names "
+            "that the model was fitted with."
         )
     wanted = set(known)
     twice = [j for j in left if roles.names[j] in wanted and places[roles.names[j]] > j]
@@ -375,14 +373,12 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
             kind = "classes"
         if kind:
             roles.doubts.append(_describe_doubt(kind, raw, roles, j))
-    if unusual := never_repeating(raw, rest):
-        listed = ", ".join(repr(roles.names[j][:40]) for j in unusual[:3])
-        roles.notes.append(f"whole numbers that never repeat: {listed}")
-    if codes := few_codes(raw, rest):
-        listed = ", ".join(repr(roles.names[j][:40]) for j in codes[:3])
+    if unusual := [roles.names[j] for j in never_repeating(raw, rest)]:
+        roles.notes.append(f"whole numbers that never repeat: {list_names(unusual)}")
+    if codes := [roles.names[j] for j in few_codes(raw, rest)]:
         roles.notes.append(
-            f"a few whole numbers, taken as amounts: {listed}; if they are codes, say "
-            f"category_columns=[{roles.names[codes[0]]!r}]"
+            f"a few whole numbers, taken as amounts: {list_names(codes)}; if they are "
+            f"codes, say category_columns=[{codes[0]!r}]"
         )
     for j in sorted(raw.thousands.intersection(roles.features))[:3]:
         cell = next(cell for cell in raw.text(j) if re.search("[.,]", cell))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
-from mdec.tables.budget import ReadBudget, ending_of, read_bytes
+from mdec.tables.budget import ReadBudget, ending_of, list_names, read_bytes
 from mdec.tables.columns import (
     ENOUGH,
     RawTable,
@@ -449,7 +449,7 @@ def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
         pages = {title: _read_rows(book[title], budget) for title in asked}
     most = max(page.n_numbers for page in pages.values())
     likely = [n for n, each in pages.items() if each.n_numbers > _FEW_NUMBERS * most]
-    listed = ", ".join(repr(each[:40]) for each in titles)
+    listed = list_names(titles, 20)
     if len(likely) > 1:
         raise AmbiguousTableError(
             f"{budget.name!r} has the sheets {listed}, of which {len(likely)} hold "
