@@ -64,6 +64,12 @@ TABLES = {
     "tissues.csv": measured().assign(gene=[f"ENSG{i:011d}" for i in range(N)])[
         ["gene", "a", "b", "c", "d"]
     ],
+    "described.csv": measured().assign(
+        symbol=[f"gene{i}" for i in range(N)], about=[f"of {i}" for i in range(N)]
+    )[["symbol", "about", "a", "b", "c", "d"]],
+    "unnamed genes.csv": measured()
+    .set_axis([f"GSM{i}" for i in range(4)], axis=1)
+    .assign(xyz=np.arange(N) * 7 + 1)[["xyz", "GSM0", "GSM1", "GSM2", "GSM3"]],
     "repeated.csv": measured().assign(patient_id=[f"p{i // 2}" for i in range(N)])[
         ["patient_id", "a", "b", "c", "d"]
     ],
@@ -210,3 +216,16 @@ def test_the_test_for_groups_can_be_left_out(tmp_path, capsys):
         summary = json.loads((out / "summary.json").read_text())
         assert summary["n_clusters"] == summary["suggested_n_clusters"] > 1
         assert summary["one_cluster_p_value"] is None
+
+
+def test_categories_beside_expression_are_set_aside_as_proposed(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    means = np.exp(rng.normal(2.0, 1.5, 120))
+    counts = rng.poisson(rng.gamma(2.0, means / 2.0, (N, 120)))
+    table = pandas.DataFrame(counts, columns=[f"GENE{j}" for j in range(120)])
+    table["site"] = np.where(np.arange(N) % 2, "x", "y")
+    table.assign(age=np.arange(N) / 7).to_csv(tmp_path / "a.csv", index=False)
+    words = ["fit", tmp_path / "a.csv", "--drop", "age", "--dry-run"]
+    assert call(*words, "--categories", "encode") == 2
+    assert "--categories 'annotate'" in capsys.readouterr().err
+    assert call(*words, "--categories", "annotate") == 0

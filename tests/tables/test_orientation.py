@@ -83,6 +83,8 @@ def test_genes_in_rows_are_turned_and_the_notes_say_so(
         (COUNTED, COUNTED[:12], "gene"),
         ([f"2020-01-{i + 1:02d}" for i in range(31)], ["a1", "b2", "c3"], "date"),
         (SHORT, [f"m{i}" for i in range(20)], "id"),
+        ([f"g{i}" for i in range(20)], ["math1", "math2", "art1", "art2"], ""),
+        ([f"{a}_st" for a in WORDS], ["day1", "b2", "c3", "d4"], "street"),
     ],
 )
 def test_samples_in_rows_stay_there(rows, columns, corner, tmp_path):
@@ -91,6 +93,16 @@ def test_samples_in_rows_stay_there(rows, columns, corner, tmp_path):
     assert found.sample_names == list(rows)
     assert found.feature_names == list(columns)
     assert found.reading["notes"] == []
+
+
+def test_a_name_of_rows_alone_is_noted(tmp_path):
+    table(WORDS, ["price", "volume", "earnings"], "Symbol").to_csv(tmp_path / "a.csv")
+    found = read_table(tmp_path / "a.csv")
+    assert found.sample_names == WORDS
+    note = "if features are in rows ('Symbol' names the rows), say transpose=True"
+    assert found.reading["notes"] == [note]
+    turned = read_table(tmp_path / "a.csv", transpose=True)
+    assert turned.feature_names == WORDS
 
 
 @pytest.mark.parametrize("rows", [ENSEMBL, SYMBOLS])

@@ -19,16 +19,16 @@ from mdec.tables.roles import Doubt, find_roles
 
 # What a column of the features' names is called, in small letters without signs.
 _OF_FEATURES = re.compile(
-    "(gene|probe|probeset|feature|transcript|protein|peptide|mirna|snp|cpg|otu|asv|"
-    "target|tracking)s?(id|ids|name|names|symbol|symbols|accession)?|"
+    "(gene|probe|probeset|feature|transcript|protein|peptide|mirna|snp|cpg|otu|asv)s?"
+    "(id|ids|name|names|symbol|symbols|accession)?|(target|tracking)id|"
     "(hgnc|hugo)?symbols?|(entrez|ensembl)(gene)?(id|ids)?|idref|uniprot|refseq|unigene"
 )
 
 # Names that probes and genes have in databases and on arrays, and counted ones.
 _FEATURE = re.compile(
-    r"ENS[A-Z]{0,5}[EGPT]\d{6,}(\.\d+)?|.+_[as]t|AFFX.+|ILMN_\d+|cg\d{7,8}|"
+    r"ENS[A-Z]{0,5}[EGPT]\d{6,}(\.\d+)?|\S*\d\S*_[as]t|AFFX.+|ILMN_\d+|cg\d{7,8}|"
     r"A_\d+_P\d+|[NX][MRP]_\d+(\.\d+)?|rs\d{3,}|[a-z]{3}-(mir|let)-\S+|"
-    r"(gene|probe|feature|protein|peptide|otu|asv|snp|g)[ _.-]?\d+",
+    r"(gene|probe|feature|protein|peptide|otu|asv|snp)[ _.-]?\d+",
     re.IGNORECASE,
 )
 
@@ -55,6 +55,9 @@ _COUNTED = re.compile(
 
 # Share of the names that decides, and of those with a digit that are codes.
 _SHARE, _MOST_CODED = 0.5, 0.8
+
+# Names that are looked at, of a table of very many.
+_MOST_NAMES = 5000
 
 # More rows of text than this are no classes above numbers.
 _TEXT_ROWS = 10
@@ -90,8 +93,12 @@ def orient(
     if turn is False or units:
         return _leave_out_rows(raw, n_text), options, []
     if turn is None:
-        evidence, sure = _find_evidence(raw, options, n_text)
-        turn = bool(evidence)
+        evidence, sure, asked = _find_evidence(raw, options, n_text)
+        turn = sure or asked
+        if evidence and not turn:
+            raw.notes.append(
+                f"if features are in rows ({evidence}), say transpose=True"
+            )
     if not turn:
         return raw, options, []
     doubts = []
@@ -132,34 +139,37 @@ def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
 
 def _find_evidence(
     raw: RawTable, options: TableOptions, n_text: int
-) -> tuple[str, bool]:
-    """Return what speaks for features in rows, and whether that is beyond doubt.
+) -> tuple[str, bool, bool]:
+    """Return what speaks for features in rows; whether it is sure, or to be asked for.
 
     Names that the user gives of columns, or of rows, decide alone; `n_text` rows hold
     text in every column.
     """
+    nothing = "", False, False
     if raw.settled or raw.columns is None or min(raw.values.shape) < 3:
-        return "", False
+        return nothing
     head, columns, rows = "", raw.columns, list(raw.samples or ())
     if not rows:
         head, columns = columns[0], columns[1:]
         rows = [cell.strip() for cell in raw.text(0)]
     if options.known is not None:
-        there = {*options.known} <= {*rows} and not {*options.known} <= {*raw.columns}
-        return ("they have the names of the model's features" if there else ""), there
+        names = {*options.known}
+        if names <= {*raw.columns} or not names <= {*rows}:
+            return nothing
+        return "they have the names of the model's features", True, False
     asked = [options.label_column, options.id_column, *options.features]
     asked += options.category_columns
     pairs = [(name, each) for each in asked if each for name in columns]
     if any(name == each or fnmatchcase(name, each) for name, each in pairs):
-        return "", False
+        return nothing
     if options.label_column and options.label_column in rows:
-        return f"one of the rows is {options.label_column!r}", True
+        return f"one of the rows is {options.label_column!r}", True, False
     if _are_features(columns) or _share(_SAMPLE, rows) >= _SHARE:
-        return "", False
+        return nothing
     evidence = []
     if _OF_FEATURES.fullmatch(re.sub(r"[\W_]", "", head).lower()) and _differ(rows):
         evidence.append(f"{head!r} names the rows")
-    if _are_features(rows[n_text:]):
+    if genes := _are_features(rows[n_text:]):
         evidence.append(f"rows are {list_names(rows[n_text:], 2)}")
     by_rows, samples = bool(evidence), _share(_SAMPLE, columns) >= _SHARE
     if n_text:
@@ -170,7 +180,9 @@ def _find_evidence(
     sure = (by_rows and (like_samples or n_text > 0)) or (
         long and (samples or (n_text > 0 and like_samples))
     )
-    return ("; ".join(evidence) if sure or by_rows or n_text else ""), sure
+    if not (sure or by_rows or n_text):
+        return nothing
+    return "; ".join(evidence), sure, genes or n_text > 0
 
 
 def _count_text_rows(raw: RawTable) -> int:
@@ -192,7 +204,8 @@ def _count_text_rows(raw: RawTable) -> int:
 
 def _share(pattern: re.Pattern[str], names: Sequence[str]) -> float:
     """Return the share of the names that have a form."""
-    return sum(pattern.fullmatch(each) is not None for each in names) / len(names)
+    some = names[:_MOST_NAMES]
+    return sum(pattern.fullmatch(each) is not None for each in some) / len(some)
 
 
 def _are_features(names: Sequence[str]) -> bool:
