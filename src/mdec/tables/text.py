@@ -11,10 +11,10 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -446,9 +446,10 @@ def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
         if name and name not in titles:
             raise budget.unknown_name("sheet", name, titles)
         asked = [name] if name else titles
-        pages = {title: _read_rows(book[title], budget) for title in asked}
-    most = max(page.n_numbers for page in pages.values())
-    likely = [n for n, each in pages.items() if each.n_numbers > _FEW_NUMBERS * most]
+        read = {title: _read_rows(book[title], budget) for title in asked}
+    pages = {title: sheet for title, (sheet, _) in read.items()}
+    most = max(n_numbers for _, n_numbers in read.values())
+    likely = [title for title in asked if read[title][1] > _FEW_NUMBERS * most]
     listed = list_names(titles, 20)
     if len(likely) > 1:
         raise AmbiguousTableError(
@@ -457,35 +458,16 @@ def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
             {"variable": likely[0]},
         )
     found = likely[0] if likely else max(asked, key=lambda n: len(pages[n].lines))
-    notes = [f"the file has the sheets {listed}, and {found!r} is read"]
-    lines, widths, first, title, _ = pages[found]
-    if len(lines) < 2:
+    if len(pages[found].lines) < 2:
         raise budget.error("has no rows of numbers in that sheet.")
-    if title:
-        notes.append(f"what stands above the table is left out ({title[:40]!r})")
-    width = max(widths)
-    budget.take(8 * width * len(lines))
-    lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
-    first = first + [""] * (width - len(first))
-    shown = tuple(notes[0 if len(titles) > 1 else 1 :])
-    return Sheet(lines, "\t", ".", first, named=False, budget=budget, notes=shown)
+    if len(titles) == 1:
+        return pages[found]
+    note = f"the file has the sheets {listed}, and {found!r} is read"
+    return replace(pages[found], notes=(note, *pages[found].notes))
 
 
-class _Page(NamedTuple):
-    """Rows of a workbook's page as text, and how many cells each has.
-
-    With the cells of the first, the line above it, and how many numbers there are.
-    """
-
-    lines: list[str]
-    widths: list[int]
-    first: list[str]
-    title: str
-    n_numbers: int
-
-
-def _read_rows(page: Any, budget: ReadBudget) -> _Page:
-    """Return the rows of a page that are not empty, without lines above the table."""
+def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
+    """Return the rows of a page without those above its table, and how many numbers."""
     # Pages may claim more rows and columns than they have.
     page.reset_dimensions()
     text = io.StringIO()
@@ -493,7 +475,8 @@ def _read_rows(page: Any, budget: ReadBudget) -> _Page:
     lines: list[str] = []
     widths: list[int] = []
     first: list[str] = []
-    title, n_numbers, above = "", 0, True
+    notes: tuple[str, ...] = ()
+    n_numbers, above = 0, True
     for row in page.iter_rows(values_only=True):
         cells = [as_text(value) for value in row]
         n_filled = sum(bool(cell.strip()) for cell in cells)
@@ -503,7 +486,9 @@ def _read_rows(page: Any, budget: ReadBudget) -> _Page:
         budget.take(sum(len(cell) + 1 for cell in cells), copies=0)
         n_numbers += sum(type(value) in (int, float) for value in row)
         if above and lines and n_filled > 2:
-            title, lines, widths, first = "".join(first), [], [], []
+            title = "".join(first)[:40]
+            notes = (f"what stands above the table is left out ({title!r})",)
+            lines, widths, first = [], [], []
         above = above and n_filled == 1
         first = first or cells
         line = "\t".join(cells)
@@ -513,7 +498,11 @@ def _read_rows(page: Any, budget: ReadBudget) -> _Page:
             line = text.getvalue()
         lines.append(line)
         widths.append(len(cells))
-    return _Page(lines, widths, first, title, n_numbers)
+    width = max(widths, default=0)
+    budget.take(8 * width * len(lines))
+    lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
+    first = first + [""] * (width - len(first))
+    return Sheet(lines, "\t", ".", first, False, budget, notes=notes), n_numbers
 
 
 def read_gct(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
