@@ -140,6 +140,16 @@ def test_a_row_of_text_is_asked_for_once(rows, columns, name, tmp_path):
         assert found.values.shape == (12, len(rows))
 
 
+def test_columns_of_words_beside_genes_are_no_samples(tmp_path):
+    made = table(ENSEMBL, ["length", "content"], "gene")
+    made["strand"], made["kind"] = np.resize(["+", "-"], 40), np.resize(["x", "y"], 40)
+    made.to_csv(tmp_path / "a.csv")
+    with pytest.raises(AmbiguousTableError) as error:
+        read_table(tmp_path / "a.csv")
+    assert error.value.cure == {"categories": "encode"}
+    assert read_table(tmp_path / "a.csv", **error.value.cure).sample_names == ENSEMBL
+
+
 def test_several_rows_of_text_and_a_gap_come_in_one_list(tmp_path):
     made = with_classes(with_classes(table(PROBES, GEO), "site", ("x", "y", "z")))
     made.iloc[9, 3] = ""

@@ -166,6 +166,9 @@ def _find_evidence(
         return f"one of the rows is {options.label_column!r}", True, False
     if _are_features(columns) or _share(_SAMPLE, rows) >= _SHARE:
         return nothing
+    n_words = len(raw.words - ({0} if raw.samples is None else set()))
+    if not n_text and len(columns) - n_words < 3:  # too few columns would be samples
+        return nothing
     evidence = []
     if _OF_FEATURES.fullmatch(re.sub(r"[\W_]", "", head).lower()) and _differ(rows):
         evidence.append(f"{head!r} names the rows")
