@@ -275,7 +275,7 @@ SIMULATED = {
     "natural logarithms": (np.log(intensities(60, 2000) + 1.0), "logged"),
     "log of per million": (
         np.log2(1.0 + 3.3 * counts(60, 2000, 2.0) * np.exp(log_ratios(1, 2000) / 4.0)),
-        "logged",
+        "log-abundances",
     ),
     "ratios": (np.exp2(1.5 * log_ratios()), "ratios"),
     "log-ratios": (log_ratios(), "log-ratios"),

@@ -287,6 +287,8 @@ def fit_lines(
         how = f"transform={source.transform!r}"
     elif table.raw is not None and table.preparation is None:
         how = "'auto'" if table.words["kind"] == UNITS else "'expression'"
+    if source.n_top_genes is not None:
+        how += f", n_top_genes={source.n_top_genes}"
     if how:
         imports.append("from mdec.tables.steps import prepare_table")
         steps[1] = f"X = prepare_table(table, {how}).values"

@@ -106,7 +106,9 @@ def read_inputs(file: Path, options: InputOptions, model: MDEC) -> Inputs:
     how = options.prepare, options.transform
     return Inputs(
         {
-            name: prepare_table(table, *how, diversify=diversify)
+            name: prepare_table(
+                table, *how, n_top_genes=options.n_top_genes, diversify=diversify
+            )
             for name, table in tables.items()
         }
     )
@@ -128,12 +130,12 @@ def read_tables(files: Sequence[Path], options: InputOptions) -> dict[str, Table
         By the names of the files; notes in the reading of the first say what was left
         out of the others.
     """
-    first = options.read(files[0])
+    first = options.read(files[0], sparse=True)
     first.reading["notes"] = [name_flags(each) for each in first.reading["notes"]]
     names = _view_names(files)
     tables = {names[0]: first}
     for name, file in zip(names[1:], files[1:], strict=True):
-        table = options.read(file, **NO_COLUMNS)
+        table = options.read(file, **NO_COLUMNS, sparse=True)
         rows, extra = _match_rows(first, table, display_name(file))
         if extra:
             first.reading["notes"].append(

@@ -50,7 +50,7 @@ _TEXT = r"'(?:[^'\\]|\\.)*'" r'|"(?:[^"\\]|\\.)*"'
 _PARAMETER = re.compile(
     r"\b(label_column|id_column|drop|features|header|index|transpose|variable|impute|"
     r"max_bytes|overwrite|prepare|transform|n_clusters|categories|category_columns|"
-    r"dates)="
+    r"dates|n_top_genes)="
     rf"(?:(True|False)|\.\.\.|\[?({_TEXT}|\d+)\]?)"
 )
 
@@ -225,6 +225,12 @@ class InputOptions(ReadOptions):
         "different units on one scale:",
         choices=("auto", "none", "expression", "diversified"),
     )
+    n_top_genes: int | None = option(
+        None,
+        "How many of the most variable genes to cluster; of counts and abundances 2000 "
+        "if absent.",
+        min=1,
+    )
 
     def parameters(self, of: Callable[..., Any]) -> dict[str, Any]:
         """Return the options that are given; columns to colour by are dropped."""
@@ -238,7 +244,11 @@ class ClusterOptions:
 
     PANEL: ClassVar[str] = CLUSTERS
 
-    k: str = option("auto", "Number of clusters: 5, auto, or a range 2:12.")
+    k: str = option(
+        "auto",
+        "Number of clusters: 5, auto, or a range 2:12.",
+        *("--k", "--clusters", "--n-clusters"),
+    )
     consensus: str = option("hierarchical", "One of", choices=CONSENSUS)
     weighting: str = option("entropy", "One of", choices=WEIGHTINGS)
     test: bool = option(True, "Whether to test if there are groups at all.")

@@ -6,26 +6,28 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
+from scipy import sparse
 
 from mdec._support.arrays import Array
 from mdec.preparation.recipes import (
     center_samples,
     feature_spreads,
+    fill_zeros,
     sample_totals,
     scale_to_spread,
 )
 
 # What values can be; "other" is left alone.
 KINDS = (
-    *("counts", "log-counts", "intensities", "logged"),
+    *("counts", "log-counts", "abundances", "log-abundances", "intensities", "logged"),
     *("ratios", "log-ratios", "other"),
 )
 
 # Fewer features are an ordinary table, or an embedding.
 MIN_FEATURES = 100
 
-# Samples that are looked at to tell what the values are.
-_SAMPLES = 1000
+# Samples that are looked at to tell what the values are, and numbers of theirs.
+_SAMPLES, _NUMBERS = 1000, 2**22
 
 # In one sample of raw expression a few genes outshine the rest: its skewness is above
 # 4 on every raw set of the paper, and at most 2.2 on its images.
@@ -38,19 +40,27 @@ _RATIO_KURTOSIS = 1.0
 # Ratios to a reference, and abundances per million, have their median near 1.
 _RATIOS = (0.25, 4.0)
 
-# Correlation of a sample with the mean of all, where genes keep their levels.
-_AGREEMENT = 0.7
+# Correlation of a sample with the mean of all, where genes keep their levels: in bulk,
+# and in single cells, of whose genes only some are seen.
+_AGREEMENT, _CELL_AGREEMENT = 0.7, 0.3
 
-# The largest logarithm of expression lies here, to base 2 or e.
+# The largest logarithm of expression lies here, to base 2 or e; to base 10 of
+# abundances from 300 to 10 million.
 _LOGGED = (8.0, 25.0)
+_LOGGED_10 = (2.5, 7.0)
+
+# Reads fall on no copy of many genes in a cell, and on none of some in a tissue; arrays
+# measure a background everywhere.
+_SILENT = 0.1
+_GENES = 1000
 
 
-def kind_of_values(X: Array) -> tuple[str, str]:
+def kind_of_values(X: Array | sparse.csr_array) -> tuple[str, str]:
     """Tell what values are, and how one sees it.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or csr_array of shape (n_samples, n_features)
         Finite values.
 
     Returns
@@ -76,9 +86,11 @@ def kind_of_values(X: Array) -> tuple[str, str]:
             "All values lie between -1 and 1, as bits, proportions, unit vectors and "
             "scaled features do."
         )
-    step = math.ceil(X.shape[0] / _SAMPLES)
-    rows = X[::step].astype(np.float64)
-    return _kind_of_signed(X, rows) if low < 0.0 else _kind_of_positive(rows)
+    step = math.ceil(X.shape[0] / max(1, min(_SAMPLES, _NUMBERS // X.shape[1])))
+    rows = fill_zeros(X[::step]).astype(np.float64)
+    if low < 0.0:
+        return _kind_of_signed(fill_zeros(X), rows)
+    return _kind_of_positive(rows)
 
 
 def _kind_of_positive(rows: Array) -> tuple[str, str]:
@@ -100,6 +112,11 @@ def _kind_of_positive(rows: Array) -> tuple[str, str]:
             "Whole numbers from zero, a few of them far above the rest (skewness "
             f"{skewness:.1f} in a typical sample): these are counts."
         )
+    silent = float(np.mean(rows == 0.0))
+    if not whole and silent >= _SILENT:
+        found = _kind_of_silent(rows, high, skewness, silent)
+        if found is not None:
+            return found
     typical = float(np.median(np.median(rows, axis=1)))
     if skewness >= _RAW_SKEWNESS and _RATIOS[0] <= typical <= _RATIOS[1]:
         return "ratios", (
@@ -113,8 +130,8 @@ def _kind_of_positive(rows: Array) -> tuple[str, str]:
             f"{skewness:.1f} in a typical sample): these are raw intensities."
         )
     # Zeros are what is left of silent genes, or of neurons; genes have their levels.
-    silent = np.mean(rows == 0.0) > 0.01 and _typical_agreement(rows) < _AGREEMENT
-    if not whole and not silent and _LOGGED[0] <= high <= _LOGGED[1]:
+    neurons = silent > 0.01 and _typical_agreement(rows) < _AGREEMENT
+    if not whole and not neurons and _LOGGED[0] <= high <= _LOGGED[1]:
         return "logged", (
             f"Values reach from {low:.3g} to {high:.3g} without a long tail, as "
             "logarithms of intensities do."
@@ -122,6 +139,26 @@ def _kind_of_positive(rows: Array) -> tuple[str, str]:
     return "other", (
         f"Values from {low:.3g} to {high:.3g} are neither raw nor logged expression: "
         f"skewness {skewness:.1f} in a typical sample."
+    )
+
+
+def _kind_of_silent(
+    rows: Array, high: float, skewness: float, silent: float
+) -> tuple[str, str] | None:
+    """Tell abundances of reads and their logarithms, in which many genes are silent."""
+    if high > _LOGGED[1] and skewness >= _RAW_SKEWNESS:
+        return "abundances", (
+            f"{silent:.0%} of the values are zero, none is negative and a few are far "
+            f"above the rest (skewness {skewness:.1f} in a typical sample): these are "
+            "abundances of reads, such as TPM, FPKM or RPKM."
+        )
+    possible = rows.shape[1] >= _GENES and _LOGGED_10[0] <= high <= _LOGGED[1]
+    if not possible or _typical_agreement(rows) < _CELL_AGREEMENT:
+        return None
+    base = "10" if high <= _LOGGED_10[1] else "2 or e"
+    return "log-abundances", (
+        f"{silent:.0%} of the values are zero and the largest is {high:.3g}, as "
+        f"logarithms of abundances of reads are, to base {base}."
     )
 
 
@@ -167,16 +204,21 @@ def _kind_of_signed(X: Array, rows: Array) -> tuple[str, str]:
 
 def _typical_moment(rows: Array, degree: int) -> float:
     """Return the median over the samples of a standardised moment."""
-    standardised = scale_to_spread(center_samples(rows))
-    return float(np.median(np.mean(standardised**degree, axis=1)))
+    moments = [
+        np.mean(scale_to_spread(center_samples(rows[i : i + 100])) ** degree, axis=1)
+        for i in range(0, len(rows), 100)
+    ]
+    return float(np.median(np.concatenate(moments)))
 
 
 def _typical_agreement(rows: Array) -> float:
     """Return the median correlation of samples with the mean of all."""
     mean = scale_to_spread(center_samples(rows.mean(axis=0, keepdims=True)))
-    return float(
-        np.median(np.mean(scale_to_spread(center_samples(rows)) * mean, axis=1))
-    )
+    found = [
+        np.mean(scale_to_spread(center_samples(rows[i : i + 100])) * mean, axis=1)
+        for i in range(0, len(rows), 100)
+    ]
+    return float(np.median(np.concatenate(found)))
 
 
 def _logs_of_counts(rows: Array) -> bool:
@@ -192,12 +234,14 @@ def _logs_of_counts(rows: Array) -> bool:
     return len(shares) > len(rows) / 2 and float(np.median(shares)) > 0.9
 
 
-def kind_of_layer(X: Array, layer: str | None, uns: Iterable[str]) -> str | None:
+def kind_of_layer(
+    X: Array | sparse.csr_array, layer: str | None, uns: Iterable[str]
+) -> str | None:
     """Tell what the values of an AnnData layer are by its name, where that is clear.
 
     Parameters
     ----------
-    X : ndarray
+    X : ndarray or csr_array
         The layer's values; with negative ones the name is not trusted.
     layer : str or None
         Its name; None for ``X``.

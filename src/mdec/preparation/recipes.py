@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.ndimage import median_filter, uniform_filter1d
 
 from mdec._support.arrays import Array
+from mdec.numerics.digits import nine_digits
+from mdec.rows.blocks import block_bounds
+
+# Genes that fewer cells express tell nothing of groups of cells.
+MIN_CELLS = 3
+
+# Genes of about the same mean, by which the variance of one is judged.
+_TREND_GENES = 201
 
 
 def stabilize(X: Array, power: float) -> Array:
@@ -46,15 +57,36 @@ def stabilize(X: Array, power: float) -> Array:
     return np.copysign(sizes**power if power else np.log1p(sizes) / math.log(2.0), X)
 
 
-def sample_totals(X: Array) -> NDArray[np.float64]:
+def fill_zeros(X: Any) -> Array:
+    """Return an array of rows that may be sparse.
+
+    Examples
+    --------
+    >>> fill_zeros(sparse.csr_array(np.eye(2)))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def sample_totals(X: Array | sparse.csr_array) -> NDArray[np.float64]:
     """Return the sum of each sample, such as the library size of counts.
+
+    Zeros are passed over, so that sparse rows have the totals of the same rows filled.
 
     Examples
     --------
     >>> sample_totals(np.array([[1.0, 2.0], [0.0, 0.0]]))
     array([3., 0.])
     """
-    return X.sum(axis=1, dtype=np.float64)
+    ones = np.ones(X.shape[1])
+    return np.concatenate([block @ ones for block in _sparse_blocks(X)])
+
+
+def _sparse_blocks(X: Array | sparse.csr_array) -> Iterator[sparse.csr_array]:
+    """Yield blocks of rows without their zeros."""
+    for start, stop in block_bounds(*X.shape):
+        yield sparse.csr_array(X[start:stop])
 
 
 def scale_to_total(X: Array, total: float) -> Array:
@@ -78,9 +110,15 @@ def scale_to_total(X: Array, total: float) -> Array:
     array([[2., 6.],
            [0., 0.]])
     """
+    return (X * _factors(X, total)[:, None]).astype(X.dtype, copy=False)
+
+
+def _factors(X: Array | sparse.csr_array, total: float | None) -> NDArray[np.float64]:
+    """Return what each sample is multiplied by to get a sum, 1 for None."""
+    if total is None:
+        return np.ones(X.shape[0])
     totals = sample_totals(X)
-    factors = np.divide(total, totals, out=np.ones_like(totals), where=totals > 0.0)
-    return (X * factors[:, None]).astype(X.dtype, copy=False)
+    return np.divide(total, totals, out=np.ones_like(totals), where=totals > 0.0)
 
 
 def center_samples(X: Array) -> Array:
@@ -149,6 +187,70 @@ def feature_spreads(X: Array) -> NDArray[np.float64]:
     return np.std(X / (float(np.abs(X).max()) or 1.0), axis=0, dtype=np.float64)
 
 
+def excess_variances(
+    X: Array | sparse.csr_array, preparation: Preparation
+) -> NDArray[np.float64]:
+    """Return how much more each gene varies than genes of about its mean do.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Expression of genes in cells, not negative.
+    preparation : Preparation
+        The sum that samples are scaled to and the power, after which genes vary.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Variance less the running median of the variances in the order of the means;
+        minus infinity for genes that fewer than `MIN_CELLS` samples express.
+
+    Notes
+    -----
+    The variance of counts grows with their mean and falls again where the logarithm
+    holds it down, so that the most variable genes of all would be those of one level.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0, 4.0], [1.0, 2.0, 2.0], [0.0, 3.0, 6.0]])
+    >>> excess_variances(X, Preparation(1.0, None, False, np.arange(3)))
+    array([-inf,   0.,   0.])
+    """
+    n_samples, n_features = X.shape
+    factors = _factors(X, preparation.total)
+    # Relative to the largest value, so that squares neither overflow nor vanish.
+    largest = float(abs(X).max()) if preparation.power == 1.0 else 1.0
+    sums, squares = np.zeros(n_features), np.zeros(n_features)
+    n_expressing = np.zeros(n_features, dtype=np.int64)
+    start = 0
+    for block in _sparse_blocks(X):
+        counts = np.diff(block.indptr)
+        scales = np.repeat(factors[start : start + len(counts)], counts)
+        values = stabilize(block.data * scales, preparation.power) / (largest or 1.0)
+        sums += np.bincount(block.indices, values, n_features)
+        squares += np.bincount(block.indices, values**2, n_features)
+        n_expressing += np.bincount(block.indices[values != 0.0], minlength=n_features)
+        start += len(counts)
+    used = np.flatnonzero(n_expressing >= min(MIN_CELLS, n_samples))
+    means = sums[used] / n_samples
+    # Rounded, so that no processor puts equal genes in an order of its own.
+    variances = nine_digits(np.maximum(squares[used] / n_samples - means**2, 0.0))
+    excess = np.full(n_features, -np.inf)
+    excess[used] = nine_digits(variances - _trend(nine_digits(means), variances))
+    return excess
+
+
+def _trend(means: Array, variances: Array) -> Array:
+    """Return the usual variance at each mean: a running median, smoothed."""
+    if not means.size:
+        return means
+    order = np.argsort(means, kind="stable")
+    trend = median_filter(variances[order], size=_TREND_GENES, mode="nearest")
+    smooth = np.empty_like(trend)
+    smooth[order] = uniform_filter1d(trend, _TREND_GENES, mode="nearest")
+    return smooth
+
+
 def leading_features(order: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     """Return the leading share of ordered features, at least one, sorted by number.
 
@@ -181,6 +283,9 @@ class Recipe:
         Samples are scaled to the same sum first.
     center : bool
         Each sample's mean is subtracted after the power.
+    n_top : int or None
+        Number of highly variable features that is kept, of those that enough samples
+        express, see `excess_variances`; None keeps the share.
     """
 
     power: float = 1.0
@@ -189,11 +294,14 @@ class Recipe:
     drawn_shares: tuple[float, float] = (0.1, 1.0)
     totals: bool = False
     center: bool = False
+    n_top: int | None = None
 
 
 RECIPES = {
-    "counts": Recipe(0.0, drawn_powers=(0.0,), totals=True),
-    "log-counts": Recipe(),
+    "counts": Recipe(0.0, drawn_powers=(0.0,), totals=True, n_top=2000),
+    "log-counts": Recipe(n_top=2000),
+    "abundances": Recipe(0.0, drawn_powers=(0.0,), totals=True, n_top=2000),
+    "log-abundances": Recipe(n_top=2000),
     "intensities": Recipe(
         0.75, drawn_powers=(1.0, 1.0, 0.75, 0.35), drawn_shares=(1.0, 1.0)
     ),
@@ -221,12 +329,15 @@ class Preparation:
         Whether each sample's mean is subtracted.
     order : ndarray of shape (n_features,)
         Features from the most to the least variable, after all this.
+    n_expressed : int or None
+        How many of them enough samples express, which come first; None for all.
     """
 
     power: float
     total: float | None
     center: bool
     order: NDArray[np.int64]
+    n_expressed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -245,12 +356,14 @@ class Draw:
     share: float
 
 
-def learn_preparation(X: Array, kind: str, power: float) -> Preparation:
+def learn_preparation(
+    X: Array | sparse.csr_array, kind: str, power: float
+) -> Preparation:
     """Learn from training samples what preparing others takes.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or csr_array of shape (n_samples, n_features)
         Training samples.
     kind : str
         What the values are, see `KINDS`.
@@ -272,15 +385,21 @@ def learn_preparation(X: Array, kind: str, power: float) -> Preparation:
     total = float(np.median(sample_totals(X))) if recipe.totals else None
     everything = np.arange(X.shape[1])
     learnt = Preparation(power, total, recipe.center, everything)
+    if recipe.n_top is not None:
+        excess = excess_variances(X, learnt)
+        order = np.argsort(-excess, kind="stable")
+        return replace(learnt, order=order, n_expressed=int(np.isfinite(excess).sum()))
     return replace(learnt, order=variance_order(prepare(X, learnt, everything)))
 
 
-def prepare(X: Array, preparation: Preparation, features: NDArray[np.int64]) -> Array:
+def prepare(
+    X: Array | sparse.csr_array, preparation: Preparation, features: NDArray[np.int64]
+) -> Array:
     """Return some features of samples, prepared.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or csr_array of shape (n_samples, n_features)
         Samples with all their features, those of training or new ones.
     preparation : Preparation
         What was learnt from the training samples.
@@ -300,10 +419,18 @@ def prepare(X: Array, preparation: Preparation, features: NDArray[np.int64]) -> 
     array([[2.],
            [4.]])
     """
-    rows = X if preparation.total is None else scale_to_total(X, preparation.total)
-    if not preparation.center:
-        return stabilize(rows[:, features], preparation.power)
-    return center_samples(stabilize(rows, preparation.power))[:, features]
+    if preparation.center:
+        return center_samples(stabilize(fill_zeros(X), preparation.power))[:, features]
+    if preparation.total is None and preparation.power == 1.0:
+        return fill_zeros(X[:, features])
+    factors = _factors(X, preparation.total)[:, None]
+    prepared = np.empty((X.shape[0], len(features)), dtype=X.dtype)
+    for start, stop in block_bounds(*X.shape):
+        part = fill_zeros(X[start:stop][:, features])
+        if preparation.total is not None:
+            part = (part * factors[start:stop]).astype(X.dtype, copy=False)
+        prepared[start:stop] = stabilize(part, preparation.power)
+    return prepared
 
 
 @dataclass(frozen=True, eq=False)

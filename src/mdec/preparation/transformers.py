@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     OneToOneFeatureMixin,
@@ -14,6 +15,7 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names_in,
@@ -26,6 +28,7 @@ from mdec.preparation.kinds import KINDS, kind_of_values
 from mdec.preparation.recipes import (
     RECIPES,
     center_samples,
+    fill_zeros,
     leading_features,
     learn_preparation,
     prepare,
@@ -42,6 +45,7 @@ class _Transformer(TransformerMixin, BaseEstimator):
     """A transformer that says what it learns, and what it does to samples."""
 
     n_features_in_: int
+    _accept_sparse: ClassVar[str | bool] = False
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
@@ -59,7 +63,7 @@ class _Transformer(TransformerMixin, BaseEstimator):
         object
             The fitted transformer.
         """
-        self._learn(validate_data(self, X, dtype=(np.float64, np.float32)))
+        self._learn(self._validate(X))
         return self
 
     def transform(self, X: ArrayLike) -> Array:
@@ -76,8 +80,16 @@ class _Transformer(TransformerMixin, BaseEstimator):
             Their new values.
         """
         check_is_fitted(self)
-        dtype = (np.float64, np.float32)
-        return self._change(validate_data(self, X, dtype=dtype, reset=False))
+        return self._change(self._validate(X, reset=False))
+
+    def _validate(self, X: ArrayLike, *, reset: bool = True) -> Any:
+        return validate_data(
+            self,
+            X,
+            dtype=(np.float64, np.float32),
+            accept_sparse=self._accept_sparse,
+            reset=reset,
+        )
 
     def _learn(self, X: Array) -> None:
         """Set the attributes that depend on the training samples."""
@@ -196,8 +208,10 @@ class MostVariable(SelectorMixin, _Transformer):
 class ExpressionPreparation(_Transformer):
     """Look at the values, decide what they are, and prepare them accordingly.
 
-    Raw intensities are raised to the power 3/4. Ratios are logged. Counts are scaled
-    to the same sum and logged; counts that have been are left alone. Log-ratios and
+    Counts and abundances of reads (TPM, FPKM, RPKM) are scaled to the same sum and
+    logged, unless they have been, and the 2,000 genes are kept that vary most for
+    their mean, of those in at least three samples; sparse rows stay sparse until then.
+    Raw intensities are raised to the power 3/4. Ratios are logged. Log-ratios and
     logged intensities are centred sample by sample, and the features that vary most
     are kept. Everything else, such as images, embeddings, standardised features and
     ordinary tables, is left alone.
@@ -205,10 +219,12 @@ class ExpressionPreparation(_Transformer):
     Parameters
     ----------
     kind : str, default="auto"
-        "counts", "log-counts", "intensities", "logged", "ratios", "log-ratios" or
-        "other" where you know better than the values tell.
+        "counts", "log-counts", "abundances", "log-abundances", "intensities", "logged",
+        "ratios", "log-ratios" or "other" where you know better than the values tell.
     share : float, default=None
         Share of the most variable features to keep; None takes what suits the kind.
+    n_top_genes : int, default=None
+        How many of the most variable features to keep, instead of a share.
 
     Attributes
     ----------
@@ -237,23 +253,45 @@ class ExpressionPreparation(_Transformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kind": [StrOptions({"auto", *KINDS})],
         "share": [Interval(Real, 0.0, 1.0, closed="right"), None],
+        "n_top_genes": [Interval(Integral, 1, None, closed="left"), None],
     }
+    _accept_sparse = "csr"
 
-    def __init__(self, kind: str = "auto", share: float | None = None) -> None:
+    def __init__(
+        self,
+        kind: str = "auto",
+        share: float | None = None,
+        n_top_genes: int | None = None,
+    ) -> None:
         self.kind = kind
         self.share = share
+        self.n_top_genes = n_top_genes
 
-    def _learn(self, X: Array) -> None:
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _learn(self, X: Array | sparse.csr_array) -> None:
+        if self.share is not None and self.n_top_genes is not None:
+            raise ValueError("share and n_top_genes both say how many; give one.")
         if self.kind == "auto":
             self.kind_, self.reason_ = kind_of_values(X)
         else:
             self.kind_, self.reason_ = self.kind, f"You said {self.kind}."
         recipe = RECIPES[self.kind_]
+        rows = fill_zeros(X) if recipe.n_top is None else X
+        learnt = learn_preparation(rows, self.kind_, recipe.power)
         share = recipe.share if self.share is None else self.share
-        self.preparation_ = learn_preparation(X, self.kind_, recipe.power)
-        self.features_ = leading_features(self.preparation_.order, share)
+        n_top = recipe.n_top if self.share is None else None
+        n_top = n_top if self.n_top_genes is None else self.n_top_genes
+        if n_top is None:
+            self.features_ = leading_features(learnt.order, share)
+        else:
+            self.features_ = np.sort(learnt.order[: learnt.n_expressed][:n_top])
+        self.preparation_ = learnt
 
-    def _change(self, X: Array) -> Array:
+    def _change(self, X: Array | sparse.csr_array) -> Array:
         return prepare(X, self.preparation_, self.features_)
 
     def get_feature_names_out(

@@ -43,7 +43,8 @@ class TableOptions:
     """What the user says about a table: parameters of `read_table`, which has them all.
 
     A variable of "" looks for the usual ones; `known` are the columns of a model, and
-    `encoding` has the values of those that hold categories.
+    `encoding` has the values of those that hold categories. With `sparse` a matrix that
+    a file keeps without its zeros stays so, if all its numbers are finite.
     """
 
     label_column: str | None = None
@@ -59,6 +60,7 @@ class TableOptions:
     dates: str | None = None
     known: tuple[str, ...] | None = None
     encoding: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sparse: bool = False
 
 
 @dataclass

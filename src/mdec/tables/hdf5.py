@@ -24,13 +24,13 @@ _PER_TEXT, _PER_OBJECT = 64, 4096
 def read_h5ad(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
     """Read X, a layer or an embedding of an AnnData file.
 
-    The variable is "layers/counts", "obsm/X_pca", "raw/X", the name of a layer, or ""
-    for X; known classes are in a column of obs. Names and classes are outside the
-    columns.
+    The variable is the name of a layer or an embedding, "raw", the same with its folder
+    ("layers/counts", "obsm/X_pca", "raw/X"), or "" for X; known classes are in a column
+    of obs. Names and classes are outside the columns.
     """
     with _open_guarded(path, budget) as file:
         place = _find_matrix(file, options.variable)
-        values = _read_matrix(file, place)
+        values = _read_matrix(file, place, options)
         samples = [str(each) for each in file.column("obs", file.index("obs"))]
         label, labels = options.label_column, None
         if label is not None:
@@ -231,13 +231,17 @@ def _find_matrix(file: GuardedFile, variable: str) -> str:
     known = [
         n for n in known if hasattr(g := file.get(n), "shape") or "shape" in g.attrs
     ]
-    for place in (variable or "X", f"layers/{variable}"):
+    for place in (
+        variable or "X",
+        *(f"{group}/{variable}" for group in ("layers", "obsm")),
+        f"{variable}/X",
+    ):
         if place in known:
             return place
     raise file.budget.unknown_name("matrix", variable or "X", known)
 
 
-def _read_matrix(file: GuardedFile, place: str) -> NDArray[Any]:
+def _read_matrix(file: GuardedFile, place: str, options: TableOptions) -> Any:
     from scipy import sparse
 
     source = file.get(place)
@@ -249,14 +253,15 @@ def _read_matrix(file: GuardedFile, place: str) -> NDArray[Any]:
         )
     if stored:
         return file.array(place)
-    file.budget.take(8 * shape[0] * shape[1])
     parts = tuple(file.array(f"{place}/{n}") for n in ("data", "indices", "indptr"))
     encoding = str(source.attrs["encoding-type"])
     kind = sparse.csr_array if "csr" in encoding else sparse.csc_array
     matrix = kind(parts, shape=shape)
     matrix.check_format(full_check=True)
-    dense: NDArray[Any] = matrix.toarray()
-    return dense
+    if options.sparse and not options.transpose and np.isfinite(parts[0]).all():
+        return matrix.tocsr()
+    file.budget.take(8 * shape[0] * shape[1])
+    return matrix.toarray()
 
 
 def _read_beside(

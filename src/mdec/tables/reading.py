@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from mdec._support.memory import MAX_BYTES
+from mdec.preparation.recipes import fill_zeros
 from mdec.tables.arrays import read_mat, read_mtx, read_npy, read_npz, read_parquet
 from mdec.tables.budget import (
     COMPRESSIONS,
@@ -76,7 +78,7 @@ class Table:
 
     Attributes
     ----------
-    values : ndarray of shape (n_samples, n_features)
+    values : ndarray or csr_array of shape (n_samples, n_features)
         Finite numbers.
     sample_names : list of str
         All different; "1", "2", ... where the file has none.
@@ -96,7 +98,7 @@ class Table:
         the last ones.
     """
 
-    values: NDArray[np.floating]
+    values: Any
     sample_names: list[str]
     feature_names: list[str]
     labels: NDArray[Any] | None = None
@@ -132,6 +134,7 @@ def read_table(
     known_features: Sequence[str] | None = None,
     encoding: Mapping[str, Sequence[str]] | None = None,
     least_samples: int = 3,
+    sparse: bool = False,
 ) -> Table:
     """Read a table by the ending of its name.
 
@@ -177,6 +180,8 @@ def read_table(
         Values of those that hold categories.
     least_samples : int, default=3
         Fewer are refused; new samples may be fewer than those of a clustering.
+    sparse : bool, default=False
+        Whether a matrix that an .h5ad file keeps without its zeros stays sparse.
 
     Returns
     -------
@@ -212,6 +217,7 @@ def read_table(
         dates,
         None if known_features is None else tuple(known_features),
         encoding or {},
+        sparse,
     )
     ending = check_ending(source, budget)
     if variable and ending not in _WITH_VARIABLES:
@@ -219,7 +225,7 @@ def read_table(
             f"holds one table only; variable=... is for {', '.join(_WITH_VARIABLES)}."
         )
     raw = READERS[ending](source, budget, options)
-    n_names = len(raw.values) + raw.values.shape[-1]
+    n_names = sum(raw.values.shape)
     needed = _PER_NAME * n_names + _PER_NUMBER * raw.values.size
     budget.require_memory(needed, "read fewer samples or features")
     doubts: list[Doubt] = []
@@ -228,7 +234,7 @@ def read_table(
     roles = find_roles(raw, options, budget)
     roles.doubts[:0] = doubts
     _note_missing(raw, roles, impute)
-    reading = _describe(raw, roles, budget, ending)
+    reading = _describe(raw, roles, budget, ending, label_column)
     raise_doubts(roles, budget, reading)
     _check_shape(raw, roles, budget, least_samples)
     return _finish(raw, roles, budget, reading, impute)
@@ -250,7 +256,7 @@ def check_ending(source: Path, budget: ReadBudget) -> str:
 def _check_shape(
     raw: RawTable, roles: Roles, budget: ReadBudget, least_samples: int
 ) -> None:
-    n_samples = len(raw.values)
+    n_samples = raw.values.shape[0]
     n_features = len(roles.features) + sum(map(len, roles.encoded.values()))
     if n_samples < least_samples or n_features > MAX_FEATURES:
         raise budget.error(
@@ -277,13 +283,17 @@ def _finish(
     values: NDArray[Any] = raw.values
     if roles.features != list(range(values.shape[1])):
         values = values[:, roles.features]
-    values = np.ascontiguousarray(values, dtype=precision)
+    if issparse(values):
+        values = values.astype(precision, copy=False)
+    else:
+        values = np.ascontiguousarray(values, dtype=precision)
     features = [f"feature {j + 1}" for j in roles.features]
     if raw.columns is not None:
         features = [raw.columns[j] for j in roles.features]
     _check_infinite(values, samples, features, budget)
     labels = _read_classes(raw, roles, budget)
-    reading |= {"missing": int(np.isnan(values).sum()), "impute": impute}
+    n_missing = 0 if issparse(values) else int(np.isnan(values).sum())
+    reading |= {"missing": n_missing, "impute": impute}
     if impute is not None and reading["missing"]:
         values = _impute_missing(values, impute)
     encoding = {roles.names[j]: each for j, each in roles.encoded.items()}
@@ -309,6 +319,8 @@ def _finish(
 
 def _note_missing(raw: RawTable, roles: Roles, impute: str | None) -> None:
     """Add to the doubts that values are missing, if nobody fills them in."""
+    if issparse(raw.values):
+        return
     numbers = [j for j in roles.features if j not in raw.words]
     gaps = np.isnan(raw.values)[:, numbers]
     filled = ~gaps.all(axis=0)
@@ -339,6 +351,8 @@ def _check_infinite(
     budget: ReadBudget,
 ) -> None:
     """Raise for the first infinite value."""
+    if issparse(values):
+        return
     infinite = np.isinf(values)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -373,9 +387,9 @@ def _read_classes(
         labels = class_names([as_text(each) for each in raw.labels])
     else:
         return None
-    if labels.size != len(raw.values):
+    if labels.size != raw.values.shape[0]:
         raise budget.error(
-            f"has {labels.size} known classes for {len(raw.values)} samples."
+            f"has {labels.size} known classes for {raw.values.shape[0]} samples."
         )
     if not (labels != "").any():
         raise budget.error("has no known class at all in that column.")
@@ -384,7 +398,7 @@ def _read_classes(
 
 def name_samples(raw: RawTable, roles: Roles, budget: ReadBudget) -> list[str]:
     """Return the samples' names, numbers where there are none; all are different."""
-    samples = [str(i + 1) for i in range(len(raw.values))]
+    samples = [str(i + 1) for i in range(raw.values.shape[0])]
     if roles.ids is not None:
         samples = [cell.strip() for cell in raw.text(roles.ids)]
     elif raw.samples is not None:
@@ -399,15 +413,25 @@ def name_samples(raw: RawTable, roles: Roles, budget: ReadBudget) -> list[str]:
 
 
 def _describe(
-    raw: RawTable, roles: Roles, budget: ReadBudget, ending: str
+    raw: RawTable,
+    roles: Roles,
+    budget: ReadBudget,
+    ending: str,
+    label_column: str | None,
 ) -> dict[str, Any]:
     """Return what was read, for people and for summary.json."""
     names = roles.names
     whole = np.ones(raw.values.shape[1], dtype=bool)
-    for start in range(0, len(raw.values), _ROWS):
-        part = raw.values[start : start + _ROWS]
+    for start in range(0, raw.values.shape[0], _ROWS):
+        part: Any = raw.values[start : start + _ROWS]
+        if issparse(part):
+            whole[part.indices[part.data != np.rint(part.data)]] = False
+            continue
         whole &= ((part == np.rint(part)) | np.isnan(part)).all(axis=0)
-    numbers = [str(i + 1) for i in range(len(raw.values))]
+    classes = None if raw.labels is None else label_column or "the file's own"
+    if roles.classes is not None:
+        classes = names[roles.classes]
+    numbers = [str(i + 1) for i in range(raw.values.shape[0])]
     origin = "the file's own index"
     if raw.samples is None or list(raw.samples) == numbers:
         origin = "numbers from 1"
@@ -416,7 +440,7 @@ def _describe(
     return {
         "file": budget.name,
         "format": ending.lstrip("."),
-        "n_samples": len(raw.values),
+        "n_samples": raw.values.shape[0],
         "n_features": len(roles.features),
         "names_of_columns": raw.columns is not None,
         "features_in_rows": raw.first_row > 0,
@@ -425,7 +449,7 @@ def _describe(
             bool(whole[j]) for j in roles.features if j not in raw.words
         ),
         "sample_names": origin,
-        "classes": None if roles.classes is None else names[roles.classes],
+        "classes": classes,
         "categories": [names[j] for j in roles.encoded],
         "left_out": [names[j] for j in roles.dropped[:20]],
         "n_left_out": len(roles.dropped),
@@ -436,6 +460,7 @@ def _describe(
 
 def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str, Any]]:
     """Return type and range of the first features."""
+    first = fill_zeros(values[:, :5])
     return [
         {
             "name": name,
@@ -443,5 +468,5 @@ def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str,
             "min": float(column.min()),
             "max": float(column.max()),
         }
-        for name, column in zip(features[:5], values.T[:5], strict=True)
+        for name, column in zip(features[:5], first.T, strict=True)
     ]

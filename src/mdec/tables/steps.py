@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mdec._support.arrays import Array
+from mdec._support.memory import require_memory
 from mdec.preparation import (
     DRAWN,
     RECIPES,
@@ -21,6 +24,7 @@ from mdec.preparation import (
     prepare,
 )
 from mdec.preparation.kinds import MIN_FEATURES
+from mdec.preparation.recipes import MIN_CELLS, fill_zeros
 from mdec.preparation.units import (
     FeatureScales,
     join_spreads,
@@ -32,6 +36,8 @@ from mdec.tables.reading import Table
 
 TRANSFORMS = ("none", "log", "standardise")
 UNITS = "measurements in different units"
+# Samples of a sparse table that are kept as they were, to show their distribution.
+_SHOWN_SAMPLES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +238,7 @@ class PreparedTable:
     preparation : {None, "diversified"}
         The parameter of `MDEC`: whether base clusterings draw their own.
     raw : ndarray of shape (n_samples, n_features) or None
-        The values before they were prepared, if they are.
+        The values before they were prepared, if they are; of sparse ones some samples.
     """
 
     table: Table
@@ -254,6 +260,7 @@ def prepare_table(
     prepare: str = "auto",
     transform: str = "none",
     *,
+    n_top_genes: int | None = None,
     diversify: bool = True,
 ) -> PreparedTable:
     """Decide what the values of a table are and prepare them accordingly.
@@ -268,6 +275,8 @@ def prepare_table(
         leaves it to the base clusterings.
     transform : str
         One of `TRANSFORMS`; values are not prepared on top of it.
+    n_top_genes : int, optional
+        How many of the most variable features are kept; None for what suits the values.
     diversify : bool
         Whether "auto" may leave it to the base clusterings, which those of graphs on
         the CPU can do.
@@ -275,38 +284,82 @@ def prepare_table(
     Returns
     -------
     PreparedTable
-        With the values themselves where nothing is done.
+        With the values themselves where nothing is done, filled in if they are sparse.
     """
-    steps = TableSteps.from_table(table, transform)
-    values = steps.apply(table.values)
-    shown = replace(table, values=values)
+    if n_top_genes is not None and (prepare == "none" or transform != "none"):
+        raise TableError(
+            f"n_top_genes={n_top_genes} is a part of preparing the values, which "
+            f"prepare={prepare!r} and transform={transform!r} leave out; give one of "
+            "them."
+        )
     words: dict[str, str | None] = {"kind": None, "prepared": None}
     if prepare == "none" or (prepare == "auto" and transform != "none"):
         words["reason"] = f"The values are transformed: {transform}."
         if prepare == "none":
             words["reason"] = "Preparing is turned off."
-        return PreparedTable(shown, steps, words)
+        return _leave_table(table, words, transform)
     if table.encoding and prepare == "auto":
-        return _prepare_categories(shown, steps, words)
-    kind, reason = _kind_of(table, values, prepare, transform)
+        return _prepare_categories(table, TableSteps.from_table(table), words)
+    kind, reason = _kind_of(table, prepare, transform)
     drawn = prepare == "diversified" or (
         prepare == "auto" and kind in DRAWN and diversify
     )
-    done = describe_recipe(RECIPES[kind], drawn=drawn)
+    if drawn:
+        table = _fill_table(table)
+    fitted = ExpressionPreparation(
+        kind, share=1.0 if drawn else None, n_top_genes=n_top_genes
+    ).fit(table.values)
+    n_kept = fitted.features_.size
+    counted = RECIPES[kind].n_top is not None or n_top_genes is not None
+    done = describe_recipe(
+        RECIPES[kind],
+        drawn=drawn,
+        n_kept=n_kept if counted and n_kept < len(table.feature_names) else None,
+    )
     if not done and kind != "other":
         reason += " They need no more."
     words |= {"kind": kind, "prepared": done or None, "reason": reason}
-    if kind == "other" and prepare == "auto" and values.shape[1] < MIN_FEATURES:
-        return _prepare_units(shown, steps, words)
+    if (
+        kind == "other"
+        and prepare == "auto"
+        and len(table.feature_names) < MIN_FEATURES
+    ):
+        return _prepare_units(_fill_table(table), TableSteps.from_table(table), words)
     if not done:
-        return PreparedTable(shown, steps, words)
-    fitted = ExpressionPreparation(kind, share=1.0 if drawn else None).fit(values)
+        return _leave_table(table, words)
     names = fitted.get_feature_names_out(table.feature_names).tolist()
-    shown = replace(table, values=fitted.transform(values), feature_names=names)
+    values = fitted.transform(table.values)
+    shown = replace(table, values=values, feature_names=names)
     if drawn:
-        return PreparedTable(shown, steps, words, "diversified", values)
-    steps = TableSteps.from_table(table, transform, fitted, done)
-    return PreparedTable(shown, steps, words, raw=values)
+        steps = TableSteps.from_table(table)
+        return PreparedTable(shown, steps, words, "diversified", table.values)
+    steps = TableSteps.from_table(table, fitted=fitted, words=done)
+    raw = table.values
+    if sparse.issparse(raw):
+        raw = fill_zeros(raw[:: -(-raw.shape[0] // _SHOWN_SAMPLES)])
+    return PreparedTable(shown, steps, words, raw=raw)
+
+
+def _leave_table(
+    table: Table, words: dict[str, str | None], transform: str = "none"
+) -> PreparedTable:
+    """Return a table that is not prepared, transformed perhaps."""
+    table = _fill_table(table)
+    steps = TableSteps.from_table(table, transform)
+    return PreparedTable(replace(table, values=steps.apply(table.values)), steps, words)
+
+
+def _fill_table(table: Table) -> Table:
+    """Return a table with the zeros that sparse values leave out."""
+    if not sparse.issparse(table.values):
+        return table
+    shape, size = table.values.shape, table.values.dtype.itemsize
+    require_memory(
+        size * math.prod(shape),
+        f"filling in the zeros of {shape[0]} x {shape[1]} values",
+        "keep fewer features, or prepare the values",
+    )
+    return replace(table, values=fill_zeros(table.values))
 
 
 def _prepare_units(
@@ -355,16 +408,14 @@ def _scale_table(
     return PreparedTable(shown, steps, words, raw=table.values)
 
 
-def _kind_of(
-    table: Table, values: Array, prepare: str, transform: str
-) -> tuple[str, str]:
+def _kind_of(table: Table, prepare: str, transform: str) -> tuple[str, str]:
     """Return what values are and why, or raise if they are not to be prepared so."""
     if transform != "none":
         raise TableError(
             f"prepare={prepare!r} and transform={transform!r} would change the values "
             "twice; give one of them."
         )
-    kind, reason = kind_of_values(values)
+    kind, reason = kind_of_values(table.values)
     if table.kind is not None and prepare != "diversified":
         kind, reason = table.kind, f"The file itself says that these are {table.kind}."
     if prepare == "expression" and kind == "other":
@@ -376,7 +427,9 @@ def _kind_of(
     return kind, reason
 
 
-def describe_recipe(recipe: Recipe, *, drawn: bool = False) -> str:
+def describe_recipe(
+    recipe: Recipe, *, drawn: bool = False, n_kept: int | None = None
+) -> str:
     """Say what a recipe does, in its order; nothing for one that leaves all alone.
 
     Parameters
@@ -385,6 +438,8 @@ def describe_recipe(recipe: Recipe, *, drawn: bool = False) -> str:
         What is done.
     drawn : bool, default=False
         Whether base clusterings draw the power and the share of features.
+    n_kept : int, optional
+        How many features are kept, where that is said in numbers; None for all.
 
     Returns
     -------
@@ -397,10 +452,19 @@ def describe_recipe(recipe: Recipe, *, drawn: bool = False) -> str:
     "each sample's mean is subtracted; the 20% most variable features are kept"
     >>> describe_recipe(RECIPES["other"])
     ''
+    >>> print(describe_recipe(RECIPES["log-counts"], n_kept=50))
+    the 50 genes that vary most for their mean are kept, of those in at least 3 samples
     """
     powers = recipe.drawn_powers if drawn else (recipe.power,)
     low, high = recipe.drawn_shares if drawn else (recipe.share, recipe.share)
     share = f"the {low:.0%} most variable features are kept"
+    if n_kept is not None:
+        share, low = f"the {n_kept} most variable features are kept", 0.0
+        if recipe.n_top is not None:
+            share = (
+                f"the {n_kept} genes that vary most for their mean are kept, of those "
+                f"in at least {MIN_CELLS} samples"
+            )
     if drawn:
         share = (
             "each base clustering takes the most variable features, a share of its own "
