@@ -16,7 +16,7 @@ test: $(VENV)/test
 # AnnData and scanpy hold pandas back, so their tests have an environment of their own.
 test-slow: $(VENV)/test $(VENV)-scanpy/test
 	$(BIN)/python -m pytest -m slow
-	$(VENV)-scanpy/bin/python -m pytest -m "slow or not slow" tests/tables/test_containers.py
+	$(VENV)-scanpy/bin/python -m pytest -m "slow or not slow" tests/anndata tests/tables/test_containers.py
 
 # The tests as on other processors, and as other users in other folders; 15 minutes.
 test-machines: $(VENV)/test

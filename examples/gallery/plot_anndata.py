@@ -6,10 +6,10 @@ In a scanpy session one call clusters a representation of an AnnData object and 
 the result where scanpy's own functions would::
 
     import scanpy as sc
-    from mdec.tables import cluster_anndata
+    import mdec.anndata
 
     sc.pp.pca(adata)
-    cluster_anndata(adata, n_clusters="auto", use_rep="X_pca", random_state=0)
+    mdec.anndata.cluster(adata, n_clusters="auto", use_rep="X_pca", random_state=0)
     sc.pl.pca(adata, color=["mdec", "mdec_confidence"])
 
 This page is built without scanpy and anndata, so what runs below is the other way in:

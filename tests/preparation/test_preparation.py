@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -356,6 +357,84 @@ def test_logarithms_of_scaled_counts(level: float, dtype: type) -> None:
     assert "multiples" in reason
     # The most variable genes alone are still recognised.
     assert kind_of_values(X[:, variance_order(X)[:300]])[0] == "log-counts"
+
+
+def abundances(n_samples: int, n_features: int, level: float) -> np.ndarray:
+    """Draw counts per million, divided by the lengths of genes."""
+    lengths = np.exp(np.random.default_rng(1).normal(size=n_features))
+    X = counts(n_samples, n_features, level) / lengths
+    return 1e6 * X / X.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("level", [-2.0, 0.0, 1.5])
+def test_abundances_of_reads_and_their_logarithms(level: float, dtype: type) -> None:
+    X = abundances(100, 1500, level).astype(dtype)
+    kind, reason = kind_of_values(X)
+    assert kind == "abundances"
+    assert "FPKM" in reason
+    for logarithm, base in ((np.log10, "base 10"), (np.log2, "base 2")):
+        kind, reason = kind_of_values(logarithm(1.0 + X))
+        assert kind == "log-abundances"
+        assert base in reason
+
+
+def test_sparse_rows_are_told_apart_and_prepared_as_filled_ones() -> None:
+    for X in (counts(90, 3000, -2.0), abundances(90, 3000, -1.0)):
+        packed = sparse.csr_array(X)
+        assert kind_of_values(packed) == kind_of_values(X)
+        filled, thin = ExpressionPreparation().fit(X), ExpressionPreparation()
+        np.testing.assert_array_equal(thin.fit_transform(packed), filled.transform(X))
+        np.testing.assert_array_equal(thin.features_, filled.features_)
+    X = np.maximum(embedding(), 0.0)
+    np.testing.assert_array_equal(
+        ExpressionPreparation().fit_transform(sparse.csr_array(X)), X
+    )
+
+
+def test_genes_that_vary_for_their_mean() -> None:
+    """Groups differ in 50 genes of every level; the others have the noise of counts."""
+    source = rng()
+    means = np.exp(source.uniform(-2.0, 5.0, size=2000))
+    marking = source.choice(2000, 50, replace=False)
+    levels = np.tile(means, (200, 1))
+    levels[:100, marking] *= 2.0
+    X = source.poisson(levels).astype(float)
+    step = ExpressionPreparation("counts", n_top_genes=50).fit(X)
+    found = np.isin(step.features_, marking).sum()
+    plain = np.argsort(-np.log1p(X).var(axis=0))[:50]
+    assert found >= 30
+    assert found > 2 * np.isin(plain, marking).sum()
+
+
+def test_genes_in_fewer_than_three_cells_are_left_out() -> None:
+    X = counts(60, 400, 1.0)
+    X[:, :10] = 0.0
+    X[:2, 5:10] = 1000.0
+    step = ExpressionPreparation("counts").fit(X)
+    assert not set(range(10)) & set(step.features_.tolist())
+    expressed = np.flatnonzero((X != 0.0).sum(axis=0) >= 3)
+    np.testing.assert_array_equal(step.features_, expressed)
+
+
+def test_number_of_genes() -> None:
+    X = counts(60, 3000, 1.0)
+    assert ExpressionPreparation("counts").fit(X).features_.size == 2000
+    assert ExpressionPreparation(n_top_genes=70).fit(X).features_.size == 70
+    assert ExpressionPreparation("counts", share=1.0).fit(X).features_.size == 3000
+    step = ExpressionPreparation("intensities", n_top_genes=7).fit(intensities())
+    best = np.sort(variance_order(stabilize(intensities(), 0.75))[:7])
+    np.testing.assert_array_equal(step.features_, best)
+    with pytest.raises(ValueError, match="both say how many"):
+        ExpressionPreparation(share=0.5, n_top_genes=7).fit(X)
+
+
+def test_the_order_of_cells_and_their_copies_choose_no_gene() -> None:
+    X = counts(60, 2500, 0.0)
+    chosen = ExpressionPreparation("counts", n_top_genes=300).fit(X).features_
+    for rows in (np.arange(60)[::-1], np.tile(np.arange(60), 2)):
+        again = ExpressionPreparation("counts", n_top_genes=300).fit(X[rows])
+        np.testing.assert_array_equal(again.features_, chosen)
 
 
 def prepared_set(shared: Path, number: str) -> np.ndarray:

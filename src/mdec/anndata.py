@@ -1,0 +1,224 @@
+"""Cells of AnnData objects: clustered, and the results put where scverse looks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mdec.estimator import MDEC
+from mdec.generation import resolve_base
+from mdec.preparation.kinds import kind_of_layer
+from mdec.results import read_result_model
+from mdec.rows import as_rows
+from mdec.rows.blocks import block_bounds
+from mdec.tables import Table
+from mdec.tables.containers import add_clusters, describe_clustering
+from mdec.tables.steps import TableSteps, prepare_table
+
+
+@dataclass(frozen=True, eq=False)
+class CellSource:
+    """Where the values of a model's cells were taken from, and what was done to them.
+
+    Attributes
+    ----------
+    layer, use_rep : str or None
+        As given to `cluster`.
+    steps : TableSteps
+        What is done to new cells as well.
+    """
+
+    layer: str | None
+    use_rep: str | None
+    steps: TableSteps
+
+
+def cluster(
+    adata: Any,
+    n_clusters: Any = "auto",
+    *,
+    layer: str | None = None,
+    use_rep: str | None = None,
+    key_added: str = "mdec",
+    prepare: str = "auto",
+    n_top_genes: int | None = None,
+    **parameters: Any,
+) -> MDEC:
+    """Cluster the cells of an AnnData object, in the manner of scverse.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells by genes, in memory or backed by a file, which is read in blocks. It gets
+        ``obs[key]``, the clusters as a category, without one for cells below the least
+        confidence; ``obs[key + "_confidence"]``; ``obs[key + "_second_choice"]``, -1
+        for none; ``obsm[key + "_membership"]``, how far each cell belongs to each
+        cluster; and ``uns[key]``, the settings and how the number was chosen.
+    n_clusters : int, "auto" or pair of int, default="auto"
+        Number of clusters.
+    layer : str, default=None
+        Layer to cluster; None for X.
+    use_rep : str, default=None
+        Key of ``obsm`` to cluster as it is, such as "X_pca"; None for X or a layer.
+    key_added : str, default="mdec"
+        Name of the results.
+    prepare : {"auto", "none", "expression", "diversified"}, default="auto"
+        What is done to X or a layer first, see `mdec.tables.steps.prepare_table`.
+        Counts are scaled to one sum and logged, and highly variable genes are chosen.
+    n_top_genes : int, default=None
+        How many of these; None for what suits the values, 2,000 for counts.
+    **parameters
+        Further parameters of `MDEC`.
+
+    Returns
+    -------
+    MDEC
+        The fitted model; its ``cells_`` says where the values were and what was done to
+        them, for `predict_into`.
+    """
+    if layer is not None and use_rep is not None:
+        raise ValueError("layer and use_rep both say what to cluster; give one.")
+    table = _read_cells(adata, layer, use_rep)
+    model = MDEC(n_clusters, **parameters)
+    rows = as_rows(table.values)
+    prepared = prepare_table(
+        table,
+        prepare if use_rep is None else "none",
+        n_top_genes=n_top_genes,
+        diversify=resolve_base(str(model.base), model.device, rows) == ("graph", "cpu"),
+    )
+    if prepared.preparation is not None:
+        model.set_params(preparation=prepared.preparation)
+    model.fit(prepared.values)
+    model.cells_ = CellSource(layer, use_rep, prepared.steps)
+    found, selection = model.clustering_, model.clustering_.selection
+    notes = {
+        "params": model.get_params(),
+        "source": {"layer": layer, "use_rep": use_rep},
+        "preparation": prepared.words,
+    }
+    if selection is not None:
+        notes |= {"reason": selection.reason, "criteria": dict(selection.table)}
+    adata.uns[key_added] = describe_clustering(found, notes)
+    add_clusters(
+        adata, key_added, found.firm_labels, found.confidence, found.membership
+    )
+    adata.obs[f"{key_added}_second_choice"] = found.second_choice
+    return model
+
+
+def predict_into(
+    adata: Any,
+    model: MDEC | str | os.PathLike[str],
+    *,
+    layer: str | None = None,
+    use_rep: str | None = None,
+    key_added: str = "mdec",
+) -> None:
+    """Place new cells in the clusters of a model.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        New cells, with the genes of the model in any order. Genes that the model does
+        not keep may be absent and count as zero. ``obs[key]``,
+        ``obs[key + "_confidence"]`` and ``obsm[key + "_membership"]`` are as in
+        `cluster`; ``obs[key + "_unlike_training"]`` is True for cells whose cluster
+        means little.
+    model : MDEC or path-like
+        What `cluster` returned, or the model.npz of ``mdec fit``.
+    layer, use_rep : str, default=None
+        What to place; None for what the model was fitted to, if that is known.
+    key_added : str, default="mdec"
+        Name of the results.
+    """
+    if isinstance(model, MDEC):
+        source = getattr(model, "cells_", None)
+        if source is None:
+            raise ValueError(
+                "the model was not made by mdec.anndata.cluster and does not know its "
+                "genes; cluster again, or give the model.npz of mdec fit."
+            )
+    else:
+        loaded, steps = read_result_model(Path(model))
+        if not isinstance(loaded, MDEC):
+            raise ValueError("the model is of several tables; give one of one table.")
+        model, source = loaded, CellSource(layer, use_rep, steps)
+    if layer is None and use_rep is None:
+        layer, use_rep = source.layer, source.use_rep
+    table = _read_cells(adata, layer, use_rep)
+    values = table.values if use_rep else _match_genes(table, source.steps)
+    values = source.steps.apply(values)
+    placed = model.place(values)
+    add_clusters(
+        adata,
+        key_added,
+        placed.clusters,
+        placed.confidence,
+        model.predict_proba(values),
+    )
+    adata.obs[f"{key_added}_unlike_training"] = placed.unlike
+
+
+def _read_cells(adata: Any, layer: str | None, use_rep: str | None) -> Table:
+    """Return X, a layer or an embedding of an AnnData object as a table."""
+    samples = [str(name) for name in adata.obs_names]
+    if use_rep is not None:
+        values = _read_rows(adata.obsm[use_rep])
+        names = [f"{use_rep} {i + 1}" for i in range(values.shape[1])]
+        return Table(values, samples, names)
+    values = _read_rows(adata.X if layer is None else adata.layers[layer])
+    genes = [str(name) for name in adata.var_names]
+    reading = {"names_of_columns": True}
+    kind = kind_of_layer(values, layer, adata.uns)
+    return Table(values, samples, genes, reading=reading, kind=kind)
+
+
+def _read_rows(X: Any) -> Any:
+    """Return numbers in memory, sparse ones as CSR; those of a file block by block."""
+    if sparse.issparse(X):
+        rows: Any = sparse.csr_array(X)
+    elif isinstance(X, np.ndarray) or hasattr(X, "to_numpy"):
+        rows = np.asarray(X)
+    else:  # in a file, which gives rows as arrays or sparse
+        parts = [sparse.csr_array(X[a:b]) for a, b in block_bounds(*X.shape)]
+        rows = sparse.vstack(parts, format="csr")
+    if rows.dtype != np.float32:
+        rows = rows.astype(np.float64, copy=False)
+    if not np.isfinite(rows.data if sparse.issparse(rows) else rows).all():
+        raise ValueError(
+            "some values of the cells are missing or infinite; fill them in, or leave "
+            "these cells out."
+        )
+    return rows
+
+
+def _match_genes(table: Table, steps: TableSteps) -> Any:
+    """Return the columns of new cells in the order of a model's genes."""
+    if steps.names is None:
+        raise ValueError(
+            "the model's genes have no names, or some have the same; make them unique "
+            "with adata.var_names_make_unique() and cluster again."
+        )
+    places = {name: place for place, name in enumerate(table.feature_names)}
+    needed = steps.arrays.get("features", np.arange(steps.n_features))
+    absent = [steps.names[j] for j in needed if steps.names[j] not in places]
+    if absent:
+        listed = ", ".join(repr(name[:40]) for name in absent[:3])
+        raise ValueError(
+            f"the new cells lack {len(absent)} of the {len(needed)} genes that the "
+            f"model takes ({listed}{', ...' if len(absent) > 3 else ''}); add them, or "
+            "cluster the genes that both have."
+        )
+    there = [j for j, name in enumerate(steps.names) if name in places]
+    columns = [places[steps.names[j]] for j in there]
+    # A product puts the genes in their places, sparse or not.
+    ones = np.ones(len(there), dtype=table.values.dtype)
+    shape = len(table.feature_names), steps.n_features
+    move = sparse.csr_array((ones, (columns, there)), shape=shape)
+    return table.values @ move
