@@ -126,7 +126,7 @@ def combine(
             typer.echo(f"{note}.")
     settings = Settings(
         parse_k(clusters.k, n_samples),
-        clusters.consensus,
+        clusters.consensus_function,
         clusters.weighting,
         None if model is None else model.clustering_.settings.min_confidence,
         clusters.seed,
@@ -214,7 +214,7 @@ def cut_matrix(
     file: Path, clusters: ClusterOptions, layout: LayoutOptions, output: OutputOptions
 ) -> dict[str, Any]:
     """Cluster a consensus matrix, write labels.csv and summary.json."""
-    k, consensus, seed = clusters.k, clusters.consensus, clusters.seed
+    k, consensus, seed = clusters.k, clusters.consensus_function, clusters.seed
     out = output.out
     if consensus not in METHODS:
         raise ValueError(

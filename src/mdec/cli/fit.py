@@ -52,8 +52,14 @@ EPILOG = examples(
     "mdec fit patients.csv --dry-run",
     "mdec fit expression.csv --transpose --out genes",
     "mdec fit patients.csv --label-column class --k 2:12 --jobs -1",
-    "mdec fit cells.h5ad --variable obsm/X_pca --write-h5ad clustered.h5ad",
+    "mdec fit cells.h5ad --k 10 --write-h5ad clustered.h5ad",
     "mdec fit expression.csv --view methylation.csv --view proteins.csv",
+)
+
+# Why a consensus function is taken that nobody asked for.
+FOR_CELLS = (
+    "The consensus is spectral, which serves counts and abundances of reads better "
+    "than the hierarchical one; choose with --consensus."
 )
 
 # What the summary says of the base clusterings.
@@ -93,7 +99,11 @@ def command(
     n_samples = len(inputs.first.values)
     number = parse_k(clusters.k, n_samples)
     model.set_params(n_clusters=number, preparation=inputs.preparation)
+    for_cells = clusters.consensus is None and inputs.of_cells
+    if for_cells:
+        model.set_params(consensus="spectral")
     settings = _describe(file, source, inputs, model, clusters.k)
+    settings |= {"consensus_choice": FOR_CELLS} if for_cells else {}
     check_extra_tables(output.extra_tables, n_samples)
     names = result_files(output.extra_tables, n_samples, model=output.model)
     written = [output.out / name for name in {*names, *own_files(output.out)}]
@@ -106,6 +116,8 @@ def command(
         return
     if not output.silent:
         _announce(source, inputs, output)
+        if for_cells:
+            typer.echo(FOR_CELLS)
     notes = RunNotes(
         title=f"Clusters of {settings['file']}",
         settings=settings,
@@ -286,8 +298,8 @@ def fit_lines(
     if source.transform != "none":
         how = f"transform={source.transform!r}"
     elif table.raw is not None and table.preparation is None:
-        how = "'auto'" if table.words["kind"] == UNITS else "'expression'"
-    if source.n_top_genes is not None:
+        how = "'auto'" if table.words["kind"] in (UNITS, "other") else "'expression'"
+    if how and source.n_top_genes is not None:
         how += f", n_top_genes={source.n_top_genes}"
     if how:
         imports.append("from mdec.tables.steps import prepare_table")

@@ -10,6 +10,7 @@ from typing import Any
 from mdec.cli.options import InputOptions, name_flags
 from mdec.estimator import MDEC
 from mdec.generation import resolve_base
+from mdec.preparation.recipes import CELL_KINDS
 from mdec.rows import as_rows
 from mdec.tables import Table
 from mdec.tables.budget import display_name, list_names
@@ -71,6 +72,12 @@ class Inputs:
         """What the first table holds, what is done to it, why, and how not to."""
         words = self.first.words
         return {**words, "flag": OFF if words["prepared"] else None}
+
+    @property
+    def of_cells(self) -> bool:
+        """Whether all tables hold counts or abundances of reads, and are prepared."""
+        words = [each.words for each in self.tables.values()]
+        return all(each["prepared"] and each["kind"] in CELL_KINDS for each in words)
 
     @property
     def lines(self) -> list[str]:

@@ -249,10 +249,20 @@ class ClusterOptions:
         "Number of clusters: 5, auto, or a range 2:12.",
         *("--k", "--clusters", "--n-clusters"),
     )
-    consensus: str = option("hierarchical", "One of", choices=CONSENSUS)
+    consensus: str | None = option(
+        None,
+        "hierarchical if absent, spectral for counts and abundances that are prepared; "
+        "one of",
+        choices=CONSENSUS,
+    )
     weighting: str = option("entropy", "One of", choices=WEIGHTINGS)
     test: bool = option(True, "Whether to test if there are groups at all.")
     seed: int = option(0, "The same seed, the same result.", min=0)
+
+    @property
+    def consensus_function(self) -> str:
+        """The consensus function, where nothing of the data asks for another."""
+        return self.consensus or "hierarchical"
 
 
 @dataclass(frozen=True)
@@ -298,7 +308,8 @@ class MethodOptions(WorkOptions):
             given[f"{name}_range"] = parse_pair(given[f"{name}_range"], name, kind)
         if "," in self.kernel:
             given["kernel"] = self.kernel.split(",")
-        return MDEC(consensus=clusters.consensus, weighting=clusters.weighting, **given)
+        given |= {"consensus": clusters.consensus_function}
+        return MDEC(weighting=clusters.weighting, **given)
 
 
 @dataclass(frozen=True)

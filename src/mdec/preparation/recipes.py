@@ -311,6 +311,9 @@ RECIPES = {
     "other": Recipe(),
 }
 
+# Kinds of which highly variable genes are chosen, as of single cells.
+CELL_KINDS = tuple(kind for kind, each in RECIPES.items() if each.n_top is not None)
+
 # Kinds for which members do better each with its own draw than all with one recipe.
 DRAWN = ("intensities",)
 

@@ -286,12 +286,15 @@ def prepare_table(
     PreparedTable
         With the values themselves where nothing is done, filled in if they are sparse.
     """
-    if n_top_genes is not None and (prepare == "none" or transform != "none"):
-        raise TableError(
-            f"n_top_genes={n_top_genes} is a part of preparing the values, which "
-            f"prepare={prepare!r} and transform={transform!r} leave out; give one of "
-            "them."
-        )
+    if n_top_genes is not None:
+        other = f"transform={transform!r}" if transform != "none" else ""
+        other = f"prepare={prepare!r}" if prepare in ("none", "diversified") else other
+        if other:
+            raise TableError(
+                f"n_top_genes={n_top_genes} chooses genes once for all base "
+                f"clusterings, after preparing the values, and {other} does not; give "
+                "one of them."
+            )
     words: dict[str, str | None] = {"kind": None, "prepared": None}
     if prepare == "none" or (prepare == "auto" and transform != "none"):
         words["reason"] = f"The values are transformed: {transform}."
@@ -302,7 +305,7 @@ def prepare_table(
         return _prepare_categories(table, TableSteps.from_table(table), words)
     kind, reason = _kind_of(table, prepare, transform)
     drawn = prepare == "diversified" or (
-        prepare == "auto" and kind in DRAWN and diversify
+        prepare == "auto" and kind in DRAWN and diversify and n_top_genes is None
     )
     if drawn:
         table = _fill_table(table)
