@@ -27,8 +27,8 @@ SMALL = ("--ensemble-size", 8, "--quiet")
 @pytest.fixture(scope="module")
 def counts():
     rng = np.random.default_rng(0)
-    levels = np.tile(rng.lognormal(-2.5, 1.0, N_GENES), (2, 1))
-    levels[0, :60] *= 25.0
+    levels = np.tile(rng.lognormal(-1.5, 1.0, N_GENES), (2, 1))
+    levels[0, :60] *= 10.0
     depth = rng.lognormal(0.0, 0.4, (N_CELLS, 1))
     types = np.arange(N_CELLS) % 2
     return sparse.csr_array(rng.poisson(levels[types] * depth).astype(np.float32))
