@@ -5,15 +5,16 @@ A single-cell user with an .h5ad file
 Counts of cells by genes, from a file or a scanpy session. In a session one call
 clusters an AnnData object and writes the result where scanpy's own functions would::
 
+    import mdec.anndata
     import scanpy as sc
-    from mdec.tables import cluster_anndata
 
-    sc.pp.pca(adata)
-    cluster_anndata(adata, n_clusters="auto", use_rep="X_pca", random_state=0)
-    sc.pl.pca(adata, color=["mdec", "mdec_confidence"])
+    model = mdec.anndata.cluster(adata, n_clusters="auto", random_state=0)
+    sc.pl.umap(adata, color=["mdec", "mdec_confidence"])
+    mdec.anndata.predict_into(adata_new, model)
 
 This page goes the other way, from a file, which needs h5py alone. The cells are
-simulated: three types, 800 genes, 30 of them marking each type.
+simulated: three types, 4,000 genes, 60 of them marking each type. ``mdec fit
+cells.h5ad`` does all of what follows by itself, and a report beside.
 """
 
 # %%
@@ -27,9 +28,9 @@ from scipy import sparse
 
 rng = np.random.default_rng(1)
 types = np.repeat(["B", "NK", "T"], [90, 60, 150])
-level = np.tile(rng.lognormal(0.0, 1.0, 800), (3, 1))
+level = np.tile(rng.lognormal(-1.5, 1.0, 4000), (3, 1))
 for k in range(3):
-    level[k, 30 * k : 30 * k + 30] *= 5.0
+    level[k, 60 * k : 60 * k + 60] *= 5.0
 number = np.unique(types, return_inverse=True)[1]
 counts = rng.poisson(level[number] * rng.lognormal(0.0, 1.0, (300, 1)))
 packed = sparse.csr_array(counts.astype(np.float32))
@@ -42,7 +43,7 @@ with h5py.File(path, "w") as file:
         x[part] = getattr(packed, part)
     for name, entries in (
         ("obs", [f"cell{i}" for i in range(300)]),
-        ("var", [f"gene{i}" for i in range(800)]),
+        ("var", [f"gene{i}" for i in range(4000)]),
     ):
         group = file.create_group(name)
         group.attrs["_index"] = "_index"
@@ -52,27 +53,31 @@ with h5py.File(path, "w") as file:
 # Read and prepare
 # ----------------
 # Cells differ in depth by more than in type. Counts are recognised, scaled to one sum
-# and logged; ``mdec fit cells.h5ad`` does the same by itself.
+# and logged, and of the genes that at least three cells express the 2,000 are kept that
+# vary most for their mean. Counts stay sparse until then.
 
 from mdec.preparation import ExpressionPreparation
 from mdec.tables import read_table
 
-cells = read_table(path)
+cells = read_table(path, sparse=True)
 preparation = ExpressionPreparation()
 X = preparation.fit_transform(cells.values)
-print(cells.values.shape, cells.sample_names[:3])
+print(cells.values.shape, cells.sample_names[:3], "->", X.shape)
 print(preparation.reason_)
+marking = np.count_nonzero(preparation.features_ < 180)
+print(f"{marking} of the 180 genes that mark a type are kept")
 
 # %%
 # Cluster
 # -------
-# The spectral and the bipartite consensus are a little better than the hierarchical one
-# on single cells.
+# On single cells the spectral consensus is better than the hierarchical one, and the
+# command takes it by itself.
 
 from mdec import MDEC
 from mdec.bench.evaluation import ari
 
-raw = MDEC(3, consensus="spectral", random_state=0, n_jobs=2).fit(cells.values)
+raw = MDEC(3, consensus="spectral", random_state=0, n_jobs=2)
+raw.fit(cells.values.toarray())
 model = MDEC(3, consensus="spectral", random_state=0, n_jobs=2).fit(X)
 print(f"adjusted Rand index: raw {ari(types, raw.labels_):.2f}, ", end="")
 print(f"prepared {ari(types, model.labels_):.2f}")
@@ -100,13 +105,22 @@ fig.colorbar(shown, ax=axes[1])
 plt.show()
 
 # %%
-names = np.asarray(cells.feature_names)
+names = preparation.get_feature_names_out(cells.feature_names)
 spread = X.std(axis=0) + 1e-9
 for k in range(model.n_clusters_):
     inside = model.labels_ == k
     effect = (X[inside].mean(axis=0) - X[~inside].mean(axis=0)) / spread
     top = np.argsort(-effect)[:5]
     print(k, ", ".join(f"{names[i]} ({effect[i]:.1f})" for i in top))
+
+# %%
+# New cells
+# ---------
+# They are prepared as the others were, with the genes and the sum that are known, and
+# join the clusters that are there.
+
+new = rng.poisson(level[[0, 1, 2, 2]] * 0.5).astype(np.float32)
+print(model.predict(preparation.transform(new)))
 
 # %%
 # Read on: :doc:`names and places in AnnData </howto/anndata>`, :doc:`preparation
