@@ -253,14 +253,18 @@ def _read_matrix(file: GuardedFile, place: str, options: TableOptions) -> Any:
         )
     if stored:
         return file.array(place)
+    stays = options.sparse and not options.transpose
+    if not stays:
+        file.budget.take(8 * shape[0] * shape[1])
     parts = tuple(file.array(f"{place}/{n}") for n in ("data", "indices", "indptr"))
     encoding = str(source.attrs["encoding-type"])
     kind = sparse.csr_array if "csr" in encoding else sparse.csc_array
     matrix = kind(parts, shape=shape)
     matrix.check_format(full_check=True)
-    if options.sparse and not options.transpose and np.isfinite(parts[0]).all():
+    if stays and np.isfinite(parts[0]).all():
         return matrix.tocsr()
-    file.budget.take(8 * shape[0] * shape[1])
+    if stays:
+        file.budget.take(8 * shape[0] * shape[1])
     return matrix.toarray()
 
 
