@@ -134,8 +134,8 @@ class FileOptions:
     id_column: str | None = option(None, "Column that holds the samples' names.")
     variable: str | None = option(
         None,
-        "Sheet of an xlsx, array of an npz or mat file, layers/NAME or obsm/NAME of an "
-        "h5ad.",
+        "Sheet of an xlsx, array of an npz or mat file; layer or embedding of an h5ad, "
+        "such as counts, X_pca or raw.",
         "--variable",
         "--sheet",
     )
