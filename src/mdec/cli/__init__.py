@@ -21,6 +21,8 @@ EXIT_CODES = (
     "all shown, 130 interrupted."
 )
 _DETECTED = ("--transpose", "--header", "--index")
+# What other programs call --k.
+_ALSO_K = {"clusters": "k", "n-clusters": "k"}
 EXIT_UNSHOWN = 3
 _READER_LEFT = (errno.EPIPE, *((errno.EINVAL,) if os.name == "nt" else ()))
 _ERRORS = (ValueError, OSError, MemoryError, ImportError, RuntimeError)
@@ -42,7 +44,10 @@ def build_app() -> Any:
         cls=groups,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "token_normalize_func": lambda name: _ALSO_K.get(name, name),
+        },
     )
     # The comparison imports from here, and not the other way round.
     commands = importlib.import_module("mdec.bench.commands")

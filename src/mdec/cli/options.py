@@ -244,11 +244,7 @@ class ClusterOptions:
 
     PANEL: ClassVar[str] = CLUSTERS
 
-    k: str = option(
-        "auto",
-        "Number of clusters: 5, auto, or a range 2:12.",
-        *("--k", "--clusters", "--n-clusters"),
-    )
+    k: str = option("auto", "Number of clusters: 5, auto, or a range 2:12.")
     consensus: str | None = option(
         None,
         "hierarchical if absent, spectral for counts and abundances that are prepared; "
