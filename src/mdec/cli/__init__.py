@@ -32,6 +32,7 @@ def build_app() -> Any:
     """Return the application with all its commands."""
     typer = import_optional("typer", needed_for="the command line", install="mdec[cli]")
     import_optional("rich", needed_for="the command line", install="mdec[cli]")
+    from mdec.cli import app as page
     from mdec.cli import compare, consensus, demo, fit, predict
 
     core = importlib.import_module("typer.core")
@@ -59,6 +60,7 @@ def build_app() -> Any:
         "consensus": consensus,
         "compare": compare,
         "demo": demo,
+        "app": page,
     }.items():
         epilog = f"{module.EPILOG}\n\n{EXIT_CODES}"
         app.command(name, cls=command, epilog=epilog)(module.command)

@@ -288,7 +288,7 @@ def fit_lines(
     source: InputOptions,
     table: PreparedTable,
     model: MDEC,
-    n_clusters: int,
+    n_clusters: NumberOfClusters,
 ) -> str:
     """Return the lines of Python that give the clusters of one table again."""
     read = [repr(str(file)), *_arguments(read_table, source.parameters(read_table))]
@@ -306,7 +306,8 @@ def fit_lines(
         steps[1] = f"X = prepare_table(table, {how}).values"
     # The number of jobs changes no label.
     given = model.get_params() | {"n_clusters": 8, "n_jobs": None}
-    made = ", ".join([str(n_clusters), *_arguments(MDEC, given)])
+    number = repr(n_clusters) if isinstance(n_clusters, str) else str(n_clusters)
+    made = ", ".join([number, *_arguments(MDEC, given)])
     return "\n".join([*imports, "", *steps, f"labels = MDEC({made}).fit_predict(X)"])
 
 

@@ -94,7 +94,7 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def run(**given: Any) -> None:
-        grouped = {name: _make_group(group, given) for name, group in groups.items()}
+        grouped = {name: make_group(group, given) for name, group in groups.items()}
         function(**grouped, **given)
 
     ordered = sorted(parameters, key=lambda each: each.default is not each.empty)
@@ -115,8 +115,8 @@ def _name_type(kind: Any) -> str:
     return names[kind] if kind in names else _name_type(get_args(kind)[0])
 
 
-def _make_group(group: type, given: dict[str, Any]) -> Any:
-    """Take the options of a group out of those that are given."""
+def make_group(group: type, given: dict[str, Any]) -> Any:
+    """Take the options of a group out of those that are given, which it changes."""
     for each in fields(group):
         choices, value = each.metadata.get("choices"), given[each.name]
         if choices and value is not None and value not in choices:

@@ -150,3 +150,43 @@ def _pack(values: NDArray[Any]) -> dict[str, str]:
     if kind == "u16" and values.max(initial=0) < 256:
         kind, code = "u8", "u1"
     return {kind: base64.b64encode(values.astype(code).tobytes()).decode()}
+
+
+def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
+    """Return what the page shows of one solution, by the names that follow K.
+
+    Parameters
+    ----------
+    shown : Solution
+        One that is not on the page.
+    **context
+        Of the description: `selection`, `ambiguous_below`, `again`, `n_clusters` and
+        `settings`.
+
+    Returns
+    -------
+    dict of str
+        HTML that the script of the page puts in its places.
+    """
+    names = ["parts.html", "figures.html"]
+    templates = [_environment().get_template(name) for name in names]
+    parts, figures = (each.make_module(context) for each in templates)
+    found = {
+        "facts": parts.facts(shown),
+        "clusters": parts.cluster_table(shown),
+        "signatures": parts.signature_list(shown),
+        "features": parts.feature_table(shown),
+        "again": parts.other_command(shown),
+        "consensus": figures.cluster_figure(shown),
+        "histogram": figures.confidence_figure(shown),
+    }
+    if shown["scores"]:
+        found["known"] = parts.known_table(shown)
+    return {name: str(words) for name, words in found.items()}
+
+
+def pack_live(shown: Solution, parts: dict[str, str]) -> dict[str, Any]:
+    """Return a solution as the script of the page takes it while the page is open."""
+    content = _pack_solution(shown, {"signature_values": None})  # type: ignore[typeddict-item]
+    listed = dict.fromkeys(each["name"] for each in shown["signatures"])
+    return content | {"parts": parts, "listed": list(listed)}

@@ -17,11 +17,17 @@ function unpack(content) {
 
 const shares = (content) => Array.from(unpack(content), (value) => value / 65535);
 
-for (const each of data.solutions) {
+function unpackSolution(each) {
   for (const name of ["cluster", "second"]) { each[name] = unpack(each[name]); }
-  for (const name of ["heat", "items"]) { each[name] = Array.from(unpack(each[name])); }
+  for (const name of ["heat", "items"]) {
+    if (each[name]) { each[name] = Array.from(unpack(each[name])); }
+  }
   for (const name of ["own", "other", "sure"]) { each[name] = shares(each[name]); }
+  each.key ??= String(each.k);
+  return each;
 }
+data.solutions.forEach(unpackSolution);
+const stored = data.solutions.length;
 data.heat.rows = unpack(data.heat.rows);
 data.tracked = unpack(data.tracked);
 for (const column of data.columns) {
@@ -37,7 +43,11 @@ for (const column of data.columns) {
 }
 let now = data.chosen;
 const solution = () => data.solutions[now];
-const colour = (cluster) => data.palette[cluster % data.palette.length];
+// Names and colours that a reader gave to clusters.
+let given = {};
+const colour = (cluster) => given[cluster]?.colour ?? data.palette[cluster % data.palette.length];
+const alias = (cluster) => given[cluster]?.name ?? "";
+const called = (cluster) => (alias(cluster) ? `${cluster} ${alias(cluster)}` : String(cluster));
 const MISSING = "#8d97a3";
 const RAMP = [[91, 42, 134], [63, 111, 176], [42, 157, 143], [140, 193, 82], [224, 176, 0]];
 
@@ -77,6 +87,12 @@ function picture(address) {
   const [start, width, height] = [10, 18, 22].map((place) => head.getUint32(place, true));
   const line = (size) => Math.ceil(size / 4) * 4;
   return {
+    // Clusters have the colours of the palette, or those that a reader gave them.
+    recolour: () => range(data.palette.length).forEach((cluster) => {
+      const shade = parseInt(colour(cluster).slice(1), 16);
+      [0, 8, 16].forEach((bits, i) => { bytes[54 + 4 * cluster + i] = shade >> bits; });
+    }),
+    width, height,
     level: (x, y) => bytes[start + (height - 1 - y) * line(width) + x],
     repaint: (columns, rows, level) => {
       const other = new Uint8Array(start + line(columns) * rows);
@@ -165,7 +181,9 @@ function drawItems() {
 
 function drawTracking() {
   const { top, row } = find("#fig-tracking svg").dataset;
-  find("#fig-tracking .current").setAttribute("y", +top + row * now - 1);
+  const current = find("#fig-tracking .current");
+  current.setAttribute("visibility", now < stored ? "visible" : "hidden");
+  current.setAttribute("y", +top + row * now - 1);
 }
 
 // ---- The maps
@@ -175,23 +193,27 @@ const maps = all("#fig-map svg, #fig-pca svg").map((figure) => {
   dots.forEach((dot, i) => { dot.dataset.i = i; });
   const ring = svg("circle", { class: "ring", r: +dots[0].getAttribute("r") + 4,
     visibility: "hidden" });
-  figure.append(ring);
+  const rope = svg("polygon", { class: "rope", visibility: "hidden" });
+  figure.append(ring, rope);
   const places = dots.map((dot) => [+dot.getAttribute("cx"), +dot.getAttribute("cy")]);
-  return { dots, ring, places };
+  return { figure, dots, ring, rope, places };
 });
+let selected = null;
+
+function paintNumbers(name, numbers) {
+  const there = Array.from(numbers).filter(Number.isFinite);
+  const low = Math.min(...there);
+  const high = Math.max(...there);
+  return { name, low, high, numbers, of: (i) => (Number.isFinite(numbers[i])
+    ? ramp((numbers[i] - low) / ((high - low) || 1)) : MISSING) };
+}
 
 const paints = [
   { name: "cluster", classes: () => [...solution().order].sort((a, b) => a - b),
-    of: (i) => colour(solution().cluster[i]), legend: colour },
+    of: (i) => colour(solution().cluster[i]), legend: colour, words: called },
   { name: "confidence", low: 0, high: 1, of: (i) => ramp(solution().sure[i]) },
   ...data.columns.filter((column) => column.kind !== "words").map((column) => {
-    if (column.kind === "numbers") {
-      const there = Array.from(column.numbers).filter(Number.isFinite);
-      const low = Math.min(...there);
-      const high = Math.max(...there);
-      return { name: column.name, low, high, of: (i) => Number.isFinite(column.numbers[i])
-        ? ramp((column.numbers[i] - low) / ((high - low) || 1)) : MISSING };
-    }
+    if (column.kind === "numbers") { return paintNumbers(column.name, column.numbers); }
     const shade = (level) => (level === "" ? MISSING : colour(column.levels
       .filter((each) => each !== "").indexOf(level)));
     return { name: column.name, classes: () => column.levels, legend: shade,
@@ -208,13 +230,15 @@ function drawMaps() {
   for (const { dots } of maps) {
     dots.forEach((dot, i) => {
       dot.style.fill = paint.of(i);
-      dot.setAttribute("opacity", plain ? 0.9 : (0.35 + 0.6 * solution().sure[i]).toFixed(2));
+      const firm = plain ? 0.9 : 0.35 + 0.6 * solution().sure[i];
+      dot.setAttribute("opacity", selected && !selected.has(i) ? 0.13 : firm.toFixed(2));
     });
   }
   const legend = find("#legend");
   if (paint.classes) {
     legend.replaceChildren(...paint.classes().map((level) => element("span", {},
-      swatch(paint.legend(level)), level === "" ? "missing" : String(level))));
+      swatch(paint.legend(level)),
+      level === "" ? "missing" : (paint.words ?? String)(level))));
   } else {
     const bar = element("span", { class: "ramp" });
     bar.style.background = `linear-gradient(to right, ${RAMP.map((each) =>
@@ -244,7 +268,7 @@ const PAGE = 25;
 const fixed = (value) => value.toFixed(2);
 const columns = [
   { name: "sample", key: (i) => data.names[i], cell: (i) => data.names[i], text: true },
-  { name: "cluster", key: (i) => solution().cluster[i], cell: (i) => solution().cluster[i] },
+  { name: "cluster", key: (i) => solution().cluster[i], cell: (i) => called(solution().cluster[i]) },
   { name: "consensus", key: (i) => solution().own[i], cell: (i) => fixed(solution().own[i]) },
   { name: "second choice", key: (i) => solution().second[i],
     cell: (i) => (solution().k > 1 ? solution().second[i] : "none") },
@@ -266,7 +290,7 @@ function listSamples() {
   const only = find("#only").checked;
   const key = columns[sorting.column].key;
   return range(data.names.length)
-    .filter((i) => (!only || solution().sure[i] < data.below)
+    .filter((i) => (!selected || selected.has(i)) && (!only || solution().sure[i] < data.below)
       && (!wanted || columns.some((c) => c.text && c.cell(i).toLowerCase().includes(wanted))))
     .sort((a, b) => sorting.sign * compare(key(a), key(b)) || a - b);
 }
@@ -334,13 +358,74 @@ list.addEventListener("click", (event) => {
 });
 document.addEventListener("click", (event) => {
   const dot = event.target.closest(".samples circle");
-  if (!dot) { return; }
+  if (!dot || Date.now() - roped < 300) { return; }
   pinned = +dot.dataset.i;
   find("#search").value = "";
   find("#only").checked = false;
+  if (!selected?.has(pinned)) { select(null); }
   first = listSamples().indexOf(pinned);
   drawList();
+  find("#list").scrollIntoView({ block: "nearest" });
 });
+
+// ---- A selection: samples inside a line or a rectangle, or those that are listed
+
+let roped = 0;
+
+function select(samples) {
+  selected = samples && samples.length ? new Set(samples) : null;
+  find("#selection").hidden = !selected;
+  find("#n-selected").textContent = selected
+    ? `${selected.size} sample${selected.size === 1 ? "" : "s"} selected` : "";
+  first = 0;
+  drawMaps();
+  drawList();
+  tell({ selection: selected ? [...selected] : [] });
+}
+
+// Whether a line around a place crosses an odd number of times.
+function inside([x, y], line) {
+  let odd = false;
+  line.forEach(([ax, ay], i) => {
+    const [bx, by] = line[(i || line.length) - 1];
+    if ((ay > y) !== (by > y) && x < (bx - ax) * (y - ay) / (by - ay) + ax) { odd = !odd; }
+  });
+  return odd;
+}
+
+for (const { figure, rope, places } of maps) {
+  let line = null;
+  const at = (event) => {
+    const place = new DOMPoint(event.clientX, event.clientY)
+      .matrixTransform(figure.getScreenCTM().inverse());
+    return [place.x, place.y];
+  };
+  figure.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "touch" && event.button === 0) { line = [at(event)]; }
+  });
+  figure.addEventListener("pointermove", (event) => {
+    if (!line) { return; }
+    const [[x, y], [right, low]] = [line[0], at(event)];
+    if (line.length === 1 && Math.hypot(right - x, low - y) < 6) { return; }
+    if (line.length === 1) { figure.setPointerCapture(event.pointerId); }
+    line = event.shiftKey ? [[x, y], [right, y], [right, low], [x, low]]
+      : [...line, [right, low]];
+    rope.setAttribute("points", line.map((each) => each.join(",")).join(" "));
+    rope.setAttribute("visibility", "visible");
+  });
+  for (const kind of ["pointerup", "pointercancel"]) {
+    figure.addEventListener(kind, () => {
+      if (line?.length > 2) {
+        roped = Date.now();
+        select(range(places.length).filter((i) => inside(places[i], line)));
+      }
+      line = null;
+      rope.setAttribute("visibility", "hidden");
+    });
+  }
+}
+find("#unselect").addEventListener("click", () => select(null));
+find("#select-listed").addEventListener("click", () => select(listSamples()));
 
 // ---- Another number of clusters
 
@@ -351,7 +436,8 @@ function show(index) {
   now = index;
   const k = solution().k;
   for (const { place, name, own } of followers) {
-    const other = find(`template[data-part="${name}"][data-k="${k}"]`)?.content.cloneNode(true);
+    const other = find(`template[data-part="${name}"][data-k="${solution().key}"]`)
+      ?.content.cloneNode(true);
     // Marks of a figure are wrapped, since outside of an svg they would be HTML.
     const inside = place instanceof SVGElement ? other?.firstElementChild : other;
     place.replaceChildren(...(inside ? inside.childNodes : own));
@@ -363,12 +449,30 @@ function show(index) {
     find("#shown").textContent = k;
     find("#back").disabled = index === data.chosen;
   }
+  nameClusters();
   drawHeatmap();
   drawSignatures();
   drawItems();
   drawTracking();
   drawMaps();
   drawList();
+}
+
+function nameClusters() {
+  for (const place of all(".swatch[data-cluster]")) {
+    place.style.background = colour(+place.dataset.cluster);
+  }
+  for (const place of all("rect[data-cluster]")) {
+    place.setAttribute("fill", colour(+place.dataset.cluster));
+  }
+  for (const place of all(".alias")) {
+    const name = alias(+place.dataset.cluster);
+    place.textContent = name && " " + name;
+  }
+  for (const place of all(".halo")) {
+    place.dataset.cluster ??= place.textContent.trim();
+    place.textContent = alias(+place.dataset.cluster) || place.dataset.cluster;
+  }
 }
 
 find("#number")?.addEventListener("input", (event) => show(+event.target.value));
@@ -380,8 +484,11 @@ paintChoice.addEventListener("input", drawMaps);
 
 const tip = document.getElementById("tip");
 function describe(sample) {
-  const paint = data.columns.find((column) => column.name === paints[paintChoice.value].name);
-  return `${data.names[sample]}\ncluster ${solution().cluster[sample]}, confidence `
+  const shown = paints[paintChoice.value];
+  const paint = data.columns.find((column) => column.name === shown.name)
+    ?? (shown.numbers && { name: shown.name,
+      cells: { [sample]: String(Number(shown.numbers[sample].toPrecision(4))) } });
+  return `${data.names[sample]}\ncluster ${called(solution().cluster[sample])}, confidence `
     + fixed(solution().sure[sample])
     + (solution().k > 1 ? `\nsecond choice ${solution().second[sample]}` : "")
     + (paint ? `\n${paint.name}: ${paint.cells[sample] || "missing"}` : "");
@@ -480,5 +587,109 @@ const seen = new IntersectionObserver((entries) => {
 }, { rootMargin: "0px 0px -70% 0px" });
 links.forEach((_, id) => seen.observe(document.getElementById(id)));
 
+// ---- In the page of mdec app, which shows other solutions and asks for selections
+
+const app = window.parent !== window && /^http:\/\/127\.0\.0\.1:\d+$/;
+const tell = (words) => { if (app) { window.parent.postMessage({ mdec: words }, "*"); } };
+
+// What the page has for every number of the run, for a solution that comes later.
+function addSolution(content) {
+  const key = `${content.k} ${content.consensus}`;
+  let index = data.solutions.findIndex((each) => each.key === key);
+  if (index < 0) {
+    const added = unpackSolution({ ...content, key });
+    const { rows, position } = data.heat;
+    const middle = (cluster) => {
+      const of = range(rows.length).filter((i) => added.cluster[rows[i]] === cluster);
+      return of.length ? of.reduce((sum, i) => sum + position[i], 0) / of.length : Infinity;
+    };
+    added.order.sort((a, b) => middle(a) - middle(b));
+    added.features = data.signature
+      ? added.listed.map((name) => data.signature.names.indexOf(name)).filter((i) => i >= 0) : [];
+    index = data.solutions.push(added) - 1;
+    const before = now;
+    now = index;
+    const marks = { map: drawMiddles(0), pca: drawMiddles(1), blocks: drawBlocks() };
+    now = before;
+    for (const [name, part] of Object.entries({ ...added.parts, ...marks })) {
+      const place = element("template", { "data-part": name, "data-k": key });
+      if (typeof part === "string") { place.innerHTML = part; } else { place.content.append(part); }
+      document.body.append(place);
+    }
+  }
+  return index;
+}
+
+function drawMiddles(which) {
+  const wrap = svg("svg", {});
+  if (!maps[which]) { return wrap; }
+  const { places, dots } = maps[which];
+  const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+  for (const cluster of solution().order) {
+    const own = places.filter((_, i) => solution().cluster[i] === cluster);
+    if (!own.length) { continue; }
+    const centre = [0, 1].map((axis) => median(own.map((place) => place[axis])));
+    const away = ([x, y]) => Math.abs(x - centre[0]) + Math.abs(y - centre[1]);
+    const [x, y] = own.reduce((best, place) => (away(place) < away(best) ? place : best));
+    wrap.append(svg("text", { class: "halo", "text-anchor": "middle", x,
+      y: y - dots[0].getAttribute("r") - 3 }, String(cluster)));
+  }
+  return wrap;
+}
+
+function drawBlocks() {
+  const wrap = svg("svg", {});
+  const order = heatOrder().map((i) => solution().cluster[data.heat.rows[i]]);
+  const step = 440 / order.length;
+  for (const cluster of solution().order) {
+    const start = order.indexOf(cluster);
+    const size = order.filter((each) => each === cluster).length * step;
+    if (start < 0) { continue; }
+    const corner = start * step;
+    wrap.append(svg("rect", { class: "block", x: 6 + corner, y: 20 + corner, width: size,
+      height: size, "data-tip": `cluster ${cluster}, ${Math.round(size / step)} samples` }));
+    if (size > 11) {
+      wrap.append(svg("text", { class: "small", "text-anchor": "middle",
+        x: 6 + corner + size / 2, y: 14 }, String(cluster)));
+    }
+  }
+  return wrap;
+}
+
+const heard = {
+  solution: (content) => show(addSolution(content)),
+  cut: (k) => {
+    const index = data.solutions.findIndex((each) => each.key === String(k));
+    if (index >= 0) { show(index); }
+  },
+  clusters: (names) => {
+    given = names;
+    stripPicture?.recolour();
+    for (const image of all("#fig-tracking .track")) {
+      const track = picture(image.getAttribute("href"));
+      track.recolour();
+      image.setAttribute("href", track.repaint(track.width, track.height, track.level));
+    }
+    show(now);
+  },
+  feature: ({ name, values }) => {
+    const paint = paintNumbers(name, new Float32Array(decode(values).buffer));
+    const index = paints.push(paint) - 1;
+    paintChoice.append(element("option", { value: index }, name));
+    paintChoice.value = index;
+    drawMaps();
+  },
+  choose: (cluster) => select(cluster === null ? null
+    : range(data.names.length).filter((i) => solution().cluster[i] === cluster)),
+};
+window.addEventListener("message", (event) => {
+  if (!app || event.source !== window.parent || !app.test(event.origin)) { return; }
+  for (const [name, content] of Object.entries(event.data?.mdec ?? {})) {
+    heard[name]?.(content);
+  }
+});
+
 document.documentElement.classList.add("live");
+if (app) { document.documentElement.classList.add("framed"); }
 show(now);
+tell({ ready: data.names });

@@ -40,13 +40,15 @@ from mdec.tables.steps import TableSteps
 MODEL = "model.npz"
 ENSEMBLE = "ensemble.npz"
 SUMMARY = "summary.json"
+# Names and colours that people gave to clusters.
+CLUSTER_NAMES = "cluster-names.json"
 
 # What every result has, and all that may be in its folder.
 MAIN_FILES = ("labels.csv", "signatures.csv", "report.html", ENSEMBLE, SUMMARY)
 RESULT_FILES = (
     *MAIN_FILES[:-1],
     *(MODEL, "consensus.csv", "consensus.npy", "labels-for-every-k.csv"),
-    *("membership.csv", SUMMARY),
+    *("membership.csv", CLUSTER_NAMES, SUMMARY),
 )
 
 # A longer summary is none of ours.

@@ -1,0 +1,508 @@
+"use strict";
+// The page asks the server for everything that it shows, and keeps only what a person has
+// set: the file, the roles of its columns and the options of the run.
+
+const find = (words, inside = document) => inside.querySelector(words);
+const all = (words, inside = document) => [...inside.querySelectorAll(words)];
+
+function element(name, attributes = {}, ...inside) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) { node.setAttribute(key, value); }
+  node.append(...inside);
+  return node;
+}
+
+function complain(words) {
+  find("#notice span").textContent = words;
+  find("#notice").hidden = !words;
+}
+find("#notice button").addEventListener("click", () => complain(""));
+
+async function ask(address, content, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(address, content === undefined ? options : { method: "POST",
+      body: JSON.stringify(content), headers: { "content-type": "application/json" } });
+  } catch {
+    throw new Error("mdec app does not answer; is it still running in its terminal?");
+  }
+  const found = await answer.json().catch(() => ({}));
+  if (!answer.ok) { throw new Error(found.error ?? `refused (${answer.status})`); }
+  return found;
+}
+
+// Work that may fail says so in one sentence.
+const doing = (work) => async (...given) => {
+  try { return await work(...given); } catch (error) { complain(error.message); return null; }
+};
+
+function duration(seconds) {
+  const whole = Math.round(seconds);
+  if (whole < 60) { return `${whole} s`; }
+  return whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s`
+    : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+// ---- Which part of the page is shown
+
+const views = ["table", "runs", "explore"];
+const place = () => location.hash.slice(1).split("/").map(decodeURIComponent);
+
+function follow() {
+  const [view = "table", name] = place();
+  const shown = views.includes(view) ? view : "table";
+  views.forEach((each) => { find("#" + each).hidden = each !== shown; });
+  all("header nav a").forEach((link) => (link.dataset.view === shown
+    ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
+  document.title = { table: "Table", runs: "Runs", explore: name ?? "Explore" }[shown] + " – mdec";
+  if (shown === "explore") { openResult(name); }
+  if (shown === "table" && name && name !== state.file) { openTable(name); }
+}
+window.addEventListener("hashchange", follow);
+const go = (...parts) => { location.hash = parts.map(encodeURIComponent).join("/"); };
+
+// ---- Tables and results of the folder
+
+let known = { tables: [], results: [] };
+
+const refresh = doing(async () => {
+  known = await ask("/api/start");
+  find("#root").textContent = known.root;
+  find("#tables").replaceChildren(...known.tables.map((name) => element("option", { value: name })));
+  const rows = known.results.map((each) => element("li", {},
+    each.stopped ? element("b", {}, each.name)
+      : element("a", { href: "#explore/" + encodeURIComponent(each.name) }, each.name),
+    element("span", { class: "soft" }, each.stopped ? "stopped; run it again to go on"
+      : `${each.n_samples} samples, K = ${each.n_clusters}`)));
+  find("#past").replaceChildren(...(rows.length
+    ? [element("h3", {}, "Results in this folder"), element("ul", {}, ...rows)] : []));
+  const results = known.results.filter((each) => !each.stopped);
+  find("#result").replaceChildren(...results.map((each) =>
+    element("option", { value: each.name }, each.name)));
+  find("#no-result").hidden = results.length > 0;
+  return known;
+});
+
+// ---- A table: how it is read, and what people say of it
+
+const state = { file: "", roles: {}, options: {}, out: "" };
+const ROLES = { feature: "feature", category: "category", class: "class", id: "name",
+  annotation: "colour only", ignore: "ignore" };
+let latest = 0;
+
+// Roles are the options that the command has.
+function options() {
+  const found = { ...state.options };
+  const lists = { annotation: "annotate", ignore: "drop", category: "category_columns" };
+  for (const [name, role] of Object.entries(state.roles)) {
+    if (role === "class") { found.label_column = name; }
+    if (role === "id") { found.id_column = name; }
+    if (role === "feature") { found.features = ["*"]; }
+    if (lists[role]) { (found[lists[role]] ??= []).push(name); }
+  }
+  return found;
+}
+
+const openTable = doing(async (file) => {
+  Object.assign(state, { file, roles: {}, options: {}, out: "" });
+  for (const field of all("[data-option]")) {
+    if (field.type === "checkbox") { field.checked = false; } else { field.value = ""; }
+  }
+  find("#path").value = file;
+  find("#find").value = "";
+  if (place()[1] !== file) { history.replaceState(null, "", "#table/" + encodeURIComponent(file)); }
+  await look();
+  find("#h-reading").focus();
+});
+
+const look = doing(async () => {
+  const mine = ++latest;
+  find("#reading").setAttribute("aria-busy", "true");
+  const found = await ask("/api/look", { file: state.file, out: state.out, options: options(),
+    find: find("#find").value });
+  if (mine !== latest) { return; }
+  state.out = found.out;
+  find("#out").value = found.out;
+  drawReading(found);
+  find("#reading").removeAttribute("aria-busy");
+});
+
+function drawReading(found) {
+  find("#table").classList.add("opened");
+  find("#reading").hidden = false;
+  const { reading, preview } = found;
+  find("#h-reading").textContent = found.file + (found.shape ? `: ${found.shape}` : "");
+  find("#doubt").hidden = !found.error;
+  find("#doubt p").textContent = found.error ?? "";
+  const cure = Object.keys(found.cure).length > 0;
+  find("#cure").hidden = !cure;
+  find("#cure").textContent = cure ? "Do that: " + Object.entries(found.cure)
+    .map(([name, value]) => `${name.replaceAll("_", " ")} ${[value].flat().join(", ")}`)
+    .join("; ") : "";
+  find("#cure").onclick = () => {
+    for (const [name, value] of Object.entries(found.cure)) { say(name, value); }
+    look();
+  };
+  const lines = [...found.lines];
+  if (reading && !found.error) {
+    lines.unshift(`Samples are named by ${reading.sample_names}`
+      + (reading.classes ? `; known classes in ${reading.classes}` : "") + ".");
+    if (reading.missing) { lines.push(`${reading.missing} missing values are filled in.`); }
+    lines.push(...reading.notes.map((note) => `Note: ${note}.`));
+  }
+  find("#plan").replaceChildren(...lines.map((line) => element("li", {}, line)));
+  find("#run").disabled = Boolean(found.error);
+  find("#command").textContent = found.command;
+  find("#python").textContent = found.python ?? "";
+  find("#sheet").hidden = !/\.(xlsx|npz|mat|h5ad)$/.test(found.file);
+  if (preview) { drawCells(preview); }
+}
+
+// What cures a doubt becomes a role where it names columns.
+function say(name, value) {
+  const roles = { label_column: "class", id_column: "id", drop: "ignore",
+    category_columns: "category" };
+  if (roles[name]) { [value].flat().forEach((each) => { state.roles[each] = roles[name]; }); return; }
+  state.options[name] = value;
+  const field = find(`[data-option="${name}"]`);
+  if (field?.type === "checkbox") { field.checked = value; } else if (field) { field.value = value; }
+}
+
+function drawCells({ n_rows: rows, n_columns: width, columns, samples }) {
+  find("#shape").textContent = `${rows} rows, ${width} columns`
+    + (columns.length < width ? `; ${columns.length} shown` : "");
+  const turned = find('[data-option="transpose"]').checked;
+  const heads = columns.map((column) => {
+    const menu = element("select", { "aria-label": `Role of ${column.name}` },
+      ...Object.entries(ROLES).map(([value, words]) => element("option", { value }, words)));
+    menu.value = column.role;
+    menu.addEventListener("change", () => {
+      for (const [name, role] of Object.entries(state.roles)) {
+        // There is one column of names and one of classes.
+        if (role === menu.value && ["class", "id"].includes(role)) { delete state.roles[name]; }
+      }
+      state.roles[column.name] = column.words && menu.value === "feature" ? "category" : menu.value;
+      look();
+    });
+    return element("th", { scope: "col", title: column.name, class: `role-${column.role}`
+      + (column.doubt ? " doubt" : "") }, column.name, ...(turned ? [] : [menu]));
+  });
+  if (samples.length) { heads.unshift(element("th", { scope: "col" }, "name")); }
+  find("#cells thead").replaceChildren(element("tr", {}, ...heads));
+  const n = Math.max(...columns.map((column) => column.cells.length), 0);
+  find("#cells tbody").replaceChildren(...Array.from({ length: n }, (_, i) => element("tr", {},
+    ...(samples.length ? [element("th", { scope: "row" }, samples[i])] : []),
+    ...columns.map((column) => element("td", { class: (column.words ? "" : "number ")
+      + `role-${column.role}` }, column.cells[i])))));
+}
+
+for (const field of all("[data-option]")) {
+  field.addEventListener("change", () => {
+    let value = field.type === "checkbox" ? field.checked : field.value.trim();
+    if (field.dataset.kind === "number" && value) { value = Number(value); }
+    if (field.dataset.kind === "switch" && value) { value = value === "true"; }
+    if (value === "" || (field.type === "checkbox" && !value)) {
+      delete state.options[field.dataset.option];
+    } else {
+      state.options[field.dataset.option] = value;
+    }
+    look();
+  });
+}
+find("#find").addEventListener("change", () => look());
+find("#out").addEventListener("change", (event) => { state.out = event.target.value.trim(); look(); });
+find("#by-path").addEventListener("submit", (event) => {
+  event.preventDefault();
+  openTable(find("#path").value.trim());
+});
+find("#settings").addEventListener("submit", doing(async (event) => {
+  event.preventDefault();
+  await ask("/api/run", { file: state.file, out: state.out, options: options() });
+  go("runs");
+}));
+for (const button of all("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(find("#" + button.dataset.copy).textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+}
+
+// ---- Files that arrive
+
+function send(file) {
+  return new Promise((resolve, reject) => {
+    const bar = find("#arriving");
+    const request = new XMLHttpRequest();
+    bar.hidden = false;
+    request.upload.addEventListener("progress", (event) => { bar.value = event.loaded / event.total; });
+    request.addEventListener("loadend", () => {
+      bar.hidden = true;
+      let found = {};
+      try { found = JSON.parse(request.responseText); } catch { /* it broke off */ }
+      if (request.status === 200) { resolve(found.file); return; }
+      reject(new Error(found.error ?? "The upload broke off, and nothing was kept; try again."));
+    });
+    request.open("POST", "/api/upload?name=" + encodeURIComponent(file.name));
+    request.send(file);
+  });
+}
+
+const receive = doing(async (file) => {
+  if (!file) { return; }
+  if (file.size > known.max_bytes) {
+    throw new Error(`${file.name} is larger than the limit; give its path, or start mdec app with `
+      + "a larger --max-gb.");
+  }
+  openTable(await send(file));
+});
+find("#file").addEventListener("change", (event) => {
+  receive(event.target.files[0]);
+  event.target.value = "";
+});
+const drop = find("#drop");
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    event.preventDefault();
+    drop.classList.toggle("over", kind === "dragover");
+    if (kind === "drop" && event.dataTransfer.files.length) {
+      go("table");
+      receive(event.dataTransfer.files[0]);
+    }
+  });
+}
+
+// ---- Runs
+
+const ended = new Map();
+
+function drawJobs(jobs) {
+  const open = jobs.filter((job) => ["waiting", "running", "stopping"].includes(job.state));
+  find("#n-open").hidden = !open.length;
+  find("#n-open").textContent = open.length;
+  find("#no-runs").hidden = jobs.length > 0;
+  const list = find("#jobs");
+  for (const job of jobs) {
+    let item = find(`[data-job="${job.number}"]`, list);
+    if (!item) {
+      const bar = element("progress", { "aria-label": `Progress of run ${job.number}` });
+      item = element("li", { "data-job": job.number }, element("h2", {}, job.folder),
+        element("code", {}, "mdec " + job.words.join(" ")),
+        element("div", { class: "line" }, bar, element("span", { class: "step" }),
+          element("button", { type: "button", class: "act" }),
+          element("a", { class: "open", href: "#explore/" + encodeURIComponent(job.folder) },
+            "Explore the result")));
+      list.prepend(item);
+    }
+    const running = ["running", "stopping"].includes(job.state);
+    const bar = find("progress", item);
+    bar.hidden = !running;
+    if (job.total) { bar.max = job.total; bar.value = job.done; } else { bar.removeAttribute("value"); }
+    const words = {
+      waiting: job.ahead ? `waits for ${job.ahead} other run${job.ahead > 1 ? "s" : ""}` : "waits",
+      running: job.step + (job.total ? `: ${job.done} of ${job.total}` : "")
+        + (job.left === null ? "" : `, about ${duration(job.left)} left`),
+      stopping: "stopping, what is finished is kept",
+      done: "done", stopped: job.message, failed: job.message }[job.state];
+    const step = find(".step", item);
+    if (step.textContent !== words) { step.textContent = words; }
+    step.classList.toggle("failed", job.state === "failed");
+    const act = find(".act", item);
+    const again = ["stopped", "failed"].includes(job.state);
+    act.hidden = job.state === "done" || job.state === "stopping";
+    act.textContent = again ? "Resume" : "Cancel";
+    act.onclick = doing(() => ask(`/api/jobs/${job.number}/${again ? "resume" : "stop"}`, {}));
+    find(".open", item).hidden = job.state !== "done";
+    if (ended.get(job.number) !== "done" && job.state === "done") {
+      const watched = ended.has(job.number) && place()[0] === "runs";
+      refresh().then(() => { if (watched) { go("explore", job.folder); } });
+    }
+    ended.set(job.number, job.state);
+  }
+}
+
+const events = new EventSource("/api/events");
+events.addEventListener("message", (event) => drawJobs(JSON.parse(event.data)));
+
+// ---- A result: the report, and what the server finds for it
+
+const shown = { name: "", ready: false, about: null, clusters: {}, cluster: [] };
+const frame = find("#report");
+const tell = (words) => frame.contentWindow.postMessage({ mdec: words }, "*");
+const path = (rest) => `/api/results/${encodeURIComponent(shown.name)}/${rest}`;
+
+const openResult = doing(async (name) => {
+  const wanted = name || find("#result").value;
+  find(".split").hidden = !wanted;
+  if (!wanted || wanted === shown.name) { return; }
+  Object.assign(shown, { name: wanted, ready: false, about: null });
+  find("#result").value = wanted;
+  busy("opening");
+  frame.src = `/results/${encodeURIComponent(wanted)}/report`;
+  const about = await ask("/api/results/" + encodeURIComponent(wanted));
+  if (shown.name !== wanted) { return; }
+  shown.about = about;
+  find("#k").max = about.most;
+  find("#k").value = about.n_clusters;
+  find("#k-shown").textContent = about.n_clusters;
+  find("#consensus").replaceChildren(...about.choices.map((each) => element("option", {}, each)));
+  find("#consensus").value = about.consensus;
+  find("#feature").disabled = !about.n_features;
+  find("#place").disabled = !about.model;
+  drawFiles(about.files);
+  drawNames(about.n_clusters);
+  busy("");
+  meet();
+});
+const busy = (words) => { find("#busy").textContent = words; };
+
+// Both the report and what the server says of it have arrived.
+function meet() {
+  if (!shown.ready || !shown.about) { return; }
+  const { samples, clusters } = shown.about;
+  if (samples.length && samples.join("\n") !== shown.ready.join("\n")) {
+    complain("The report shows other samples than the result holds; run it again.");
+  }
+  shown.clusters = clusters;
+  tell({ clusters });
+}
+
+const solve = doing(async () => {
+  const k = Number(find("#k").value);
+  const consensus = find("#consensus").value;
+  const mine = ++latest;
+  find("#k-shown").textContent = k;
+  // The report has cuts of its dendrogram: they are shown until the clusters come.
+  if (consensus === "hierarchical") { tell({ cut: k }); }
+  busy("clustering");
+  try {
+    const solution = await ask(path("recluster"), { k, consensus });
+    if (mine !== latest) { return; }
+    tell({ solution });
+    drawNames(k, solution.order);
+  } finally {
+    if (mine === latest) { busy(""); }
+  }
+});
+find("#k").addEventListener("input", solve);
+find("#consensus").addEventListener("change", solve);
+find("#result").addEventListener("change", (event) => go("explore", event.target.value));
+
+window.addEventListener("message", (event) => {
+  // The report has no rights and no origin: what it says is data.
+  if (event.source !== frame.contentWindow || !event.data?.mdec) { return; }
+  const { ready, selection } = event.data.mdec;
+  if (Array.isArray(ready)) { shown.ready = ready.map(String); meet(); }
+  if (Array.isArray(selection)) { compare(selection.map(Number)); }
+});
+
+const compare = doing(async (samples) => {
+  const names = samples.map((i) => shown.ready[i]);
+  find("#chosen").replaceChildren(element("p", { class: "soft" }, samples.length
+    ? `${samples.length} samples: ${names.slice(0, 4).join(", ")}${names.length > 4 ? ", ..." : ""}`
+    : "Draw a line around samples on the map of the report, or choose a cluster."));
+  find("#compared").replaceChildren();
+  if (!samples.length) { find("#choose").value = ""; return; }
+  const rows = await ask(path("compare"), { samples });
+  const number = (value) => element("td", { class: "number" }, String(Number(value.toPrecision(3))));
+  find("#compared").replaceChildren(element("p", { class: "soft" },
+    "Against the other samples, in standard deviations. Description, not proof."),
+  element("table", {}, element("thead", {}, element("tr", {}, ...["feature", "effect", "inside",
+    "outside"].map((name) => element("th", { scope: "col" }, name)))),
+  element("tbody", {}, ...rows.map((row) => element("tr", {},
+    element("td", { title: row.name }, row.name),
+    element("td", { class: "number " + (row.effect > 0 ? "up" : "down") },
+      (row.effect > 0 ? "+" : "") + row.effect.toFixed(1)),
+    number(row.inside), number(row.outside))))));
+});
+
+// ---- Features, names, new samples, files
+
+const suggest = doing(async () => {
+  const names = await ask(path("features"), { words: find("#feature").value });
+  find("#features").replaceChildren(...names.map((name) => element("option", { value: name })));
+  return names;
+});
+find("#feature").addEventListener("focus", suggest);
+find("#feature").addEventListener("input", suggest);
+find("#feature").addEventListener("change", doing(async (event) => {
+  if (event.target.value) { tell({ feature: await ask(path("feature"), { name: event.target.value }) }); }
+}));
+
+const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800",
+  "#7a5195", "#8c6d31", "#5c5c5c", "#1b4f72", "#f4a582", "#66c2a4", "#92275f", "#a6bddb",
+  "#7f2704", "#6b8e23", "#b39ddb", "#d2b48c", "#a9a9a9"];
+
+function drawNames(k, order = Array.from({ length: k }, (_, i) => i)) {
+  const kept = shown.about?.clusters ?? {};
+  const numbers = [...order].sort((a, b) => a - b);
+  find("#names").replaceChildren(...numbers.map((cluster) => element("div", { "data-cluster": cluster },
+    element("input", { type: "color", "aria-label": `Colour of cluster ${cluster}`,
+      value: kept[cluster]?.colour ?? PALETTE[cluster % PALETTE.length] }),
+    element("span", {}, String(cluster)),
+    element("input", { "aria-label": `Name of cluster ${cluster}`, maxlength: 60,
+      value: kept[cluster]?.name ?? "", placeholder: "name" }))),
+  element("p", { class: "soft" }, "Kept in the folder of the result."));
+  find("#choose").replaceChildren(element("option", { value: "" }, "a cluster"),
+    ...numbers.map((cluster) => element("option", { value: cluster },
+      `cluster ${cluster} ${kept[cluster]?.name ?? ""}`)));
+}
+find("#names").addEventListener("submit", (event) => event.preventDefault());
+find("#names").addEventListener("change", doing(async () => {
+  const clusters = { ...shown.about.clusters };
+  for (const row of all("#names [data-cluster]")) {
+    const cluster = Number(row.dataset.cluster);
+    const [colour, name] = all("input", row).map((field) => field.value);
+    const own = colour !== PALETTE[cluster % PALETTE.length];
+    clusters[cluster] = { name, ...(own ? { colour } : {}) };
+  }
+  shown.about.clusters = await ask(path("names"), { clusters });
+  tell({ clusters: shown.about.clusters });
+}));
+find("#choose").addEventListener("change", (event) => {
+  tell({ choose: event.target.value === "" ? null : Number(event.target.value) });
+});
+
+function drawFiles(names) {
+  const base = `/results/${encodeURIComponent(shown.name)}/`;
+  find("#files").replaceChildren(element("li", {}, element("a",
+    { href: base + "everything.zip", download: "" }, "everything, as one .zip")),
+  ...names.map((name) => element("li", {}, element("a", { download: name,
+    href: base + "files/" + encodeURIComponent(name) }, name))));
+}
+
+const placeNew = doing(async (file) => {
+  find("#placed").replaceChildren(element("p", { class: "soft" }, "placing ..."));
+  try {
+    const found = await ask(path("predict"), { file });
+    const rows = found.clusters.map((row) => element("tr", {},
+      ...[row.cluster, row.size, row.confidence.toFixed(2), row.unlike_training].map((each) =>
+        element("td", { class: "number" }, String(each)))));
+    find("#placed").replaceChildren(element("table", {}, element("thead", {}, element("tr", {},
+      ...["cluster", "samples", "confidence", "unlike"].map((name) =>
+        element("th", { scope: "col" }, name)))), element("tbody", {}, ...rows)),
+    ...found.notes.map((note) => element("p", { class: "soft" }, note + ".")),
+    element("p", {}, element("a", { download: found.out,
+      href: `/results/${encodeURIComponent(shown.name)}/files/${encodeURIComponent(found.out)}` },
+    found.out)));
+  } catch (error) {
+    find("#placed").replaceChildren();
+    throw error;
+  }
+});
+find("#place").addEventListener("click", () => placeNew(find("#new-path").value.trim()));
+find("#new-file").addEventListener("change", doing(async (event) => {
+  const file = event.target.files[0];
+  if (!file) { return; }
+  event.target.value = "";
+  find("#new-path").value = await send(file);
+  placeNew(find("#new-path").value);
+}));
+
+refresh().then((found) => {
+  if (!location.hash && found?.start) {
+    const result = found.results.some((each) => each.name === found.start);
+    go(result ? "explore" : "table", found.start);
+  }
+  follow();
+});
