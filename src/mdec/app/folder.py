@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -20,43 +19,36 @@ from mdec.tables.reading import ENDINGS
 
 UPLOADS = "mdec-uploads"
 
-# Files and folders that are listed.
+# What is answered with one sentence.
+ERRORS = (ValueError, LookupError, TypeError, OSError, MemoryError, ImportError)
+
+# Files and folders that are listed, and what is no part of a new name.
 _MOST = 200
-_NAME = re.compile(r"[^\w.()+ -]+")
+_ODD = re.compile(r"[^\w.()+ -]+")
 
 
 class Folder:
-    """A folder that nothing leads out of: neither names nor links.
+    """A folder that nothing leads out of, neither names nor links.
 
-    Parameters
-    ----------
-    root : Path
-        The folder.
-    max_bytes : int
-        A file that arrives and takes more is refused.
+    A file that arrives and takes more than `max_bytes` is refused.
     """
 
     def __init__(self, root: Path, max_bytes: int = MAX_BYTES) -> None:
         self.root, self.max_bytes = root.resolve(strict=True), max_bytes
 
-    def path(self, name: Any) -> Path:
+    def path(self, name: object) -> Path:
         """Return the place of a name in the folder; raise if it leads elsewhere."""
-        text = str(name)
-        parts = Path(text).parts
-        bad = not parts or "\0" in text or ".." in parts or Path(text).is_absolute()
-        if bad or any(part.startswith(".mdec-") for part in parts):
+        given = Path(str(name))
+        path = self.root / given
+        hidden = any(part.startswith(".mdec-") for part in given.parts)
+        if not given.parts or "\0" in str(name) or ".." in given.parts or hidden:
+            path = self.root.parent
+        # Links and drives lead elsewhere as well.
+        if not path.is_relative_to(self.root) or path.resolve() != path:
             raise ValueError(
-                f"{text[:80]!r} is no place in {str(self.root)!r}; start mdec app in "
-                "the folder that holds it."
+                f"{str(name)[:80]!r} is no file in {str(self.root)!r}, or a link; "
+                "start mdec app in the folder that holds it."
             )
-        path = self.root
-        for part in parts:
-            path = path / part
-            if path.is_symlink() or not _is_plain(path):
-                raise ValueError(
-                    f"{text[:80]!r} is a link or no plain file, which the page does "
-                    "not follow; copy the file here."
-                )
         return path
 
     def name(self, path: Path) -> str:
@@ -66,56 +58,39 @@ class Folder:
 
     def tables(self) -> list[str]:
         """Return the files that can be read, those that arrived included."""
-        found = []
+        found: list[str] = []
         for place in (self.root, self.root / UPLOADS):
             if place.is_dir() and not place.is_symlink():
-                found += [
-                    self.name(Path(each.path))
-                    for each in os.scandir(place)
-                    if each.is_file(follow_symlinks=False)
-                    and ending_of(Path(each.name))[0] in ENDINGS
-                ]
-        return sorted(found)[:_MOST]
+                inside = [each for each in place.iterdir() if not each.is_symlink()]
+                found += [self.name(each) for each in inside if each.is_file()]
+        readable = (each for each in found if ending_of(Path(each))[0] in ENDINGS)
+        return sorted(readable)[:_MOST]
 
     def results(self) -> list[dict[str, Any]]:
         """Return the results in the folder, the newest first, and runs that stopped."""
         found: list[dict[str, Any]] = []
         for each in os.scandir(self.root):
-            place = Path(each.path)
             if not each.is_dir(follow_symlinks=False) or each.name.startswith("."):
                 continue
-            if summary := read_summary(place):
-                settings = summary.get("parameters") or {}
-                found.append(
-                    {
-                        "name": each.name,
-                        "n_samples": summary.get("n_samples"),
-                        "n_clusters": summary.get("n_clusters"),
-                        "file": str(settings.get("file", "")),
-                        "time": (place / SUMMARY).stat().st_mtime,
-                    }
-                )
-            elif any((place / "checkpoint").glob(f"**/{HEADER}")):
-                time = place.stat().st_mtime
-                found.append({"name": each.name, "stopped": True, "time": time})
-        found.sort(key=lambda row: row["time"], reverse=True)
-        return found[:_MOST]
+            about = {"name": each.name, "time": each.stat().st_mtime}
+            if summary := read_summary(Path(each.path)):
+                names = "n_samples", "n_clusters"
+                found.append(about | {name: summary.get(name) for name in names})
+            elif any(Path(each.path, "checkpoint").glob(f"**/{HEADER}")):
+                found.append(about | {"stopped": True})
+        return sorted(found, key=lambda row: row["time"], reverse=True)[:_MOST]
 
     def free_name(self, stem: str) -> str:
         """Return a name for the folder of a new result."""
-        base = f"{_NAME.sub('-', stem)[:60].strip(' .-') or 'table'}-result"
-        name, number = base, 2
-        while os.path.lexists(self.root / name):
-            name, number = f"{base}-{number}", number + 1
-        return name
+        return _free(self.root, clean(stem) or "table", "{}-result{}")
 
     async def receive(self, name: str, chunks: AsyncIterator[bytes]) -> str:
-        """Write a file that arrives; return its name, which no other file had.
+        """Write a file that arrives under a name that is free, and return that name.
 
         A file that breaks off, or is too large, leaves nothing behind.
         """
-        clean = _NAME.sub("-", Path(name.replace("\\", "/")).name)[-80:].strip(" .-")
-        if not clean or ending_of(Path(clean))[0] not in ENDINGS:
+        stem, dot, ending = clean(Path(name.replace("\\", "/")).name).partition(".")
+        if ending_of(Path(f"x.{ending}"))[0] not in ENDINGS:
             raise ValueError(
                 f"{name[:80]!r} has no ending that mdec reads; use one of "
                 f"{', '.join(ENDINGS)}."
@@ -124,36 +99,47 @@ class Folder:
         if place.is_symlink():
             raise ValueError(f"{UPLOADS!r} is a link; remove it first.")
         place.mkdir(exist_ok=True)
-        size, target = 0, place / clean
-        number = 2
-        while os.path.lexists(target):
-            target, number = place / f"{number}-{clean}", number + 1
+        target = place / _free(place, stem or "table", f"{{}}{{}}{dot}{ending}")
+        size = 0
         try:
             with atomic_file(target) as file:
                 async for chunk in chunks:
                     size += len(chunk)
-                    if size > self.max_bytes:
-                        raise ValueError(
-                            f"{clean!r} takes more than {self.max_bytes / 2**30:g} GB; "
-                            "give its path instead, or start mdec app with a larger "
-                            "--max-gb."
-                        )
+                    self.check_size(size)
                     file.write(chunk)
         except OSError as error:
             raise OSError(
-                f"{clean!r} could not be kept ({error.strerror or error}); make room "
-                "on the disk, or give its path."
+                f"{name[:80]!r} could not be kept ({error.strerror or error}); make "
+                "room on the disk, or give its path."
             ) from error
         return self.name(target)
 
+    def check_size(self, size: int) -> None:
+        """Raise if a file takes more than it may."""
+        if size > self.max_bytes:
+            raise ValueError(
+                f"the file takes more than {self.max_bytes / 2**30:g} GB; give its "
+                "path, or start mdec app with a larger --max-gb."
+            )
 
-def _is_plain(path: Path) -> bool:
-    """Tell whether a path is a file or folder, or is not there yet."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return True
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+def clean(name: str) -> str:
+    """Return a name that every system takes.
+
+    Examples
+    --------
+    >>> clean("<b>my table</b>.csv"), clean("..")
+    ('b-my table-b-.csv', '')
+    """
+    return _ODD.sub("-", name)[-80:].strip(" .-")
+
+
+def _free(place: Path, stem: str, form: str) -> str:
+    """Return the first name of a form that nothing in a folder has."""
+    number, name = 2, form.format(stem, "")
+    while os.path.lexists(place / name):
+        number, name = number + 1, form.format(stem, f"-{number}")
+    return name
 
 
 def read_summary(folder: Path) -> dict[str, Any]:

@@ -11,11 +11,11 @@ import json
 import os
 import sys
 import threading
-import time
+from functools import partial
 from typing import IO
 
 from mdec import cli
-from mdec._support.progress import Progress, progress_to
+from mdec._support.progress import progress_to
 
 
 def main() -> None:
@@ -23,11 +23,11 @@ def main() -> None:
     words = sys.argv[1:]
     sys.argv = ["mdec", *words]  # the result tells by which command it was made
     threading.Thread(target=_stop_with_parent, daemon=True).start()
-    out = sys.stdout
-    _tell(out, step="reading the table")
+    tell = partial(_tell, sys.stdout)
+    tell("reading the table")
     with progress_to(
-        members=_hook(out, "base clusterings"),
-        null=_hook(out, "testing whether there are groups"),
+        members=partial(tell, "base clusterings"),
+        null=partial(tell, "testing whether there are groups"),
     ):
         cli.main([*words, "--quiet", "--resume"])
 
@@ -38,28 +38,11 @@ def _stop_with_parent() -> None:
     _thread.interrupt_main()
 
 
-def _tell(out: IO[str], **content: object) -> None:
-    out.write(json.dumps(content) + "\n")
+def _tell(out: IO[str], step: str, done: int = 0, total: int = 0) -> None:
+    if total and done == total:
+        step, done, total = "consensus and report", 0, 0
+    out.write(json.dumps({"step": step, "done": done, "total": total}) + "\n")
     out.flush()
-
-
-def _hook(out: IO[str], step: str) -> Progress:
-    """Return a hook that tells what is done and how many seconds are left."""
-    start, first = 0.0, 0
-
-    def advance(done: int, total: int) -> None:
-        nonlocal start, first
-        now = time.monotonic()
-        if not start or done < first:
-            # Of a run that goes on, the first number was there before.
-            start, first = now, done
-        rate = (now - start) / max(done - first, 1)
-        left = rate * (total - done) if done > first else None
-        _tell(out, step=step, done=done, total=total, left=left)
-        if done == total:
-            _tell(out, step="consensus and report")
-
-    return advance
 
 
 if __name__ == "__main__":

@@ -61,7 +61,14 @@ def command(
     Features are matched by name. What was done to the training table is done to the
     new one. Rows unlike anything in training are flagged.
     """
-    out = output.out
+    found = place_samples(model, file, reading, output.out, work.jobs)
+    show(found, prediction_parts, output)
+
+
+def place_samples(
+    model: Path, file: Path, reading: ReadOptions, out: Path, jobs: int | None = None
+) -> dict[str, Any]:
+    """Place the samples of a table, write where, and return it in short."""
     if not out.parent.is_dir():
         raise ValueError(f"--out: {str(out.parent)!r} is no folder; make it first.")
     check_not_replaced([model, file], [out])
@@ -80,7 +87,7 @@ def command(
         import pandas
 
         rows = pandas.DataFrame(rows, columns=fitted.feature_names_in_)
-    placed = fitted.set_params(n_jobs=work.jobs).place(rows)
+    placed = fitted.set_params(n_jobs=jobs).place(rows)
     placed = placed._replace(unlike=placed.unlike | steps.find_odd_means(table.values))
     columns = {
         "sample": [escape_formula(name) for name in table.sample_names],
@@ -89,14 +96,13 @@ def command(
         "unlike_training": ["true" if each else "false" for each in placed.unlike],
     }
     write_atomically(out, format_csv(columns))
-    summary = {
+    return {
         **summarize(placed),
         "notes": notes,
         "model": str(model),
         "file": display_name(file),
         "out": str(out),
     }
-    show(summary, prediction_parts, output)
 
 
 def match_features(table: Table, steps: TableSteps, name: str) -> list[str]:

@@ -18,11 +18,11 @@ function complain(words) {
 }
 find("#notice button").addEventListener("click", () => complain(""));
 
-async function ask(address, content, options = {}) {
+async function ask(act, content = {}) {
   let answer;
   try {
-    answer = await fetch(address, content === undefined ? options : { method: "POST",
-      body: JSON.stringify(content), headers: { "content-type": "application/json" } });
+    answer = await fetch("/api/" + act, { method: "POST", body: JSON.stringify(content),
+      headers: { "content-type": "application/json" } });
   } catch {
     throw new Error("mdec app does not answer; is it still running in its terminal?");
   }
@@ -66,7 +66,7 @@ const go = (...parts) => { location.hash = parts.map(encodeURIComponent).join("/
 let known = { tables: [], results: [] };
 
 const refresh = doing(async () => {
-  known = await ask("/api/start");
+  known = await ask("start");
   find("#root").textContent = known.root;
   find("#tables").replaceChildren(...known.tables.map((name) => element("option", { value: name })));
   const rows = known.results.map((each) => element("li", {},
@@ -118,7 +118,7 @@ const openTable = doing(async (file) => {
 const look = doing(async () => {
   const mine = ++latest;
   find("#reading").setAttribute("aria-busy", "true");
-  const found = await ask("/api/look", { file: state.file, out: state.out, options: options(),
+  const found = await ask("look", { file: state.file, out: state.out, options: options(),
     find: find("#find").value });
   if (mine !== latest) { return; }
   state.out = found.out;
@@ -217,8 +217,14 @@ find("#by-path").addEventListener("submit", (event) => {
 });
 find("#settings").addEventListener("submit", doing(async (event) => {
   event.preventDefault();
-  await ask("/api/run", { file: state.file, out: state.out, options: options() });
-  go("runs");
+  find("#run").disabled = true;
+  try {
+    await ask("run", { file: state.file, out: state.out, options: options() });
+    state.out = "";
+    go("runs");
+  } finally {
+    find("#run").disabled = false;
+  }
 }));
 for (const button of all("[data-copy]")) {
   button.addEventListener("click", async () => {
@@ -243,7 +249,7 @@ function send(file) {
       if (request.status === 200) { resolve(found.file); return; }
       reject(new Error(found.error ?? "The upload broke off, and nothing was kept; try again."));
     });
-    request.open("POST", "/api/upload?name=" + encodeURIComponent(file.name));
+    request.open("POST", "/upload?name=" + encodeURIComponent(file.name));
     request.send(file);
   });
 }
@@ -275,6 +281,19 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
 // ---- Runs
 
 const ended = new Map();
+const begun = new Map();
+
+// From what was done since the step was first seen.
+function timeLeft(job) {
+  const seen = begun.get(job.number);
+  if (seen?.step !== job.step || job.done < seen.done) {
+    begun.set(job.number, { step: job.step, done: job.done, time: Date.now() });
+    return "";
+  }
+  if (!job.total || job.done <= seen.done) { return ""; }
+  const rate = (Date.now() - seen.time) / (job.done - seen.done);
+  return `, about ${duration(rate * (job.total - job.done) / 1000)} left`;
+}
 
 function drawJobs(jobs) {
   const open = jobs.filter((job) => ["waiting", "running", "stopping"].includes(job.state));
@@ -301,7 +320,7 @@ function drawJobs(jobs) {
     const words = {
       waiting: job.ahead ? `waits for ${job.ahead} other run${job.ahead > 1 ? "s" : ""}` : "waits",
       running: job.step + (job.total ? `: ${job.done} of ${job.total}` : "")
-        + (job.left === null ? "" : `, about ${duration(job.left)} left`),
+        + timeLeft(job),
       stopping: "stopping, what is finished is kept",
       done: "done", stopped: job.message, failed: job.message }[job.state];
     const step = find(".step", item);
@@ -311,7 +330,7 @@ function drawJobs(jobs) {
     const again = ["stopped", "failed"].includes(job.state);
     act.hidden = job.state === "done" || job.state === "stopping";
     act.textContent = again ? "Resume" : "Cancel";
-    act.onclick = doing(() => ask(`/api/jobs/${job.number}/${again ? "resume" : "stop"}`, {}));
+    act.onclick = doing(() => ask(again ? "resume" : "stop", { number: job.number }));
     find(".open", item).hidden = job.state !== "done";
     if (ended.get(job.number) !== "done" && job.state === "done") {
       const watched = ended.has(job.number) && place()[0] === "runs";
@@ -321,7 +340,7 @@ function drawJobs(jobs) {
   }
 }
 
-const events = new EventSource("/api/events");
+const events = new EventSource("/events");
 events.addEventListener("message", (event) => drawJobs(JSON.parse(event.data)));
 
 // ---- A result: the report, and what the server finds for it
@@ -329,7 +348,7 @@ events.addEventListener("message", (event) => drawJobs(JSON.parse(event.data)));
 const shown = { name: "", ready: false, about: null, clusters: {}, cluster: [] };
 const frame = find("#report");
 const tell = (words) => frame.contentWindow.postMessage({ mdec: words }, "*");
-const path = (rest) => `/api/results/${encodeURIComponent(shown.name)}/${rest}`;
+const explore = (act, content = {}) => ask(act, { ...content, result: shown.name });
 
 const openResult = doing(async (name) => {
   const wanted = name || find("#result").value;
@@ -339,7 +358,7 @@ const openResult = doing(async (name) => {
   find("#result").value = wanted;
   busy("opening");
   frame.src = `/results/${encodeURIComponent(wanted)}/report`;
-  const about = await ask("/api/results/" + encodeURIComponent(wanted));
+  const about = await explore("describe");
   if (shown.name !== wanted) { return; }
   shown.about = about;
   find("#k").max = about.most;
@@ -347,7 +366,9 @@ const openResult = doing(async (name) => {
   find("#k-shown").textContent = about.n_clusters;
   find("#consensus").replaceChildren(...about.choices.map((each) => element("option", {}, each)));
   find("#consensus").value = about.consensus;
-  find("#feature").disabled = !about.n_features;
+  find("#feature").disabled = !about.features.length;
+  find("#feature").value = "";
+  suggest();
   find("#place").disabled = !about.model;
   drawFiles(about.files);
   drawNames(about.n_clusters);
@@ -376,7 +397,7 @@ const solve = doing(async () => {
   if (consensus === "hierarchical") { tell({ cut: k }); }
   busy("clustering");
   try {
-    const solution = await ask(path("recluster"), { k, consensus });
+    const solution = await explore("recluster", { k, consensus });
     if (mine !== latest) { return; }
     tell({ solution });
     drawNames(k, solution.order);
@@ -403,7 +424,7 @@ const compare = doing(async (samples) => {
     : "Draw a line around samples on the map of the report, or choose a cluster."));
   find("#compared").replaceChildren();
   if (!samples.length) { find("#choose").value = ""; return; }
-  const rows = await ask(path("compare"), { samples });
+  const rows = await explore("compare", { samples });
   const number = (value) => element("td", { class: "number" }, String(Number(value.toPrecision(3))));
   find("#compared").replaceChildren(element("p", { class: "soft" },
     "Against the other samples, in standard deviations. Description, not proof."),
@@ -418,15 +439,15 @@ const compare = doing(async (samples) => {
 
 // ---- Features, names, new samples, files
 
-const suggest = doing(async () => {
-  const names = await ask(path("features"), { words: find("#feature").value });
-  find("#features").replaceChildren(...names.map((name) => element("option", { value: name })));
-  return names;
-});
-find("#feature").addEventListener("focus", suggest);
+function suggest() {
+  const words = find("#feature").value.toLowerCase();
+  const names = shown.about.features.filter((name) => name.toLowerCase().includes(words));
+  find("#features").replaceChildren(...names.slice(0, 40).map((name) =>
+    element("option", { value: name })));
+}
 find("#feature").addEventListener("input", suggest);
 find("#feature").addEventListener("change", doing(async (event) => {
-  if (event.target.value) { tell({ feature: await ask(path("feature"), { name: event.target.value }) }); }
+  if (event.target.value) { tell({ feature: await explore("feature", { name: event.target.value }) }); }
 }));
 
 const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800",
@@ -456,7 +477,7 @@ find("#names").addEventListener("change", doing(async () => {
     const own = colour !== PALETTE[cluster % PALETTE.length];
     clusters[cluster] = { name, ...(own ? { colour } : {}) };
   }
-  shown.about.clusters = await ask(path("names"), { clusters });
+  shown.about.clusters = await explore("rename", { clusters });
   tell({ clusters: shown.about.clusters });
 }));
 find("#choose").addEventListener("change", (event) => {
@@ -466,15 +487,15 @@ find("#choose").addEventListener("change", (event) => {
 function drawFiles(names) {
   const base = `/results/${encodeURIComponent(shown.name)}/`;
   find("#files").replaceChildren(element("li", {}, element("a",
-    { href: base + "everything.zip", download: "" }, "everything, as one .zip")),
+    { href: base + "everything.zip" }, "everything, as one .zip")),
   ...names.map((name) => element("li", {}, element("a", { download: name,
-    href: base + "files/" + encodeURIComponent(name) }, name))));
+    href: base + encodeURIComponent(name) }, name))));
 }
 
 const placeNew = doing(async (file) => {
   find("#placed").replaceChildren(element("p", { class: "soft" }, "placing ..."));
   try {
-    const found = await ask(path("predict"), { file });
+    const found = await explore("predict", { file });
     const rows = found.clusters.map((row) => element("tr", {},
       ...[row.cluster, row.size, row.confidence.toFixed(2), row.unlike_training].map((each) =>
         element("td", { class: "number" }, String(each)))));
@@ -483,7 +504,7 @@ const placeNew = doing(async (file) => {
         element("th", { scope: "col" }, name)))), element("tbody", {}, ...rows)),
     ...found.notes.map((note) => element("p", { class: "soft" }, note + ".")),
     element("p", {}, element("a", { download: found.out,
-      href: `/results/${encodeURIComponent(shown.name)}/files/${encodeURIComponent(found.out)}` },
+      href: `/results/${encodeURIComponent(shown.name)}/${encodeURIComponent(found.out)}` },
     found.out)));
   } catch (error) {
     find("#placed").replaceChildren();
