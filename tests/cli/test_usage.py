@@ -15,7 +15,7 @@ from mdec.cli import build_app, main
 
 pytest.importorskip("typer")
 
-COMMANDS = ["fit", "predict", "consensus", "compare", "demo"]
+COMMANDS = ["fit", "predict", "consensus", "compare", "demo", "app"]
 COMMANDS += ["bench list", "bench run", "bench report"]
 COMMANDS += [f"datasets {name}" for name in ("list", "info", "fetch", "path")]
 

@@ -15,7 +15,7 @@ ROOMS = [
     *("_support", "numerics", "rows", "preparation", "ensemble", "base"),
     *("engines", "generation", "weights", "coassociation", "confidence", "consensus"),
     *("prediction", "selection", "clustering", "estimator"),
-    *("tables", "report", "results", "anndata", "cli", "__main__"),
+    *("tables", "report", "results", "anndata", "cli", "app", "__main__"),
     *("bench", "baselines", "datasets"),
 ]
 

@@ -7,14 +7,14 @@ import json
 import re
 import tempfile
 import zipfile
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from mdec import results
 from mdec._support.files import claim_folder, replace_together, write_atomically
 from mdec._support.random import member_stream
 from mdec.app.folder import Folder, clean, read_summary
@@ -28,14 +28,7 @@ from mdec.report import compute
 from mdec.report.page import pack_live, render_parts
 from mdec.report.signatures import moments, separating_features, signatures
 from mdec.report.solutions import describe_solution, match_numbers
-from mdec.results import (
-    CLUSTER_NAMES,
-    ENSEMBLE,
-    MODEL,
-    SUMMARY,
-    own_files,
-    read_result_model,
-)
+from mdec.results import CLUSTER_NAMES, ENSEMBLE, MODEL, SUMMARY
 
 MOST_CLUSTERS = 30
 _LONGEST_NAME = 60
@@ -47,13 +40,13 @@ class Result:
 
     def __init__(self, folder: Folder, name: str) -> None:
         self.folder, self.path = folder, folder.path(name)
-        self.summary, self.files = read_summary(self.path), own_files(self.path)
+        self.max_bytes = folder.max_bytes
+        self.summary, self.files = read_summary(self.path), results.own_files(self.path)
         if not self.summary:
             raise ValueError(f"{name[:80]!r} holds no result of mdec; cluster a table.")
         for each in self.listed:
             folder.path(f"{name}/{each}")  # raises for a link
-        self._solutions: dict[tuple[int, str], dict[str, Any]] = {}
-        self._lock = Lock()
+        self._solve_once = cache(self._solve)
 
     @property
     def listed(self) -> list[str]:
@@ -64,15 +57,14 @@ class Result:
     @cached_property
     def ensemble(self) -> Ensemble:
         """The base clusterings, with the names of samples, features and classes."""
-        limit = self.folder.max_bytes
-        return Ensemble.load(self.path / ENSEMBLE, max_bytes=limit)
+        return Ensemble.load(self.path / ENSEMBLE, max_bytes=self.max_bytes)
 
     @cached_property
     def clustering(self) -> Clustering:
         """The clustering of the run; one without a model is found again."""
         if MODEL in self.files:
-            limit = self.folder.max_bytes
-            return read_result_model(self.path / MODEL, limit)[0].clustering_
+            model, _ = results.read_result_model(self.path / MODEL, self.max_bytes)
+            return model.clustering_
         known = self.summary.get("parameters") or {}
         names = "consensus", "weighting", "seed"
         given = {name: known[name] for name in names if known.get(name) is not None}
@@ -132,11 +124,7 @@ class Result:
                 f"K is 1 to {MOST_CLUSTERS}, and the consensus one of "
                 f"{', '.join(CONSENSUS)}."
             )
-        key = n_clusters, consensus
-        with self._lock:
-            if key not in self._solutions:
-                self._solutions[key] = self._solve(*key)
-            return self._solutions[key]
+        return self._solve_once(n_clusters, consensus)
 
     def _solve(self, n_clusters: int, consensus: str) -> dict[str, Any]:
         found = self.clustering.recluster(n_clusters, consensus)
@@ -175,10 +163,7 @@ class Result:
         outside = np.ones(len(self.rows), dtype=np.int64)
         outside[np.array(samples, dtype=np.int64)] = 0
         if len(set(outside.tolist())) == 1 or not self.features:
-            raise ValueError(
-                "there is nothing to compare: select some samples and not all, of a "
-                "result that keeps its features."
-            )
+            raise ValueError("there is nothing to compare; select some of the samples.")
         sums = moments(self.values, outside)
         return [*signatures(sums, np.arange(2), self.features, compute.LISTED_FEATURES)]
 
@@ -199,14 +184,14 @@ class Result:
             content = {CLUSTER_NAMES: names, SUMMARY: summary}
             for name, each in content.items():
                 write_atomically(new / name, json.dumps(each, indent=1).encode())
-        self.files = own_files(self.path)
+        self.files = results.own_files(self.path)
         return names
 
     def predict(self, file: Any) -> dict[str, Any]:
         """Place the samples of another table, as `mdec predict` does."""
         path = self.folder.path(file)
         out = self.path / f"predicted-{clean(path.stem)}.csv"
-        reading = ReadOptions(max_gb=self.folder.max_bytes / 2**30)
+        reading = ReadOptions(max_gb=self.max_bytes / 2**30)
         return place_samples(self.path / MODEL, path, reading, out) | {"out": out.name}
 
     def pack(self) -> Path:
@@ -221,13 +206,7 @@ class Result:
 
 
 def check_names(given: Any) -> dict[str, dict[str, str]]:
-    """Return names and colours of clusters, and nothing else that may be there.
-
-    Examples
-    --------
-    >>> check_names({"0": {"name": " a "}, "x": 1, "1": {"colour": "url(x)"}})
-    {'0': {'name': 'a'}}
-    """
+    """Return names and colours of clusters, and nothing else that may be there."""
     found: dict[str, dict[str, str]] = {}
     for key, value in dict(given).items():
         if re.fullmatch("[0-9]{1,3}", key) and isinstance(value, dict):

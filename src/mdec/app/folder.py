@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from mdec._support.archives import DAMAGED
 from mdec._support.files import atomic_file
 from mdec._support.memory import MAX_BYTES
 from mdec.engines.checkpoint import HEADER
@@ -95,9 +94,7 @@ class Folder:
                 f"{name[:80]!r} has no ending that mdec reads; use one of "
                 f"{', '.join(ENDINGS)}."
             )
-        place = self.root / UPLOADS
-        if place.is_symlink():
-            raise ValueError(f"{UPLOADS!r} is a link; remove it first.")
+        place = self.path(UPLOADS)
         place.mkdir(exist_ok=True)
         target = place / _free(place, stem or "table", f"{{}}{{}}{dot}{ending}")
         size = 0
@@ -124,13 +121,7 @@ class Folder:
 
 
 def clean(name: str) -> str:
-    """Return a name that every system takes.
-
-    Examples
-    --------
-    >>> clean("<b>my table</b>.csv"), clean("..")
-    ('b-my table-b-.csv', '')
-    """
+    """Return a name that every system takes."""
     return _ODD.sub("-", name)[-80:].strip(" .-")
 
 
@@ -144,11 +135,7 @@ def _free(place: Path, stem: str, form: str) -> str:
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return the summary of a result; nothing if the folder holds none."""
-    path = folder / SUMMARY
-    if path.is_symlink() or not own_files(folder):
+    if (folder / SUMMARY).is_symlink() or not own_files(folder):
         return {}
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, *DAMAGED):
-        return {}
-    return content if isinstance(content, dict) else {}
+    content: dict[str, Any] = json.loads((folder / SUMMARY).read_bytes())
+    return content

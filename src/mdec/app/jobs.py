@@ -139,20 +139,12 @@ class Jobs:
             for line in process.stdout or ():
                 self._set(number, **json.loads(line))
             code = process.wait()
-            with self._lock:
-                self._process = None
             said.seek(0)
             return code, said.read()[-_LONGEST:].strip().removeprefix("mdec: ")
 
 
 def judge_end(code: int, words: str, *, asked: bool) -> tuple[str, str]:
-    """Return the state that a run ends in, and one sentence about it.
-
-    Examples
-    --------
-    >>> judge_end(0, "", asked=False), judge_end(2, "no such file.", asked=False)
-    (('done', ''), ('failed', 'no such file.'))
-    """
+    """Return the state that a run ends in, and one sentence about it."""
     if code == 0:
         return "done", ""
     if asked:

@@ -129,10 +129,8 @@ class Page:
         """Do what the page asks for, and answer in JSON."""
         act, given = request.path_params["act"], await request.json()
         own: Given = {"start": self.describe, "look": self.look, "run": self.run}
-        own |= {
-            "stop": lambda given: self.jobs.stop(given["number"]),
-            "resume": lambda given: self.jobs.resume(given["number"]),
-        }
+        if act in ("stop", "resume"):
+            return JSONResponse(getattr(self.jobs, act)(given["number"]))
         if act in own:
             return JSONResponse(await run_in_threadpool(own[act], given))
         if act not in _EXPLORE:
@@ -170,10 +168,8 @@ class Page:
 
     def _result(self, name: str) -> Result:
         """Return a result; the last one stays open unless it is written again."""
-        path = self.folder.path(name)
-        about = path.stat() if path.exists() else None
-        summary = path / SUMMARY
-        key = name, about, summary.stat().st_mtime_ns if summary.is_file() else 0
+        path = self.folder.path(name) / SUMMARY
+        key = name, path.stat().st_mtime_ns if path.is_file() else 0
         if self._open is None or self._open[0] != key:
             self._open = key, Result(self.folder, name)
         return self._open[1]

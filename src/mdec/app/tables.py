@@ -27,13 +27,7 @@ _ROWS, _COLUMNS, _CELL = 8, 60, 40
 
 
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `mdec fit` that a page sets, by the names of their fields.
-
-    Examples
-    --------
-    >>> given_options({"k": "auto", "seed": 3, "drop": [], "view": ["/etc/passwd"]})
-    {'seed': 3}
-    """
+    """Return the options of `mdec fit` that a page sets, by their names."""
     found = {}
     for each in (each for group in GROUPS for each in fields(group)):
         value = given.get(each.name)

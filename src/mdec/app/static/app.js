@@ -371,7 +371,7 @@ const openResult = doing(async (name) => {
   suggest();
   find("#place").disabled = !about.model;
   drawFiles(about.files);
-  drawNames(about.n_clusters);
+  drawNames(Array.from({ length: about.n_clusters }, (_, i) => i));
   busy("");
   meet();
 });
@@ -388,21 +388,28 @@ function meet() {
   tell({ clusters });
 }
 
+// One request at a time: of a slider that moves on, the last place counts.
+let solving = false;
+const wanted = () => ({ k: Number(find("#k").value), consensus: find("#consensus").value });
 const solve = doing(async () => {
-  const k = Number(find("#k").value);
-  const consensus = find("#consensus").value;
-  const mine = ++latest;
-  find("#k-shown").textContent = k;
+  find("#k-shown").textContent = wanted().k;
   // The report has cuts of its dendrogram: they are shown until the clusters come.
-  if (consensus === "hierarchical") { tell({ cut: k }); }
+  if (wanted().consensus === "hierarchical") { tell({ cut: wanted().k }); }
+  if (solving) { return; }
+  solving = true;
   busy("clustering");
   try {
-    const solution = await explore("recluster", { k, consensus });
-    if (mine !== latest) { return; }
+    let given;
+    let solution;
+    do {
+      given = JSON.stringify(wanted());
+      solution = await explore("recluster", wanted());
+    } while (given !== JSON.stringify(wanted()));
     tell({ solution });
-    drawNames(k, solution.order);
+    drawNames(solution.order);
   } finally {
-    if (mine === latest) { busy(""); }
+    solving = false;
+    busy("");
   }
 });
 find("#k").addEventListener("input", solve);
@@ -454,7 +461,7 @@ const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00
   "#7a5195", "#8c6d31", "#5c5c5c", "#1b4f72", "#f4a582", "#66c2a4", "#92275f", "#a6bddb",
   "#7f2704", "#6b8e23", "#b39ddb", "#d2b48c", "#a9a9a9"];
 
-function drawNames(k, order = Array.from({ length: k }, (_, i) => i)) {
+function drawNames(order) {
   const kept = shown.about?.clusters ?? {};
   const numbers = [...order].sort((a, b) => a - b);
   find("#names").replaceChildren(...numbers.map((cluster) => element("div", { "data-cluster": cluster },
