@@ -65,5 +65,7 @@ def command(work: WorkOptions, output: DemoOutputOptions) -> None:
         typer.echo(
             f"{N_NEW} new digits, placed without clustering again: NMI {score:.3f}"
         )
+    if not output.silent:
+        typer.echo(f"Explore it in a browser: mdec app {output.out}")
     if not output.as_json:
         typer.echo(f"Report: {(output.out / 'report.html').resolve()}")

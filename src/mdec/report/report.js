@@ -141,6 +141,7 @@ function drawSignatures() {
   const { top, row } = figure.dataset;
   const order = solution().heat;
   const rows = solution().features;
+  find("#fig-signatures").hidden = !rows.length;
   strip.setAttribute("href", stripPicture.repaint(order.length, 1,
     (x) => solution().cluster[data.heat.rows[order[x]]] % data.palette.length));
   const values = find(".values", figure);
@@ -450,6 +451,7 @@ function show(index) {
     find("#back").disabled = index === data.chosen;
   }
   nameClusters();
+  find("#fig-histogram").hidden = k === 1;
   drawHeatmap();
   drawSignatures();
   drawItems();
@@ -493,13 +495,27 @@ function describe(sample) {
     + (solution().k > 1 ? `\nsecond choice ${solution().second[sample]}` : "")
     + (paint ? `\n${paint.name}: ${paint.cells[sample] || "missing"}` : "");
 }
+// The two samples of the heatmap under the pointer, and their consensus.
+function describePair(event) {
+  const box = matrix.getBoundingClientRect();
+  const order = heatOrder();
+  const [a, b] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]
+    .map((share) => order[Math.floor(share * order.length)]);
+  if (a === undefined || b === undefined) { return ""; }
+  const words = [a, b].map((i) => data.names[data.heat.rows[i]]
+    + ` (cluster ${called(solution().cluster[data.heat.rows[i]])})`);
+  return `${words.join("\n")}\nconsensus ${fixed(heatLevel(b, a) / 255 * data.heat.full)}`;
+}
+
 function point(event) {
   const target = event.target;
-  const marked = target.closest(".samples circle, .items rect, [data-tip]");
+  const marked = target.closest("#fig-heatmap .matrix, #fig-heatmap .block, .samples circle, "
+    + ".items rect, [data-tip]");
   tip.hidden = !marked;
   if (target.closest("#fig-map, #fig-pca, #fig-items")) { mark(sampleOf(target)); }
   if (!marked) { return; }
-  tip.textContent = marked.dataset.tip ?? describe(+marked.dataset.i);
+  tip.textContent = (marked.closest("#fig-heatmap") && describePair(event))
+    || (marked.dataset.tip ?? describe(+marked.dataset.i));
   const box = tip.getBoundingClientRect();
   const x = Math.min(event.clientX + 14, innerWidth - box.width - 8);
   const y = event.clientY + 18 + box.height > innerHeight
@@ -576,6 +592,9 @@ document.addEventListener("click", (event) => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 });
+
+// What is folded is printed all the same.
+window.addEventListener("beforeprint", () => all("details").forEach((each) => { each.open = true; }));
 
 // ---- Where the reader is
 

@@ -345,7 +345,7 @@ events.addEventListener("message", (event) => drawJobs(JSON.parse(event.data)));
 
 // ---- A result: the report, and what the server finds for it
 
-const shown = { name: "", ready: false, about: null, clusters: {}, cluster: [] };
+const shown = { name: "", ready: false, about: null };
 const frame = find("#report");
 const tell = (words) => frame.contentWindow.postMessage({ mdec: words }, "*");
 const explore = (act, content = {}) => ask(act, { ...content, result: shown.name });
@@ -384,8 +384,8 @@ function meet() {
   if (samples.length && samples.join("\n") !== shown.ready.join("\n")) {
     complain("The report shows other samples than the result holds; run it again.");
   }
-  shown.clusters = clusters;
   tell({ clusters });
+  prepare(shown.about.n_clusters, shown.about.consensus);
 }
 
 // One request at a time: of a slider that moves on, the last place counts.
@@ -407,9 +407,24 @@ const solve = doing(async () => {
     } while (given !== JSON.stringify(wanted()));
     tell({ solution });
     drawNames(solution.order);
+    prepare(solution.k, solution.consensus);
   } finally {
     solving = false;
     busy("");
+  }
+});
+
+// What is likely to be asked for next is found while the reader looks.
+const prepare = doing(async (k, consensus) => {
+  const near = [k + 1, k - 1].map((each) => [each, consensus]);
+  const others = shown.about.choices.map((each) => [k, each]);
+  const name = shown.name;
+  for (const [number, how] of [...near, ...others]) {
+    const idle = wanted().k === k && wanted().consensus === consensus && shown.name === name;
+    if (solving || !idle) { return; }
+    if (number >= 1 && number <= shown.about.most) {
+      await explore("recluster", { k: number, consensus: how });
+    }
   }
 });
 find("#k").addEventListener("input", solve);
