@@ -21,6 +21,7 @@ QUERIES = (
     "const $ = (words) => document.querySelector(words);"
     "const $$ = (words) => [...document.querySelectorAll(words)];"
 )
+VIEWS = ["table/mdec-uploads%2Fwine.csv", "runs", "explore/wine-result"]
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -181,7 +182,7 @@ def test_a_dropped_table_is_read_and_corrected(page, folder) -> None:
 
 
 def test_a_run_moves_is_cancelled_and_resumed(page) -> None:
-    page.set("[data-option=ensemble_size]", "3000")
+    page.set("[data-option=ensemble_size]", "9000")
     page.set("[data-option=k]", "3")
     page.set("#out", "wine")
     page.wait(
@@ -337,18 +338,19 @@ def test_a_report_reaches_nothing(page, folder) -> None:
 def test_other_hosts_and_origins_are_refused(page) -> None:
     cookie = page.browser.get_cookies()[0]
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
-    for name, value in (("Host", "evil.example"), ("Origin", "http://evil.example")):
-        request = urllib.request.Request(page.base + "static/app.js")
+
+    def ask(**headers):
+        request = urllib.request.Request(page.base + "static/app.js", headers=headers)
         request.add_header("Cookie", f"{cookie['name']}={cookie['value']}")
-        assert urllib.request.urlopen(request, timeout=30).status == 200
-        request.add_header(name, value)
+        return urllib.request.urlopen(request, timeout=60).status
+
+    assert ask() == 200
+    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(request, timeout=30)
+            ask(**headers)
 
 
-@pytest.mark.parametrize(
-    "view", ["table/mdec-uploads%2Fwine.csv", "runs", "explore/wine-result"]
-)
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_a_phone_in_any_light(page, view, dark) -> None:
     page.size(420, 860, dark=dark)
@@ -376,27 +378,21 @@ def test_it_fits_a_phone_in_any_light(page, view, dark) -> None:
         page.size(1400, 950)
 
 
-def test_every_control_has_a_name(page) -> None:
-    for view in ("table/mdec-uploads%2Fwine.csv", "runs", "explore/wine-result"):
-        page.run("location.hash = arguments[0]", view)
-        time.sleep(0.5)
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_control_has_a_name(page, view) -> None:
+    page.run("location.hash = arguments[0]", view)
+    time.sleep(1.0)
+    page.run("$$('details').forEach(each => each.open = true)")
     found = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})
-    roles = {
-        "button",
-        "textbox",
-        "combobox",
-        "checkbox",
-        "slider",
-        "link",
-        "spinbutton",
-    }
+    roles = {"button", "textbox", "combobox", "checkbox", "slider", "link", "searchbox"}
+    roles |= {"spinbutton", "ColorWell", "progressbar"}
     controls = [
-        node
+        node.get("name", {}).get("value")
         for node in found["nodes"]
         if not node["ignored"] and node["role"]["value"] in roles
     ]
-    assert len(controls) > 10
-    assert [n for n in controls if not n.get("name", {}).get("value")] == []
+    assert len(controls) > 5
+    assert all(controls), controls
 
 
 def test_it_is_used_with_keys_alone(page) -> None:
