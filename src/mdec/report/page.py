@@ -122,19 +122,25 @@ def pack_data(described: Description) -> str:
 
 
 def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
-    values, numbers = described["signature_values"], shown["numbers"]
+    values = described["signature_values"]
+    return _pack_clusters(shown) | {
+        "order": shown["numbers"][shown["cluster_order"]].tolist(),
+        "heat": _pack(sample_order(shown["labels"], described["heatmap"])),
+        "items": _pack(graphics.bar_order(shown, described["bars"])),
+        "features": [] if values is None else graphics.signature_rows(shown, values),
+    }
+
+
+def _pack_clusters(shown: Solution) -> dict[str, Any]:
+    numbers = shown["numbers"]
     # Names of the clusters go to the page, with one more for no second choice.
     names = np.append(numbers, 0)
     shares = {"own": shown["own"], "other": shown["other"], "sure": shown["confidence"]}
     return {
         "k": shown["n_clusters"],
-        "order": numbers[shown["cluster_order"]].tolist(),
-        "heat": _pack(sample_order(shown["labels"], described["heatmap"])),
-        "items": _pack(graphics.bar_order(shown, described["bars"])),
         "cluster": _pack(numbers[shown["labels"]]),
         "second": _pack(names[shown["second"]]),
         **{name: _pack(np.rint(_STEPS * shares[name]).astype(int)) for name in shares},
-        "features": [] if values is None else graphics.signature_rows(shown, values),
     }
 
 
@@ -187,6 +193,6 @@ def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
 
 def pack_live(shown: Solution, parts: dict[str, str]) -> dict[str, Any]:
     """Return a solution as the script of the page takes it while the page is open."""
-    content = _pack_solution(shown, {"signature_values": None})  # type: ignore[typeddict-item]
     listed = dict.fromkeys(each["name"] for each in shown["signatures"])
-    return content | {"parts": parts, "listed": list(listed)}
+    order, clusters = shown["numbers"].tolist(), _pack_clusters(shown)
+    return clusters | {"order": order, "parts": parts, "listed": list(listed)}

@@ -498,7 +498,7 @@ function describe(sample) {
 // The two samples of the heatmap under the pointer, and their consensus.
 function describePair(event) {
   const box = matrix.getBoundingClientRect();
-  const order = heatOrder();
+  const order = solution().heat;
   const [a, b] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]
     .map((share) => order[Math.floor(share * order.length)]);
   if (a === undefined || b === undefined) { return ""; }
@@ -617,12 +617,17 @@ function addSolution(content) {
   let index = data.solutions.findIndex((each) => each.key === key);
   if (index < 0) {
     const added = unpackSolution({ ...content, key });
-    const { rows, position } = data.heat;
-    const middle = (cluster) => {
-      const of = range(rows.length).filter((i) => added.cluster[rows[i]] === cluster);
-      return of.length ? of.reduce((sum, i) => sum + position[i], 0) / of.length : Infinity;
-    };
-    added.order.sort((a, b) => middle(a) - middle(b));
+    // In the order of the run, whose clusters follow the dendrogram.
+    const { heat: heatOrder, items } = data.solutions[data.chosen];
+    const of = (i) => added.cluster[data.heat.rows[i]];
+    const places = Map.groupBy(range(heatOrder.length), (place) => of(heatOrder[place]));
+    const middle = new Map([...places].map(([cluster, own]) => [cluster,
+      own.reduce((sum, place) => sum + place, 0) / own.length]));
+    const rank = (cluster) => middle.get(cluster) ?? Infinity;
+    added.order.sort((a, b) => rank(a) - rank(b) || a - b);
+    added.heat = added.order.flatMap((cluster) => heatOrder.filter((i) => of(i) === cluster));
+    added.items = [...items].sort((a, b) => added.cluster[a] - added.cluster[b]
+      || added.own[b] - added.own[a] || a - b);
     added.features = data.signature
       ? added.listed.map((name) => data.signature.names.indexOf(name)).filter((i) => i >= 0) : [];
     index = data.solutions.push(added) - 1;
@@ -658,7 +663,7 @@ function drawMiddles(which) {
 
 function drawBlocks() {
   const wrap = svg("svg", {});
-  const order = heatOrder().map((i) => solution().cluster[data.heat.rows[i]]);
+  const order = solution().heat.map((i) => solution().cluster[data.heat.rows[i]]);
   const step = 440 / order.length;
   for (const cluster of solution().order) {
     const start = order.indexOf(cluster);
