@@ -116,6 +116,11 @@ class Page:
             time.sleep(0.05)
         raise AssertionError(f"{script}: {self.text('#notice')}")
 
+    def click(self, selector):
+        """Click what can be seen and used."""
+        self.wait(f"const it = $('{selector}'); return it?.offsetParent && !it.disabled")
+        self.one(selector).click()
+
     def inside(self, script, *given):
         """Run a script in the report."""
         self.browser.switch_to.frame(self.one("#report"))
@@ -188,32 +193,32 @@ def test_a_run_moves_is_cancelled_and_resumed(page) -> None:
     page.wait(
         "return $('#command').textContent.includes('--out wine')&& !$('#run').disabled"
     )
-    page.one("#run").click()
+    page.click("#run")
     bar = "return Number($('#jobs progress')?.value || 0)"
     before = page.wait(bar)
     page.wait(bar + " > arguments[0]", before)
     page.browser.refresh()
     page.wait(bar + " > arguments[0]", before)
-    page.one("#jobs .act").click()
+    page.click("#jobs .act")
     page.wait("return $('#jobs .act').textContent === 'Resume'")
     assert "kept" in page.text("#jobs .step")
-    page.one("#jobs .act").click()
+    page.click("#jobs .act")
     page.wait("return $('#jobs .act').textContent === 'Cancel'")
     shown = "!$('#jobs progress').hidden && "
     assert page.wait(bar.replace("return ", f"return {shown}")) >= before
-    page.one("#jobs .act").click()
+    page.click("#jobs .act")
     page.wait("return $('#jobs .act').textContent === 'Resume'")
 
 
 def test_a_run_ends_in_its_report(page, folder) -> None:
     page.run("location.hash = 'table'")
     page.set("#path", "mdec-uploads/wine.csv")
-    page.one("#by-path button").click()
+    page.click("#by-path button")
     page.wait("return $('#cure').offsetParent !== null")
-    page.one("#cure").click()
+    page.click("#cure")
     page.set("[data-option=ensemble_size]", "40")
     page.wait("return $('#command').textContent.includes('40')&& !$('#run').disabled")
-    page.one("#run").click()
+    page.click("#run")
     page.wait("return location.hash.startsWith('#explore/wine-result')", seconds=240)
     assert (folder / "work" / "wine-result" / "report.html").is_file()
     page.wait("return $$('#names [data-cluster]').length > 1")
