@@ -205,7 +205,7 @@ def test_a_run_moves_is_cancelled_and_resumed(page) -> None:
     page.click("#jobs .act")
     page.wait("return $('#jobs .act').textContent === 'Cancel'")
     shown = "!$('#jobs progress').hidden && "
-    assert page.wait(bar.replace("return ", f"return {shown}")) >= before
+    page.wait(bar.replace("return ", f"return {shown}") + " > arguments[0]", before)
     page.click("#jobs .act")
     page.wait("return $('#jobs .act').textContent === 'Resume'")
 

@@ -342,11 +342,16 @@ const sampleOf = (target) => {
   const holder = target.closest?.("[data-i]");
   return holder ? +holder.dataset.i : -1;
 };
-for (const kind of ["pointerover", "focusin"]) {
-  list.addEventListener(kind, (event) => mark(sampleOf(event.target)));
+// A list that has come to a pointer at rest is not pointed at.
+let led = false;
+for (const kind of ["pointerover", "pointermove", "focusin"]) {
+  list.addEventListener(kind, (event) => {
+    led &&= !(event.movementX || event.movementY || kind === "focusin");
+    if (!led) { mark(sampleOf(event.target)); }
+  });
 }
 for (const kind of ["pointerleave", "focusout"]) {
-  list.addEventListener(kind, () => mark(-1));
+  list.addEventListener(kind, () => { if (!led) { mark(-1); } });
 }
 list.addEventListener("click", (event) => {
   const sample = sampleOf(event.target);
@@ -366,7 +371,8 @@ document.addEventListener("click", (event) => {
   if (!selected?.has(pinned)) { select(null); }
   first = listSamples().indexOf(pinned);
   drawList();
-  find("#list").scrollIntoView({ block: "nearest" });
+  led = true;
+  find("#list tr.marked").scrollIntoView({ block: "center" });
 });
 
 // ---- A selection: samples inside a line or a rectangle, or those that are listed
