@@ -447,7 +447,7 @@ const compare = doing(async (samples) => {
   find("#compared").replaceChildren();
   if (!samples.length) { find("#choose").value = ""; return; }
   const rows = await explore("compare", { samples });
-  const number = (value) => element("td", { class: "number" }, String(Number(value.toPrecision(3))));
+  const number = (value) => element("td", { class: "number" }, String(Number(value.toPrecision(2))));
   find("#compared").replaceChildren(element("p", { class: "soft" },
     "Against the other samples, in standard deviations. Description, not proof."),
   element("table", {}, element("thead", {}, element("tr", {}, ...["feature", "effect", "inside",
