@@ -451,7 +451,7 @@ const compare = doing(async (samples) => {
   find("#compared").replaceChildren(element("p", { class: "soft" },
     "Against the other samples, in standard deviations. Description, not proof."),
   element("table", {}, element("thead", {}, element("tr", {}, ...["feature", "effect", "inside",
-    "outside"].map((name) => element("th", { scope: "col" }, name)))),
+    "rest"].map((name) => element("th", { scope: "col" }, name)))),
   element("tbody", {}, ...rows.map((row) => element("tr", {},
     element("td", { title: row.name }, row.name),
     element("td", { class: "number " + (row.effect > 0 ? "up" : "down") },
