@@ -118,7 +118,8 @@ class Page:
 
     def click(self, selector):
         """Click what can be seen and used."""
-        self.wait(f"const it = $('{selector}'); return it?.offsetParent && !it.disabled")
+        usable = "return it?.offsetParent && !it.disabled"
+        self.wait(f"const it = $('{selector}'); {usable}")
         self.one(selector).click()
 
     def inside(self, script, *given):
