@@ -91,7 +91,7 @@ def test_selections_that_cannot_be_are_said(client, samples) -> None:
 def test_a_feature_has_the_values_of_the_model(root, client) -> None:
     found = ask(client, "feature", name="<b>dose</b>")
     values = np.frombuffer(base64.b64decode(found["values"]), "<f4")
-    rows = MDEC.load(root / NAME / "model.npz").training_rows_
+    rows = MDEC.load(root / NAME / "model.npz").clustering_.rows[0].rows
     np.testing.assert_allclose(values, rows[:, 2], rtol=1e-6)
     assert "no feature 'x'" in ask(client, "feature", name="x")["error"]
 

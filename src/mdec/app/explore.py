@@ -154,7 +154,7 @@ class Result:
     def feature(self, name: Any) -> dict[str, Any]:
         """Return the values of a feature."""
         if name not in self.features:
-            raise ValueError(f"there is no feature {str(name)[:80]!r}; choose another.")
+            raise ValueError(f"the result has no feature {str(name)[:80]!r}.")
         column = self.values[:, self.features.index(name)].astype("<f4")
         return {"name": name, "values": base64.b64encode(column.tobytes()).decode()}
 
