@@ -71,12 +71,13 @@ paper: $(VENV)/demo
 	$(if $(RAW),MDEC_DATA=$(RAW)) $(BIN)/mdec bench run paper-tables
 	$(BIN)/mdec bench report paper-tables.jsonl
 
-# The figures of docs/choosing-k.md and docs/confidence.md.
+# The figures of docs/confidence.md, and of docs/choosing-k.md.
 figures: $(VENV)/core
-	for part in k confidence predict unlike; do \
+	for part in confidence predict unlike; do \
 		$(BIN)/python benchmarks/people_figures.py $$part $(DATA) || exit; done
-	for part in noise scan; do \
-		$(BIN)/python benchmarks/people_figures.py $$part || exit; done
+	for part in ensembles sets rules noise time; do \
+		$(BIN)/python benchmarks/choosing_k.py $$part --data $(DATA) \
+			--cells $(CELLS) --cache $(CACHE) || exit; done
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -20,7 +20,7 @@ from mdec.clustering import Clustering, Settings, cluster_ensemble
 from mdec.confidence import confidence, item_consensus
 from mdec.consensus import CONSENSUS
 from mdec.estimator.persistence import read_model, write_model
-from mdec.selection import null
+from mdec.selection import null, select_n_clusters
 
 OLD = Path(__file__).parent / "data" / "version-0.1"
 
@@ -114,9 +114,11 @@ def test_numbers_are_compared_without_deciding(X) -> None:
     model = fit(X)
     compared = model.clustering_.compare_k()
     assert compared.null is None
-    chosen = fit(X, "auto").k_selection_
+    # Of the members that are there; "auto" makes its own.
+    expected = select_n_clusters(model.ensemble_)
     for name, column in compared.table.items():
-        np.testing.assert_array_equal(column, chosen.table[name])
+        np.testing.assert_array_equal(column, expected.table[name])
+    assert compared.n_clusters == fit(X, "auto").n_clusters_
     assert not hasattr(model, "k_selection_")
 
 
@@ -148,7 +150,7 @@ def test_progress_of_both_long_steps_is_heard(X) -> None:
     ):
         fit(X, "auto")
     assert members == [(done, 15) for done in range(1, 16)]
-    assert draws[0] == (1, 10)
+    assert draws[0] == (1, 8)
     with progress_to(members=lambda *done: members.append(done)):
         fit_views(X)
     assert members[15:] == [(done, 20) for done in range(1, 21)]

@@ -23,6 +23,7 @@ from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import root_entropy, view_entropy
 from mdec.base.custom import Base
+from mdec.base.landmarks import pool_rows
 from mdec.confidence import (
     cluster_support,
     confidence,
@@ -35,6 +36,7 @@ from mdec.confidence import (
 from mdec.consensus import find_consensus
 from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble.numbering import renumber_columns
 from mdec.generation import check_resumable, generate_ensemble, refuse_unseen
 from mdec.prediction import Placement, TrainingRows
 from mdec.rows import Rows
@@ -203,7 +205,7 @@ class Clustering:
         return self.selection or self.compare_k()
 
     def compare_k(self, k_range: Sequence[int] | None = None) -> KSelection:
-        """Measure the criteria for a range of numbers of clusters.
+        """Measure numbers of clusters on the members that are there.
 
         Parameters
         ----------
@@ -371,13 +373,24 @@ def _choose_k(
     k_range: Sequence[int] | None,
 ) -> KSelection:
     """Measure numbers of clusters and suggest one."""
-    known = None
-    # Pairs cannot be rotated, several tables are no one table, and a loaded model does
-    # not have the user's own function.
-    if len(rows) == 1:
-        plan = rows[0].plan
-        if plan.metric is None and (settings.base or not plan.has_own_base):
-            known = rows[0].as_seen()
+    if not isinstance(ensemble, Ensemble):
+        # The labels are on the workers; here are those of the landmarks' pool.
+        plan, members = rows[0].plan, rows[0].members
+        labels = renumber_columns(rows[0].labels)
+        pool = Ensemble(labels, members, (), plan.to_json())
+        chosen = _choose_k(pool, settings, rows, k_range)
+        words = f"{chosen.reason} Chosen on rows drawn from {plan.n_samples}."
+        drawn = pool_rows(plan)[chosen.samples]
+        return replace(chosen, reason=words, samples=drawn)
+    # Pairs cannot be rotated, and a loaded model does not have the user's own function.
+    plans = [each.plan for each in rows]
+    drawable = all(
+        plan.metric is None and (settings.base or not plan.has_own_base)
+        for plan in plans
+    )
+    known = [each.as_seen() for each in rows] if rows and drawable else None
+    if known and not ensemble.views:
+        known = known[0]
     return select_n_clusters(
         ensemble.gather(),
         X=known,
@@ -386,7 +399,6 @@ def _choose_k(
         allow_one=k_range is None,
         base=settings.base,
         n_jobs=settings.n_jobs,
-        seed=settings.seed,
         progress=progress_hooks().null,
     )
 

@@ -90,7 +90,7 @@ def test_the_number_of_clusters_of_several_tables(tables, tmp_path) -> None:
     words = "fit", first, "--view", second, *SMALL, "-q", "--out", tmp_path / "o"
     assert call(*words, "--k", "2:4") == 0
     summary = json.loads((tmp_path / "o" / "summary.json").read_text())
-    assert summary["one_cluster_p_value"] is None
+    assert 0.0 < summary["one_cluster_p_value"] < 0.05
 
 
 def test_names_that_do_not_match(tables, tmp_path, capsys) -> None:
@@ -190,16 +190,6 @@ def test_uncertain_samples_are_left_out(tables, tmp_path, capsys) -> None:
     again = tmp_path / "again"
     assert call("consensus", out / "ensemble.npz", "--k", 4, "-o", again, "-q") == 0
     assert rows_of(again / "labels.csv") == rows
-
-
-def test_a_p_value_for_each_number(tables, tmp_path, capsys) -> None:
-    out = tmp_path / "out"
-    words = "fit", tables / "expr.csv", "--k", "auto", *SMALL, "-o", out
-    assert call(*words) == 0
-    # With ten draws it is 0.09 at the least, which says nothing in a table.
-    assert "p value" not in capsys.readouterr().out
-    criteria = json.loads((out / "summary.json").read_text())["criteria"]
-    assert all(0.0 < row["p_value"] <= 1.0 for row in criteria)
 
 
 def test_views_are_told_before_a_run(tables, tmp_path, capsys) -> None:

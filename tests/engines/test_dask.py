@@ -207,10 +207,20 @@ def test_requests_that_are_refused(client: Any) -> None:  # noqa: ARG001
     ):
         with pytest.raises(ValueError, match=words):
             MDEC(3, **SETTINGS).fit(bad)
-    with pytest.raises(ValueError, match="not looked for on a cluster"):
-        MDEC("auto", **SETTINGS).fit(rows())
     with pytest.raises(ValueError, match="base='graph' needs all rows in memory"):
         generate_ensemble(rows())
+
+
+def test_the_number_of_clusters_is_chosen_on_drawn_rows(client: Any) -> None:  # noqa: ARG001
+    model = MDEC("auto", **SETTINGS).fit(rows())
+    chosen = model.k_selection_
+    assert model.n_clusters_ == chosen.n_clusters
+    assert f"drawn from {rows().shape[0]}" in chosen.reason
+    # The rows in memory give the same number, test and candidates.
+    here = MDEC("auto", **SETTINGS).fit(rows().compute()).k_selection_
+    assert here.n_clusters == chosen.n_clusters
+    assert here.null.p_value == chosen.null.p_value
+    assert here.candidates == chosen.candidates
 
 
 def test_a_cluster_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

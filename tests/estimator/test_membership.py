@@ -110,14 +110,3 @@ def test_a_level_that_no_sample_reaches(data) -> None:
 def test_the_level_is_checked(data) -> None:
     with pytest.raises(ValueError, match="min_confidence"):
         fitted(data[0], min_confidence=1.1)
-
-
-def test_a_p_value_for_each_number(data) -> None:
-    X, _ = data
-    model = fitted(X, n_clusters="auto")
-    chosen = model.k_selection_
-    null = chosen.null
-    for i, p in enumerate(chosen.table["p_value"]):
-        as_clear = sum(draw[i] >= null.observed[i] for draw in null.draws)
-        assert p == (as_clear + 1) / (len(null.draws) + 1)
-    assert "p_value" in chosen.to_frame()

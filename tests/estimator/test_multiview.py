@@ -124,7 +124,7 @@ def test_the_number_of_clusters_is_looked_for(views, tmp_path) -> None:
     X, _ = make_blobs(75, n_features=10, centers=3, random_state=0)
     found = model(n_clusters="auto").fit({"blobs": X, "none": views["none"]})
     assert found.n_clusters_ == 3
-    assert found.k_selection_.null is None
+    assert found.k_selection_.null.is_firm
     found.save(tmp_path / "m.npz")
     assert MultiViewMDEC.load(tmp_path / "m.npz").k_selection_.n_clusters == 3
 

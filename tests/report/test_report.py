@@ -20,7 +20,7 @@ from mdec.report.graphics import bitmap, ticks
 
 FIGURES = (
     "cdf",
-    "delta-area",
+    "score",
     "eigengap",
     "silhouette",
     "agreement",
@@ -140,7 +140,7 @@ def test_numbers_in_the_report_are_those_of_the_model(reports):
     assert (unpacked(kept["cluster"]) == model.labels_).all()
     sure = unpacked(kept["sure"]) / 65535
     np.testing.assert_allclose(sure, model.confidence_, atol=1e-5)
-    assert [each["k"] for each in data["solutions"]] == [2, 3, 4, 5, 6, 7]
+    assert [each["k"] for each in data["solutions"]] == [2, 3, 4, 5, 6, 7, 8]
 
 
 def test_every_number_has_its_tables(reports):

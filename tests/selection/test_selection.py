@@ -7,20 +7,37 @@ import time
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.metrics import silhouette_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from mdec import MDEC, Ensemble, generate_ensemble
+from mdec import MDEC, Ensemble, MultiViewMDEC, generate_ensemble
 from mdec.coassociation import locally_weighted_coassociation
+from mdec.consensus.dendrogram import cut, merges
 from mdec.selection import null
 from mdec.selection.criteria import (
     cdf_area,
     coassociation_silhouette,
     consensus_distribution,
+    cuts,
     eigengaps,
+    merge_gaps,
     proportion_ambiguous,
+    rand_index,
 )
-from mdec.selection.null import compare_with_null, rotate_samples
-from mdec.selection.rule import select_n_clusters, suggest
+from mdec.selection.null import (
+    NullReference,
+    Samples,
+    compare_with_null,
+    default_numbers,
+    rotate_samples,
+)
+from mdec.selection.rule import (
+    EXPONENTS,
+    list_candidates,
+    select_n_clusters,
+    suggest,
+    suggestion_score,
+)
+from mdec.weights import ensemble_driven_cluster_index
 
 
 def naive_distribution(partitions):
@@ -73,6 +90,45 @@ def test_separate_groups_show_in_the_eigengap():
     np.testing.assert_allclose(eigengaps(matrix, [2, 3, 4]), [0, 1, 0], atol=1e-12)
 
 
+def test_roots_of_eigenvalues_are_compared():
+    matrix = np.diag([2.0, 2.0, 2.0, 2.0]) + 1.0
+    values = np.linalg.eigvalsh(matrix / matrix.sum(axis=1))[::-1]
+    expected = np.sqrt(values[[1, 2]]) - np.sqrt(values[[2, 3]])
+    np.testing.assert_allclose(eigengaps(matrix, [2, 3]), expected, atol=1e-12)
+    first = np.sqrt(values[0]) - np.sqrt(values[1])
+    assert eigengaps(matrix, [1])[0] == pytest.approx(first)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_cuts_at_once_are_those_one_by_one(seed):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 4, size=(40, 12))
+    labels[20:30] = labels[:10]
+    ensemble = Ensemble.from_labels(labels)
+    weights = ensemble_driven_cluster_index(ensemble)
+    tree = merges(ensemble, weights)
+    for ks in ([2, 3, 7], [5], [9, 30, 39]):
+        expected = [cut(*tree, 40, k) for k in ks]
+        np.testing.assert_array_equal(cuts(ensemble, weights, ks), expected)
+
+
+def test_merge_gaps_are_those_of_the_dendrogram():
+    # Four clusters last from the merge at 0.7 to that at 0.4, whatever their order.
+    gaps = merge_gaps(np.array([0.4, 0.9, 0.7, 0.2, 0.1]), [2, 3, 4])
+    np.testing.assert_allclose(gaps, [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rand_index_is_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 4, size=(2, 30))
+    assert rand_index(first, second) == pytest.approx(
+        adjusted_rand_score(first, second)
+    )
+    assert rand_index(np.zeros(5, int), np.zeros(5, int)) == 1.0
+    assert rand_index(np.zeros(5, int), np.arange(5)) == 0.0
+
+
 def test_null_draws_keep_mean_and_covariance_and_mix_groups():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3)) + 5.0
@@ -83,6 +139,14 @@ def test_null_draws_keep_mean_and_covariance_and_mix_groups():
     middle = X.mean(axis=0)
     within = np.abs(drawn - middle).sum(axis=1) < np.abs(X - middle).sum(axis=1).min()
     assert within.sum() > 10
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_null_draws_of_any_scale(scale):
+    X = np.random.default_rng(0).normal(size=(20, 12))
+    plain = rotate_samples(X, np.random.default_rng(1))
+    drawn = rotate_samples(X * scale, np.random.default_rng(1))
+    np.testing.assert_allclose(drawn / scale, plain, rtol=1e-6, atol=1e-9)
 
 
 def test_data_of_one_cluster_rank_like_a_draw():
@@ -115,50 +179,64 @@ def test_data_far_beyond_few_draws_are_certain():
 
 @pytest.mark.parametrize(
     ("ranks_above", "n_draws"),
-    [(2, 10), (12, 20), (25, 40), (60, 99), (200, 99)],
+    [(2, 10), (12, 20), (25, 39), (200, 39)],
     ids=str,
 )
 def test_draws_stop_when_two_are_as_clear(monkeypatch, ranks_above, n_draws):
     # The data are clearer than all draws but two, made after so many others.
-    levels = np.random.default_rng(1).uniform(0.1, 0.2, size=(99, 1))
+    levels = np.random.default_rng(1).uniform(0.1, 0.2, size=(39, 1))
     levels[ranks_above - 1 : ranks_above + 1] = 0.3
-    levels = levels[: n_draws + 1]
     data = np.array([0.21])
-    observed = iter([data, *levels[:10], data, *levels])
+    observed = iter([data, *levels[:8], data, *levels])
     rng = np.random.default_rng(0)
-    ensemble = generate_ensemble(rng.normal(size=(20, 4)), ensemble_size=3)
+    X = rng.normal(size=(20, 4))
+    ensemble = generate_ensemble(X, ensemble_size=3)
     monkeypatch.setattr(null, "silhouettes", lambda *_: next(observed))
-    monkeypatch.setattr(null, "generate_like", lambda *_, **__: None)
-    told = []
+    monkeypatch.setattr(Samples, "make_members", lambda *_: ensemble)
+    counted = []
     reference = null.null_reference(
-        rng.normal(size=(20, 4)),
-        ensemble,
-        [2],
+        Samples.of(X, ensemble, None, None),
         "entropy",
-        0,
-        progress=lambda *done: told.append(done),
+        progress=lambda *done: counted.append(done),
     )
     assert len(reference.draws) == n_draws
-    assert told[-1] == (n_draws, n_draws)
-    assert told[0] == (1, 10)
-    # Two of 99 exceed in any order, so the level is 0.02.
-    assert (reference.p_value <= null.NULL_LEVEL) == (ranks_above == 200)
+    assert counted[-1] == (n_draws, n_draws)
+    assert counted[0] == (1, 8)
+    # One of 39 may not exceed, so one Gaussian cluster is firm with a chance of 1 / 40.
+    assert reference.is_firm == (ranks_above == 200)
 
 
 def test_clear_groups_show_at_a_glance(monkeypatch):
-    sizes = []
+    sizes, make = [], Samples.make_members
 
-    def like(ensemble, X, rng, n_members, **settings):
-        sizes.append((len(X), n_members))
-        return generate(ensemble, X, rng, n_members, **settings)
+    def count(samples, n_members, seed):
+        sizes.append((len(samples), n_members))
+        return make(samples, n_members, seed)
 
-    generate = null.generate_like
-    monkeypatch.setattr(null, "generate_like", like)
+    monkeypatch.setattr(Samples, "make_members", count)
     X, _ = make_blobs(220, n_features=60, centers=6, cluster_std=3.0, random_state=0)
     ensemble = generate_ensemble(X, ensemble_size=30, random_state=0)
-    reference = null.null_reference(X, ensemble, range(2, 9), "entropy", 0)
-    assert reference.p_value <= null.CERTAIN
-    assert sizes == 11 * [(200, 20)]
+    samples = Samples.of(X, ensemble, None, None)
+    assert null.null_reference(samples, "entropy").p_value <= null.CERTAIN
+    assert sizes == 9 * [(200, 16)]
+
+
+def test_data_and_draws_have_members_of_the_same_streams():
+    X = np.random.default_rng(0).normal(size=(30, 8))
+    samples = Samples.of(X, generate_ensemble(X, ensemble_size=9), None, None)
+    data, draw = (s.make_members(4, 0) for s in (samples, samples.rotate(0, 0)))
+    assert data.members == draw.members
+    # A larger ensemble begins with the same members.
+    assert samples.make_members(6, 0).members[:4] == data.members
+    assert samples.make_members(4, 1).members != data.members
+
+
+def test_draws_are_known_for_the_numbers_that_were_compared():
+    found = NullReference(np.array([0.3, 0.1]), np.array([[0.2, 0.2]]), 0.5)
+    numbers, draws = found.beside(np.array([3, 9]))
+    assert numbers.tolist() == [3]
+    assert draws.tolist() == [[0.2]]
+    assert found.beside(np.array([8, 9]))[1].shape == (1, 0)
 
 
 def test_blobs_are_counted():
@@ -180,7 +258,7 @@ def test_auto_takes_the_suggestion_and_keeps_the_table():
     assert len(set(zip(model.labels_.tolist(), y.tolist(), strict=True))) == 3
     assert model.k_selection_.null.p_value < 0.05
     frame = model.k_selection_.to_frame()
-    assert frame.index.tolist() == list(range(2, 11))
+    assert frame.index.tolist() == list(range(2, 19))
     assert frame["pac"].between(0, 1).all()
     assert model.recluster(5).max() == 4
 
@@ -192,6 +270,12 @@ def test_noise_is_one_cluster():
     assert set(model.labels_) == {0}
     assert "no clearer" in model.k_selection_.reason
     assert (model.predict(X[:5]) == 0).all()
+    # The best split is on offer, in words and as a number.
+    split = model.k_selection_.candidates[0]
+    assert f"No firm groups; the best split would be K = {split.n_clusters}" in (
+        model.k_selection_.reason
+    )
+    assert model.recluster(split.n_clusters).max() == split.n_clusters - 1
 
 
 def test_one_cluster_can_be_ruled_out_by_the_caller():
@@ -211,29 +295,102 @@ def test_the_same_seed_gives_the_same_table():
     np.testing.assert_array_equal(first.null.draws, second.null.draws)
 
 
-def test_suggestion_is_the_largest_product():
-    table = {
-        "n_clusters": np.array([2, 3, 4]),
-        "eigengap": np.array([0.5, 0.4, 0.1]),
-        "silhouette": np.array([0.1, 0.3, 0.3]),
-        "agreement": np.array([1.0, 0.9, 1.0]),
-    }
-    assert suggest(table, None)[0] == 3
+def test_the_seed_of_the_ensemble_changes_neither_suggestion_nor_p_value():
+    X, _ = make_blobs(60, n_features=20, centers=3, cluster_std=6.0, random_state=0)
+    found = [
+        MDEC(k, ensemble_size=20, random_state=seed).fit(X).k_selection_
+        for seed, k in [(0, "auto"), (1, "auto"), (2, (2, 5))]
+    ]
+    assert len({each.null.p_value for each in found}) == 1
+    assert found[0].n_clusters == found[1].n_clusters
+    np.testing.assert_array_equal(found[0].table["score"], found[1].table["score"])
+    # The gap of a number does not depend on how many others are compared.
+    np.testing.assert_allclose(found[0].table["score"][:4], found[2].table["score"])
 
 
-@pytest.mark.parametrize("deciding", ["eigengap", "silhouette", "agreement"])
+def table_of(**columns):
+    """Criteria of 2, 3 and on clusters, 0.6 where nothing else is said."""
+    n_numbers = len(next(iter(columns.values())))
+    table = {name: np.full(n_numbers, 0.6) for name in EXPONENTS}
+    table |= {name: np.array(values) for name, values in columns.items()}
+    table["n_clusters"] = np.arange(2, n_numbers + 2)
+    table["score"] = suggestion_score(table)
+    return table
+
+
+def parts_of(table):
+    """Some clusters for each number of the table."""
+    return np.stack([np.arange(60) % k for k in table["n_clusters"]])
+
+
+def answer(table, reference=None, **settings):
+    """The suggestion and its reason."""
+    candidates = list_candidates(table, parts_of(table))
+    return suggest(table, candidates, reference, **settings)
+
+
+@pytest.mark.parametrize("deciding", EXPONENTS)
 def test_each_criterion_can_decide(deciding):
-    criteria = ("eigengap", "silhouette", "agreement")
-    table = {name: np.array([0.6, 0.6, 0.6]) for name in criteria}
-    table["n_clusters"] = np.array([2, 3, 4])
-    table[deciding] = np.array([0.5, 0.4, 0.7])
-    n_clusters, reason = suggest(table, None)
+    n_clusters, reason = answer(table_of(**{deciding: [0.5, 0.4, 0.7]}))
     assert n_clusters == 4
-    assert "K = 2 comes next with 71 %" in reason
+    assert "K = 4 has the largest score" in reason
     # Less than nothing is nothing, also twice.
-    table[deciding] = np.array([-0.9, 0.1, 0.0])
-    table["silhouette" if deciding != "silhouette" else "eigengap"][0] = -0.9
-    assert suggest(table, None)[0] == 3
+    other = "silhouette" if deciding != "silhouette" else "eigengap"
+    table = table_of(**{deciding: [-0.9, 0.1, 0.0], other: [-0.9, 0.6, 0.6]})
+    assert answer(table)[0] == 3
+
+
+def test_the_score_is_the_product_with_its_exponents():
+    table = table_of(
+        silhouette=[0.5], agreement=[0.9], eigengap=[0.16], merge_gap=[0.0625]
+    )
+    assert table["score"] == pytest.approx(0.5 * 0.9 * 0.4 * 0.5)
+
+
+def test_candidates_are_peaks_and_the_best_comes_first():
+    table = table_of(silhouette=[0.5, 0.3, 0.2, 0.6, 0.55, 0.1, 0.4, 0.1, 0.2])
+    found = list_candidates(table, parts_of(table))
+    # 6 is no peak, and 10 has too little of the largest score.
+    assert [each.n_clusters for each in found] == [5, 2, 8]
+    assert [each.score for each in found] == pytest.approx([1.0, 5 / 6, 4 / 6])
+    assert found[0].sentence == "5 clusters with 20 % of the samples each"
+    reason = answer(table)[1]
+    assert "Close to it: 2, 6;" in reason
+
+
+def test_without_any_score_the_smallest_number_is_first():
+    table = table_of(silhouette=[0.0, 0.0, 0.0])
+    assert list_candidates(table, parts_of(table))[0].n_clusters == 2
+    assert "Close to it" not in answer(table)[1]
+
+
+def test_the_level_is_below_five_percent():
+    table = table_of(silhouette=[0.5, 0.6, 0.2])
+    draws = np.zeros((39, 3))
+    for p_value, expected in [(0.049, 3), (0.05, 1), (0.2, 1)]:
+        reference = NullReference(table["silhouette"], draws, p_value)
+        n_clusters, reason = answer(table, reference)
+        assert n_clusters == expected
+        assert ("No firm groups" in reason) == (expected == 1)
+        assert answer(table, reference, allow_one=False)[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "last"), [(3, 2), (14, 2), (42, 8), (149, 29), (5000, 30)]
+)
+def test_numbers_reach_a_fifth_of_the_samples(n_samples, last):
+    assert default_numbers(n_samples) == list(range(2, last + 1))
+
+
+def test_views_are_tested_together():
+    X, _ = make_blobs(60, n_features=12, centers=3, cluster_std=2.0, random_state=0)
+    noise = np.random.default_rng(0).normal(size=(60, 8))
+    model = MultiViewMDEC(MDEC("auto", ensemble_size=20, random_state=0))
+    found = model.fit({"blobs": X, "again": X[:, ::-1]})
+    assert found.n_clusters_ == 3
+    assert found.k_selection_.null.is_firm
+    none = model.fit({"none": noise, "nor": noise[:, :5]})
+    assert none.n_clusters_ == 1
 
 
 @pytest.mark.parametrize("numbers", [[1, 2], [2, 50], []])
@@ -265,6 +422,6 @@ def test_large_ensembles_are_measured_on_a_sample():
 def test_the_largest_number_compared_is_pointed_out() -> None:
     labels = np.repeat([[0, 0, 1], [1, 0, 0], [2, 1, 0]], 10, axis=0)
     ensemble = Ensemble.from_labels(labels)
-    words = "it is the largest number compared"
+    words = "It is the largest number compared"
     assert words in select_n_clusters(ensemble, k_range=[2, 3]).reason
     assert words not in select_n_clusters(ensemble, k_range=[2, 3, 4]).reason

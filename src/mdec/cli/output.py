@@ -60,6 +60,7 @@ def result_parts(summary: Summary) -> Iterator[RenderableType]:
     if "criteria" in summary:
         yield criteria_table(summary)
         yield f"Suggested K: {summary['suggested_n_clusters']}. {summary['reason']}\n"
+        yield from map(candidate_line, summary["candidates"])
     yield record_table("Clusters", summary["clusters"])
     if "view_support" in summary:
         yield number_table(
@@ -141,9 +142,15 @@ def _format_value(value: Any) -> str:
     return words.get(str(value), str(value))
 
 
+def candidate_line(candidate: Mapping[str, Any]) -> str:
+    """Return a number that is worth a look, with its share of the largest score."""
+    share = f"{100 * candidate['score']:.0f} % of the largest score"
+    return f"  {candidate['n_clusters']}: {candidate['sentence']} ({share})"
+
+
 def criteria_table(summary: Summary) -> Table:
     """Return the K table with the suggestion marked."""
-    names = ["pac", "delta_area", "eigengap", "agreement", "silhouette"]
+    names = ["score", "eigengap", "merge_gap", "agreement", "silhouette", "pac"]
     suggested = summary["suggested_n_clusters"]
     table = number_table(
         "Number of clusters", ["K", *(name.replace("_", " ") for name in names)]

@@ -23,7 +23,6 @@ from mdec.consensus import CONSENSUS
 from mdec.engines.gpu import DEVICES
 from mdec.ensemble.draws import KERNELS, Kernel
 from mdec.estimator.base import ClusteringEstimator
-from mdec.rows.sources import is_dask_array
 from mdec.weights import WEIGHTINGS
 
 try:
@@ -52,7 +51,8 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
     ----------
     n_clusters : int, "auto" or pair of int, default=8
         Number of clusters; "auto" takes the number that `mdec.selection` suggests,
-        which may be one; a pair (low, high) takes the best number in that range.
+        which may be one; a pair (low, high) takes the best number in that range. The
+        suggestion is that of the data: `random_state` does not change it.
     consensus : {"hierarchical", "spectral", "bipartite"}, default="hierarchical"
         Consensus function: MDEC-HC, MDEC-SC or MDEC-BG.
     ensemble_size : int, default=100
@@ -247,11 +247,6 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         self : MDEC
             The fitted estimator.
         """
-        if is_dask_array(X) and not isinstance(self.n_clusters, Integral):
-            raise ValueError(
-                f"n_clusters={self.n_clusters!r} is not looked for on a cluster; fit a "
-                "sample of the rows with it, then all rows with the number it finds."
-            )
         rows, names = self._read_table(X)
         settings, drawing = self._settings()
         progress = self._member_progress()

@@ -50,7 +50,7 @@ class MultiViewMDEC(ClusteringEstimator):
         `mdec.confidence.cluster_support`; 0.5 is not at all.
     k_selection_ : KSelection
         The criteria for each number of clusters, where the estimator's `n_clusters`
-        does not give it. One cluster is not tested for.
+        does not give it.
 
     Notes
     -----

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from numbers import Real
 from typing import Any
 
@@ -36,7 +37,7 @@ from mdec.prediction import Placement, TrainingRows
 from mdec.preparation.recipes import RECIPES, Preparation
 from mdec.rows.sources import canonical_rows
 from mdec.selection.null import NullReference
-from mdec.selection.rule import KSelection
+from mdec.selection.rule import Candidate, KSelection
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -346,6 +347,7 @@ def _pack_selection(
         "reason": selection.reason,
         "columns": list(selection.table),
         "p_value": None if null is None else float(null.p_value),
+        "candidates": [asdict(each) for each in selection.candidates],
     }
 
 
@@ -360,12 +362,14 @@ def _restore_selection(
         found = {name: arrays[f"k_null_{name}"] for name in _REFERENCE}
         null = NullReference(**found, p_value=float(content["p_value"]))
     table = {name: arrays[f"k_table_{name}"] for name in content["columns"]}
+    parts: dict[str, Any] = {name: arrays[f"k_{name}"] for name in _SELECTION}
+    # Files of version 0.1 have none.
+    parts["candidates"] = tuple(
+        Candidate(int(each["n_clusters"]), float(each["score"]), str(each["sentence"]))
+        for each in content.get("candidates", ())
+    )
     selection = KSelection(
-        content["n_clusters"],
-        content["reason"],
-        table,
-        **{name: arrays[f"k_{name}"] for name in _SELECTION},
-        null=null,
+        content["n_clusters"], content["reason"], table, null=null, **parts
     )
     numbers = table["n_clusters"].shape
     shapes = {column.shape for column in table.values()}

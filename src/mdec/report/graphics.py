@@ -160,10 +160,10 @@ def criterion_axes(selection: KSelection, name: str) -> Axes:
     """Return the axes of a criterion over K, with room for the null draws."""
     ks, values = selection.table["n_clusters"], selection.table[name]
     if name == "silhouette" and selection.null is not None:
-        values = np.append(values, selection.null.draws)
+        values = np.append(values, selection.null.beside(ks)[1])
     low, high = values.min(initial=0.0), 1.08 * values.max(initial=0.01)
     rise = low - 0.04 * (high - low), high
-    size = (480, 300 if name == "delta_area" else 260)
+    size = (480, 300 if name == "score" else 260)
     shown = ks[:: max(1, len(ks) // 10)].tolist()
     return Axes((ks[0] - 0.3, ks[-1] + 0.3), rise, shown, 4, size)
 

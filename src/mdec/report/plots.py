@@ -182,12 +182,12 @@ class KSelectionDisplay(Display):
     selection : KSelection
         The criteria.
     criterion : str
-        Column of ``selection.table``: "pac", "area", "delta_area", "eigengap",
-        "agreement" or "silhouette".
+        Column of ``selection.table``: "score", "pac", "delta_area",
+        "eigengap", "merge_gap", "agreement" or "silhouette".
     """
 
     selection: KSelection
-    criterion: str = "eigengap"
+    criterion: str = "score"
 
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
@@ -204,10 +204,9 @@ class KSelectionDisplay(Display):
         axes.plot(numbers[chosen], values[chosen], "o", color=COLOURS[5], markersize=10)
         null = self.selection.null
         if self.criterion == "silhouette" and null is not None:
-            low, high = null.draws.min(axis=0), null.draws.max(axis=0)
-            axes.fill_between(
-                numbers[: len(low)], low, high, color="0.8", label="one cluster"
-            )
+            numbers, draws = null.beside(numbers)
+            low, high = draws.min(axis=0), draws.max(axis=0)
+            axes.fill_between(numbers, low, high, color="0.8", label="one cluster")
             axes.legend()
         axes.set(xlabel="number of clusters K", ylabel=self.criterion.replace("_", " "))
 

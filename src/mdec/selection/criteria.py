@@ -18,8 +18,21 @@ AMBIGUOUS_SHARES = 0.1, 0.9
 
 def cuts(ensemble: Ensemble, weights: Array, ks: Sequence[int]) -> NDArray[np.int32]:
     """Return the consensus clusters for each number, from one dendrogram."""
-    tree = merges(ensemble, weights)
-    return np.stack([cut(*tree, ensemble.n_samples, k) for k in ks])
+    return cut_merges(*merges(ensemble, weights), ks)
+
+
+def cut_merges(
+    pairs: NDArray[np.int64], similarities: Array, ks: Sequence[int]
+) -> NDArray[np.int32]:
+    """Cut one dendrogram into each number of clusters.
+
+    The finest clusters are found among the samples, coarser ones among these.
+    """
+    finest = cut(pairs, similarities, len(pairs) + 1, max(ks))
+    joined = finest[pairs]
+    left = joined[:, 0] != joined[:, 1]
+    few = joined[left].astype(np.int64), similarities[left], max(ks)
+    return np.stack([cut(*few, k)[finest] for k in ks])
 
 
 def consensus_distribution(partitions: Labels) -> tuple[Array, Array]:
@@ -45,6 +58,22 @@ def consensus_distribution(partitions: Labels) -> tuple[Array, Array]:
     counts[-1] -= n_samples
     levels = np.arange(n_partitions + 1) / n_partitions
     return levels, np.cumsum(counts) / max(counts.sum(), 1.0)
+
+
+def rand_index(first: Labels, second: Labels) -> float:
+    """Return the adjusted Rand index of two clusterings, numbered from 0.
+
+    Examples
+    --------
+    >>> rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
+    """
+    table = np.zeros((first.max() + 1, second.max() + 1))
+    np.add.at(table, (first, second), 1.0)
+    cells = table, table.sum(axis=1), table.sum(axis=0), table.sum(keepdims=True)
+    both, rows, columns, pairs = ((each * (each - 1.0)).sum() for each in cells)
+    expected, most = rows * columns / max(pairs, 1.0), (rows + columns) / 2.0
+    return float((both - expected) / (most - expected)) if most > expected else 1.0
 
 
 def proportion_ambiguous(levels: Array, cdf: Array) -> float:
@@ -83,8 +112,9 @@ def eigengaps(coassociation: Array, ks: Sequence[int]) -> Array:
 
     Notes
     -----
-    :math:`\lambda_K - \lambda_{K+1}` of :math:`D^{-1/2} A D^{-1/2}`; K separate groups
-    have K eigenvalues near one.
+    :math:`\sqrt{\lambda_K} - \sqrt{\lambda_{K+1}}` of :math:`D^{-1/2} A D^{-1/2}`; K
+    separate groups have K eigenvalues near one. Members that cut coarsely lower all
+    later eigenvalues, and the roots give a drop among small ones its due.
     """
     scale = 1.0 / np.sqrt(coassociation.sum(axis=1))
     order = len(coassociation)
@@ -92,8 +122,22 @@ def eigengaps(coassociation: Array, ks: Sequence[int]) -> Array:
     values = linalg.eigvalsh(
         coassociation * scale[:, None] * scale, subset_by_index=[first, order - 1]
     )[::-1]
-    values = np.append(values, 0.0)
-    return np.array([values[k - 1] - values[k] for k in ks])
+    roots = np.sqrt(np.maximum(np.append(values, 0.0), 0.0))
+    return np.array([roots[k - 1] - roots[k] for k in ks])
+
+
+def merge_gaps(similarities: Array, ks: Sequence[int]) -> Array:
+    """Return for how long the dendrogram has K clusters, by the similarity of merges.
+
+    What the merge before has more than the one after.
+
+    Examples
+    --------
+    >>> merge_gaps(np.array([0.9, 0.8, 0.3, 0.1]), [2, 3]).round(3)
+    array([0.2, 0.5])
+    """
+    rising = np.sort(similarities)
+    return np.array([rising[k - 1] - rising[k - 2] for k in ks])
 
 
 def coassociation_silhouette(coassociation: Array, labels: Labels) -> float:

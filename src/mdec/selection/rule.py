@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,29 +9,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
 from mdec.base.custom import Base
 from mdec.coassociation import locally_weighted_coassociation
+from mdec.consensus.dendrogram import merges
 from mdec.ensemble import Ensemble
 from mdec.selection.criteria import (
     cdf_area,
     coassociation_silhouette,
     consensus_distribution,
+    cut_merges,
     cuts,
     delta_area,
     eigengaps,
+    merge_gaps,
     proportion_ambiguous,
+    rand_index,
 )
-from mdec.selection.null import NULL_LEVEL, NullReference, null_reference
+from mdec.selection.null import (
+    NULL_LEVEL,
+    NullReference,
+    Samples,
+    default_numbers,
+    null_reference,
+)
 from mdec.weights import WEIGHTINGS
 
-# The criteria are measured on at most this many samples, drawn at random.
+# The criteria are measured on at most this many samples and members.
 MAX_SAMPLES = 1000
-MAX_CLUSTERS = 20
+MAX_MEMBERS = 200
 N_SPLITS = 10
+
+# What each criterion counts in the product; chosen with families of data left out.
+EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 0.25}
+
+# Numbers worth a look have this share of the largest score, close ones this.
+WORTHY_SHARE, CLOSE_SHARE = 0.5, 0.8
+MAX_CANDIDATES = 4
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A number of clusters that is worth a look.
+
+    Attributes
+    ----------
+    n_clusters : int
+        The number.
+    score : float
+        Its score as a share of the largest.
+    sentence : str
+        What its clusters are like.
+    """
+
+    n_clusters: int
+    score: float
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -45,21 +80,23 @@ class KSelection:
         The suggestion; 1 if the data are no more clustered than rotations of
         them.
     reason : str
-        Why, in a sentence or two.
+        Why, in a few sentences.
     table : dict of ndarray
-        One entry per number of clusters in each column: "n_clusters", "pac", "area",
-        "delta_area", "eigengap", "agreement", "silhouette"; and "p_value" where the
-        null reference was drawn, see `NullReference.p_values`.
+        One entry per number of clusters in each column: "n_clusters", "score", "pac",
+        "delta_area", "eigengap", "merge_gap", "agreement" and "silhouette".
     cdf : ndarray of shape (n_numbers, n_levels)
         Share of the pairs whose consensus is at most each of `levels`.
     levels : ndarray of shape (n_levels,)
         Levels of the consensus, from 0 to 1.
     partitions : ndarray of shape (n_numbers, n_measured)
-        The consensus clusters of the measured samples.
+        The consensus clusters of some samples, at most a thousand.
     samples : ndarray of shape (n_measured,)
-        Rows on which the criteria were measured.
+        These samples.
     null : NullReference or None
         None where only labels were given and no data to draw from.
+    candidates : tuple of Candidate
+        Numbers that are worth a look, the best first, coarse and fine; also where the
+        suggestion is one cluster.
     """
 
     n_clusters: int
@@ -70,6 +107,7 @@ class KSelection:
     partitions: NDArray[np.int32]
     samples: NDArray[np.int64]
     null: NullReference | None
+    candidates: tuple[Candidate, ...] = ()
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame.
@@ -87,39 +125,40 @@ class KSelection:
 def select_n_clusters(
     ensemble: Ensemble,
     *,
-    X: Array | None = None,
+    X: Any = None,
     k_range: Sequence[int] | None = None,
     weighting: str = "entropy",
     allow_one: bool = True,
     base: Base | None = None,
     n_jobs: int | None = None,
-    seed: int | None = None,
+    seed: int = 0,
     progress: Progress | None = None,
 ) -> KSelection:
-    """Measure numbers of clusters on a finished ensemble and suggest one.
+    """Measure numbers of clusters and suggest one.
 
     Parameters
     ----------
     ensemble : Ensemble
         The base clusterings; they do not depend on the number of clusters.
-    X : ndarray of shape (n_samples, n_features), optional
-        The data, from which the null reference is drawn; without it one cluster is
-        never suggested.
+    X : array of shape (n_samples, n_features), or sequence of them, optional
+        The data, one table for each view of the ensemble, of which members for the
+        criteria and the null reference are made. Without them the members of the
+        ensemble are measured, and one cluster is never suggested.
     k_range : sequence of int, optional
-        Numbers to measure; None is 2 to the root of the number of samples, at most
-        20.
+        Numbers to measure; None is 2 to a fifth of the samples, at most 30.
     weighting : {"entropy", "uniform"}, default="entropy"
         Weights of the base clusters.
     allow_one : bool, default=True
         False to suggest one of `k_range` even if the null reference finds no more
         than one cluster; the reason then says so.
     base : callable, default=None
-        The base clustering of your own that the ensemble was made with; the null
-        reference takes it too.
+        The base clustering of your own that the ensemble was made with; further
+        members are made with it too.
     n_jobs : int, default=None
-        Members of the null reference made at the same time; changes nothing else.
-    seed : int, optional
-        Seed of the splits and draws; None for that of the ensemble.
+        Members made at the same time; changes nothing else.
+    seed : int, default=0
+        Seed of members, splits and draws. It does not follow that of the ensemble, so
+        that the suggestion for given data is the same whatever the latter is.
     progress : callable, default=None
         Called as ``progress(done, n_draws)`` after each draw of the null reference,
         with the draws that are made before the next look.
@@ -140,44 +179,47 @@ def select_n_clusters(
     >>> select_n_clusters(Ensemble.from_labels(labels), k_range=[2, 3, 4]).n_clusters
     3
     """
-    if seed is None:
-        seed = int(ensemble.parameters.get("entropy", 0))
     n_samples, ks = ensemble.n_samples, check_k_range(k_range, ensemble.n_samples)
     rng = member_stream(seed, 0, "selection")
-    samples = np.arange(n_samples)
+    rows = np.arange(n_samples)
     if n_samples > MAX_SAMPLES:
-        samples = np.sort(rng.choice(n_samples, MAX_SAMPLES, replace=False))
+        rows = np.sort(rng.choice(n_samples, MAX_SAMPLES, replace=False))
+    part, null = ensemble.among(rows), None
     with single_threaded_blas():
-        found = _measure(ensemble.among(samples), ks, weighting, rng)
-    table, null = found["table"], None
+        partitions = cuts(part, WEIGHTINGS[weighting](part), ks)
     if X is not None:
+        known = Samples.of(X, ensemble, base, n_jobs)
+        measured = known.draw(MAX_SAMPLES, rng)
+        # Twice as many steady the criteria: they are what the suggestion rests on.
+        n_members = min(2 * len(ensemble), MAX_MEMBERS)
+        part = measured.make_members(n_members, seed)
+        members = part if measured is known else None
         null = null_reference(
-            X,
-            ensemble,
-            ks,
-            weighting,
-            seed,
-            base=base,
-            n_jobs=n_jobs,
-            progress=progress,
+            known, weighting, seed, members=members, progress=progress
         )
-        # Few samples are compared, and no more clusters than they can have.
-        table["p_value"] = np.full(len(ks), np.nan)
-        table["p_value"][: null.observed.size] = null.p_values
-    suggested, reason = suggest(table, null, allow_one=allow_one)
-    return KSelection(suggested, reason, **found, samples=samples, null=null)
+    with single_threaded_blas():
+        found = _measure(part, ks, weighting, rng)
+    table = found["table"]
+    candidates = list_candidates(table, partitions)
+    suggested, reason = suggest(table, candidates, null, allow_one=allow_one)
+    return KSelection(
+        suggested,
+        reason,
+        **found,
+        partitions=partitions,
+        samples=rows,
+        null=null,
+        candidates=candidates,
+    )
 
 
 def check_k_range(k_range: Sequence[int] | None, n_samples: int) -> list[int]:
     """Return the numbers to compare in order, or raise for those that cannot be.
 
-    None is 2 to the root of the number of samples, at most 20.
+    None is 2 to a fifth of the samples, at most 30.
     """
     most = min(n_samples, MAX_SAMPLES) - 1
-    if k_range is None:
-        end = min(MAX_CLUSTERS, max(2, math.ceil(math.sqrt(n_samples))), most)
-        return list(range(2, end + 1))
-    ks = sorted({int(k) for k in k_range})
+    ks = default_numbers(n_samples) if k_range is None else sorted({*map(int, k_range)})
     if not ks or ks[0] < 2 or ks[-1] > most:
         raise ValueError(
             f"the numbers of clusters to compare must lie between 2 and {most}; got "
@@ -188,93 +230,129 @@ def check_k_range(k_range: Sequence[int] | None, n_samples: int) -> list[int]:
 
 def suggest(
     table: dict[str, NDArray[Any]],
+    candidates: Sequence[Candidate],
     null: NullReference | None,
     *,
     allow_one: bool = True,
 ) -> tuple[int, str]:
     """Turn the columns of `KSelection.table` into a suggestion and its reason.
 
-    The reason is one or two sentences; one cluster is suggested only if `allow_one`.
+    The reason is a few sentences; one cluster is suggested only if `allow_one`.
     """
-    verdict = _null_verdict(null)
-    if null is not None and null.p_value > NULL_LEVEL and allow_one:
-        return 1, verdict
-    score = suggestion_score(table)
-    order = np.argsort(-score, kind="stable")
-    k = int(table["n_clusters"][order[0]])
-    reason = (
-        f"K = {k} has the largest product of eigengap "
-        f"({table['eigengap'][order[0]]:.2f}), silhouette "
-        f"({table['silhouette'][order[0]]:.2f}) and split-half agreement "
-        f"({table['agreement'][order[0]]:.2f})"
+    best, verdict = candidates[0], _null_verdict(null)
+    lead = _describe_lead(table, best.n_clusters)
+    if null is not None and not null.is_firm and allow_one:
+        split = f"the best split would be K = {best.n_clusters}: {best.sentence}"
+        return 1, f"No firm groups; {split}. {verdict} {lead}"
+    return best.n_clusters, f"{best.sentence}. {lead} {verdict}"
+
+
+def _describe_lead(table: dict[str, NDArray[Any]], k: int) -> str:
+    """Return why this number leads, whether others are close, and if it is an edge."""
+    ks, score = table["n_clusters"], table["score"]
+    row = int(np.flatnonzero(ks == k)[0])
+    words = ", ".join(
+        f"{name.replace('_', ' ')} {table[name][row]:.2f}" for name in EXPONENTS
     )
-    if order.size > 1:
-        second = int(table["n_clusters"][order[1]])
-        share = score[order[1]] / max(score[order[0]], np.finfo(float).tiny)
-        reason += f"; K = {second} comes next with {100 * share:.0f} % of it"
-        if k == max(table["n_clusters"]):
-            reason += "; it is the largest number compared, so compare larger ones too"
-    return k, f"{reason}. {verdict}"
+    sentences = f"K = {k} has the largest score ({words})."
+    close = ks[(score >= CLOSE_SHARE * score[row]) & (ks != k)].tolist()
+    if close and score[row] > 0.0:
+        numbers = ", ".join(map(str, close))
+        sentences += f" Close to it: {numbers}; let what you know decide between them."
+    if len(ks) > 1 and k == ks[-1]:
+        sentences += " It is the largest number compared, so compare larger ones too."
+    return sentences
 
 
 def _null_verdict(null: NullReference | None) -> str:
     if null is None:
         return "Whether there is more than one cluster was not tested."
-    if null.p_value <= NULL_LEVEL:
-        return (
-            "The groups are clearer than in data of the same mean and covariance "
-            f"without groups, the samples rotated at random ({null.words}; groups are "
-            f"supposed up to {NULL_LEVEL:g})."
-        )
+    than = "in data of the same mean and covariance without groups, the samples rotated"
+    test = f"{null.words}; groups are firm below {NULL_LEVEL:g}"
+    if null.is_firm:
+        return f"The groups are clearer than {than} at random ({test})."
+    best, others = null.observed.max(), null.draws.max(axis=1).mean()
     return (
-        "The groups are no clearer than in data of the same mean and covariance "
-        "without groups, the samples rotated at random (best silhouette "
-        f"{null.observed.max():.3f} against {null.draws.max(axis=1).mean():.3f} on "
-        f"average, {null.words}; groups are supposed up to {NULL_LEVEL:g})."
+        f"The groups are no clearer than {than} at random (best silhouette {best:.3f} "
+        f"against {others:.3f} on average, {test})."
     )
 
 
 def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
-    """Return the product of the three criteria that the suggestion rests on.
+    """Return the product of the criteria that the suggestion rests on.
 
-    Eigengap times silhouette times agreement, negative factors as zero: large where the
-    groups are separate, hold together, and come out of either half of the ensemble.
+    Silhouette times agreement times the root of the eigengap times the fourth root of
+    the merge gap, negative factors as zero: large where groups hold together, come out
+    of either half of the members, and stand apart in the spectrum and the dendrogram.
     """
-    factors = [table[name] for name in ("eigengap", "silhouette", "agreement")]
-    score: Array = np.prod([np.maximum(each, 0.0) for each in factors], axis=0)
+    factors = [np.maximum(table[name], 0.0) ** each for name, each in EXPONENTS.items()]
+    score: Array = np.prod(factors, axis=0)
     return score
+
+
+def list_candidates(
+    table: dict[str, NDArray[Any]], partitions: NDArray[np.int32]
+) -> tuple[Candidate, ...]:
+    """Return the number with the largest score, then other peaks that come near it."""
+    ks, score = table["n_clusters"], table["score"]
+    padded = np.concatenate([[-1.0], score, [-1.0]])
+    peaks = (score >= padded[:-2]) & (score > padded[2:])
+    best = int(score.argmax())
+    peaks &= score >= WORTHY_SHARE * score[best]
+    peaks[best] = True
+    order = sorted(np.flatnonzero(peaks), key=lambda row: (-score[row], row))
+    top = max(float(score[best]), np.finfo(float).tiny)
+    return tuple(
+        Candidate(
+            int(ks[row]), float(score[row]) / top, describe_sizes(partitions[row])
+        )
+        for row in order[:MAX_CANDIDATES]
+    )
+
+
+def describe_sizes(labels: Labels) -> str:
+    """Say in words how large the clusters are.
+
+    Examples
+    --------
+    >>> describe_sizes(np.repeat([0, 1, 2], [3, 3, 4]))
+    '3 clusters with 30 % to 40 % of the samples each'
+    """
+    shares = np.sort(np.bincount(labels))[::-1] / len(labels)
+    low, high = f"{100 * shares[-1]:.2g} %", f"{100 * shares[0]:.2g} %"
+    span = low if low == high else f"{low} to {high}"
+    return f"{shares.size} clusters with {span} of the samples each"
 
 
 def _measure(
     ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Return the fields of `KSelection` that are measured on an ensemble."""
-    # Not needed to fit with a given number of clusters, and slow to load.
-    from sklearn.metrics import adjusted_rand_score
-
+    """Return the table, the levels and the distributions of an ensemble's consensus."""
     weights = WEIGHTINGS[weighting](ensemble)
     similarity = locally_weighted_coassociation(ensemble, weights)
-    partitions = cuts(ensemble, weights, ks)
+    pairs, heights = merges(ensemble, weights)
+    partitions = cut_merges(pairs, heights, ks)
     halves = _cut_halves(ensemble, ks, weighting, rng)
     distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
     areas = np.array([cdf_area(*each) for each in distributions])
     agreements = [
-        np.mean(list(map(adjusted_rand_score, halves[::2, i], halves[1::2, i])))
+        np.mean(list(map(rand_index, halves[::2, i], halves[1::2, i])))
         for i in range(len(ks))
     ]
     table = {
         "n_clusters": np.array(ks),
         "pac": np.array([proportion_ambiguous(*each) for each in distributions]),
-        "area": areas,
         "delta_area": delta_area(areas),
         "eigengap": eigengaps(similarity, ks),
+        "merge_gap": merge_gaps(heights, ks),
         "agreement": np.array(agreements),
         "silhouette": np.array(
             [coassociation_silhouette(similarity, each) for each in partitions]
         ),
     }
+    table["score"] = suggestion_score(table)
     levels, cdf = distributions[0][0], np.stack([each[1] for each in distributions])
-    return {"table": table, "cdf": cdf, "levels": levels, "partitions": partitions}
+    return {"table": table, "cdf": cdf, "levels": levels}
 
 
 def _cut_halves(

@@ -1,0 +1,369 @@
+"""Figures of docs/choosing-k.md: how good, how stable and how honest the choice is.
+
+Usage: python benchmarks/choosing_k.py PART --data FOLDER --cells FOLDER --cache FOLDER
+
+The folder of data has the DS-XX_name.npz files; gene sets that it lacks come from
+`mdec.datasets`, which looks in the folder of MDEC_DATA. The folder of cells has sparse
+.npz files. Ensembles of 100 members with five seeds are made once and kept in the
+cache, as is what is measured on them. Gene sets and cells are prepared by
+`ExpressionPreparation`; of cells the 2000 genes that then vary most are taken.
+
+    ensembles   make the ensembles
+    sets        what "auto" answers for each set
+    rules       NMI and stability by family, parameters chosen by the other families
+    noise       how often one cluster is called more than one, and other shapes
+    time        processor seconds of DS-11 with and without the number of clusters
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mdec import MDEC, Ensemble, generate_ensemble
+from mdec._support.parallel import single_threaded_blas
+from mdec.bench.evaluation import nmi_max
+from mdec.coassociation import locally_weighted_coassociation
+from mdec.consensus.dendrogram import cut, merges
+from mdec.datasets import load_dataset
+from mdec.preparation import ExpressionPreparation
+from mdec.selection import select_n_clusters
+from mdec.selection.criteria import eigengaps
+from mdec.selection.null import NULL_LEVEL, Samples, null_reference
+from mdec.selection.rule import EXPONENTS, MAX_SAMPLES
+from mdec.weights import ensemble_driven_cluster_index
+
+GENES = tuple(range(1, 19))
+IMAGES = 20, 22, 23, 24, 26
+FAMILIES = "genes", "images", "cells"
+MEMBERS, SEEDS, MOST_GENES = 100, 5, 2000
+
+# What the exponents are chosen from; that of the eigengap is 1.
+GRID = {
+    "silhouette": (0.5, 1.0, 1.5, 2.0, 3.0),
+    "agreement": (0.5, 1.0, 2.0, 3.0),
+    "merge_gap": (0.0, 0.125, 0.25, 0.5, 1.0),
+}
+
+NOISE_SHAPE, NOISE_MEMBERS = (40, 40), 20
+NOISES = (
+    "Gaussian",
+    "correlated",
+    "heavy-tailed",
+    "elongated",
+    "lognormal",
+    "negative binomial",
+    "row-scaled",
+)
+SHAPES = "gradient", "ring", "batch shift of 1 sd", "batch shift of 3 sd", "uniform"
+
+
+def row(*cells: object) -> None:
+    """Print one row of a Markdown table."""
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def load_sets(
+    data: Path, cells: Path
+) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
+    """Yield family, name, rows and classes of every set."""
+    for number in GENES + IMAGES:
+        family = "genes" if number in GENES else "images"
+        for path in data.glob(f"DS-{number:02d}_*.npz"):
+            with np.load(path) as archive:
+                X, y = archive["X"], archive["y"]
+            break
+        else:
+            found = load_dataset(f"DS-{number}", download=False)
+            X, y = found.data, found.target
+        X = np.asarray(X, dtype=np.float64)
+        if family == "genes":
+            X = ExpressionPreparation().fit_transform(X)
+        yield family, f"DS-{number:02d}", X, np.asarray(y)
+    for path in sorted(cells.glob("*.npz")):
+        with np.load(path) as file:
+            parts = file["data"], file["indices"], file["indptr"]
+            X = sparse.csr_array(parts, shape=file["shape"]).toarray()
+            y = file["y"]
+        X = ExpressionPreparation().fit_transform(X.astype(np.float64))
+        order = np.argsort(-X.var(axis=0), kind="stable")[:MOST_GENES]
+        yield "cells", path.stem, X[:, np.sort(order)], y
+
+
+def make_ensembles(data: Path, cells: Path, cache: Path) -> None:
+    """Make and keep the ensembles that are not there yet."""
+    for family, name, X, y in load_sets(data, cells):
+        folder = cache / family / name
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "y.npz").exists():
+            np.savez(folder / "y.npz", X=X, y=y)
+        for seed in range(SEEDS):
+            if not (folder / f"{seed}.npz").exists():
+                made = generate_ensemble(X, ensemble_size=MEMBERS, random_state=seed)
+                made.save(folder / f"{seed}.npz")
+                print(family, name, seed, flush=True)
+
+
+def kept(path: Path, measure: Any) -> Any:
+    """Return what was measured before, or measure and keep it."""
+    if not path.exists():
+        path.write_text(json.dumps(measure()))
+    return json.loads(path.read_text())
+
+
+def measure_seed(folder: Path, seed: int) -> dict[str, Any]:
+    """Return the criteria of one ensemble, and the NMI of its clusters for every K."""
+    ensemble = Ensemble.load(folder / f"{seed}.npz")
+    y = np.load(folder / "y.npz")["y"]
+    table = select_n_clusters(ensemble).table
+    ks = table["n_clusters"].tolist()
+    some = np.arange(ensemble.n_samples)
+    if some.size > MAX_SAMPLES:
+        rng = np.random.default_rng(seed)
+        some = rng.choice(some, MAX_SAMPLES, replace=False)
+    with single_threaded_blas():
+        matrix = locally_weighted_coassociation(ensemble.among(some))
+        roots = 1.0 - np.cumsum([0.0, *eigengaps(matrix, range(1, max(ks) + 1))])
+        tree = merges(ensemble, ensemble_driven_cluster_index(ensemble))
+        wanted = sorted({*ks, np.unique(y).size})
+        labels = {k: cut(*tree, ensemble.n_samples, k) for k in wanted}
+    gaps = {"linear_gap": [roots[k - 1] ** 2 - roots[k] ** 2 for k in ks]}
+    scores = {k: float(nmi_max(y, each)) for k, each in labels.items()}
+    columns = {name: column.tolist() for name, column in table.items()}
+    return columns | gaps | {"nmi": scores, "classes": int(np.unique(y).size)}
+
+
+def choose_for_set(folder: Path) -> dict[str, Any]:
+    """Return what "auto" answers; the seed of the ensemble does not matter."""
+    X = np.load(folder / "y.npz")["X"]
+    start = time.process_time()
+    chosen = select_n_clusters(Ensemble.load(folder / "0.npz"), X=X)
+    return {
+        "n_samples": len(X),
+        "n_clusters": chosen.n_clusters,
+        "candidates": [each.n_clusters for each in chosen.candidates],
+        "p": float(chosen.null.p_value),
+        "draws": len(chosen.null.draws),
+        "seconds": time.process_time() - start,
+    }
+
+
+def measured_sets(cache: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return what was measured with each seed, by family and set."""
+    return {
+        family: {
+            folder.name: [
+                kept(
+                    folder / f"k-{seed}.json",
+                    lambda f=folder, s=seed: measure_seed(f, s),
+                )
+                for seed in range(SEEDS)
+            ]
+            for folder in sorted((cache / family).iterdir())
+            if all((folder / f"{seed}.npz").exists() for seed in range(SEEDS))
+        }
+        for family in FAMILIES
+    }
+
+
+def sets(cache: Path) -> None:
+    """Print what "auto" answers for each set."""
+    names = "set", "N", "classes", "suggested", "worth a look", "p", "NMI, K given"
+    row(*names, "NMI, suggested", "NMI, first of the list")
+    for family, found in measured_sets(cache).items():
+        means, ones = [], 0
+        for name, seeds in found.items():
+            folder = cache / family / name
+            auto = kept(folder / "auto.json", lambda f=folder: choose_for_set(f))
+            first = auto["candidates"][0]
+            given, listed = (
+                100 * np.mean([each["nmi"][str(k)] for each in seeds])
+                for k in (seeds[0]["classes"], first)
+            )
+            suggested = 0.0 if auto["n_clusters"] == 1 else listed
+            ones += auto["n_clusters"] == 1
+            means.append([given, suggested, listed])
+            cells = [f"{value:.1f}" for value in means[-1]]
+            listed_numbers = ", ".join(map(str, auto["candidates"]))
+            facts = auto["n_samples"], seeds[0]["classes"], auto["n_clusters"]
+            row(name, *facts, listed_numbers, f"{auto['p']:.3g}", *cells)
+        cells = [f"{value:.1f}" for value in np.mean(means, axis=0)]
+        row(f"{family}, mean", "", "", f"{ones} of {len(means)} one", "", "", *cells)
+
+
+def answers(seeds: list[dict[str, Any]], exponents: dict[str, float]) -> list[int]:
+    """Return the K of each seed by the largest product."""
+    found = []
+    for each in seeds:
+        factors = (np.maximum(each[n], 0.0) ** power for n, power in exponents.items())
+        found.append(each["n_clusters"][int(np.argmax(np.prod(list(factors), axis=0)))])
+    return found
+
+
+def answers_before(seeds: list[dict[str, Any]], n_samples: int) -> list[int]:
+    """Return the K by eigengap x silhouette x agreement, up to the root of N or 20."""
+    most = min(20, int(np.ceil(np.sqrt(n_samples))))
+    cropped = []
+    for each in seeds:
+        rows = [i for i, k in enumerate(each["n_clusters"]) if k <= max(most, 2)]
+        names = "n_clusters", "linear_gap", "silhouette", "agreement"
+        cropped.append({name: [each[name][i] for i in rows] for name in names})
+    return answers(cropped, {"linear_gap": 1.0, "silhouette": 1.0, "agreement": 1.0})
+
+
+def score(
+    found: dict[str, list[dict[str, Any]]], chosen: dict[str, list[int]]
+) -> tuple[float, float]:
+    """Return the mean NMI and the share of the sets where all seeds agree, percent."""
+    nmi = [
+        np.mean([each["nmi"][str(k)] for each, k in zip(seeds, chosen[n], strict=True)])
+        for n, seeds in found.items()
+    ]
+    same = [len(set(chosen[name])) == 1 for name in found]
+    return 100 * float(np.mean(nmi)), 100 * float(np.mean(same))
+
+
+def rules(cache: Path) -> None:
+    """Print NMI and stability by family, the exponents chosen by the others."""
+    all_sets = measured_sets(cache)
+    grid = [
+        {"eigengap": 1.0} | dict(zip(GRID, values, strict=True))
+        for values in itertools.product(*GRID.values())
+    ]
+    table = {
+        family: [
+            score(found, {n: answers(s, e) for n, s in found.items()}) for e in grid
+        ]
+        for family, found in all_sets.items()
+    }
+    row("rule", *(f"{f}, {len(found)} sets" for f, found in all_sets.items()))
+    lines: dict[str, list[tuple[float, float] | None]] = {}
+    for family, found in all_sets.items():
+        sizes = {n: len(np.load(cache / family / n / "y.npz")["y"]) for n in found}
+        given = {n: [s[0]["classes"]] * SEEDS for n, s in found.items()}
+        before = {n: answers_before(s, sizes[n]) for n, s in found.items()}
+        others = [f for f in all_sets if f != family]
+        best = max(range(len(grid)), key=lambda i: sum(table[f][i][0] for f in others))
+        shipped = {n: answers(s, EXPONENTS) for n, s in found.items()}
+        autos = {}
+        for name in found:
+            folder = cache / family / name
+            auto = kept(folder / "auto.json", lambda f=folder: choose_for_set(f))
+            autos[name] = [auto["candidates"][0]] * SEEDS
+        ideal = {
+            n: [
+                int(max(each["n_clusters"], key=lambda k: each["nmi"][str(k)]))
+                for each in s
+            ]
+            for n, s in found.items()
+        }
+        for name, chosen in {
+            "K given": given,
+            "eigengap x silhouette x agreement": before,
+            "exponents of the other families": None,
+            "the rule, on the seed's own members": shipped,
+            "the rule, as it is": autos,
+            "best K of all (not attainable)": ideal,
+        }.items():
+            value = table[family][best] if chosen is None else score(found, chosen)
+            lines.setdefault(name, []).append(value)
+        print(f"left out {family}: {grid[best]}")
+    for name, values in lines.items():
+        row(name, *(f"{nmi:.1f} ({same:.0f} %)" for nmi, same in values))
+
+
+def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
+    """Draw data of one kind: one cluster, or a shape that is no cluster."""
+    n, d = NOISE_SHAPE
+    X = rng.standard_normal((n, d))
+    if kind == "correlated":  # five strong factors
+        X += 2.0 * rng.standard_normal((n, 5)) @ rng.standard_normal((5, d))
+    elif kind == "heavy-tailed":
+        X = rng.standard_t(3, (n, d))
+    elif kind == "elongated":  # along the diagonal of the cube
+        X += 3.0 * rng.standard_normal((n, 1))
+    elif kind == "lognormal":
+        X = np.exp(X)
+    elif kind == "negative binomial":
+        means = rng.gamma(1.0, 5.0, d)
+        X = rng.negative_binomial(2, 2.0 / (2.0 + means), (n, d)).astype(float)
+    elif kind == "row-scaled":
+        X *= np.exp(0.5 * rng.standard_normal((n, 1)))
+    elif kind == "gradient":
+        X += 6.0 * rng.random((n, 1)) * rng.standard_normal((1, d))
+    elif kind == "ring":
+        turns = 2.0 * np.pi * rng.random((n, 1))
+        wave = (
+            np.cos(turns) * rng.standard_normal(d),
+            np.sin(turns) * rng.standard_normal(d),
+        )
+        X += 4.0 * (wave[0] + wave[1])
+    elif kind.startswith("batch shift"):
+        X[: n // 2] += float(kind.split()[3]) * rng.standard_normal(d)
+    elif kind == "uniform":
+        X = rng.random((n, d))
+    return X
+
+
+def noise(cache: Path, n_sets: int) -> None:
+    """Print how often data of each kind are called more than one cluster."""
+    row("data", "sets", f"p < {NULL_LEVEL:g}, percent", "draws, mean")
+    for kind in NOISES + SHAPES:
+        path = cache / f"noise-{kind.replace(' ', '-')}.jsonl"
+        path.touch()
+        done = [json.loads(line) for line in path.read_text().splitlines()]
+        with path.open("a") as record:
+            for seed in range(len(done), n_sets if kind in NOISES else n_sets // 4):
+                X = noise_of(kind, np.random.default_rng(seed))
+                like = generate_ensemble(X, ensemble_size=NOISE_MEMBERS, random_state=0)
+                null = null_reference(Samples.of(X, like, None, None), "entropy")
+                done.append({"p": float(null.p_value), "draws": len(null.draws)})
+                record.write(json.dumps(done[-1]) + "\n")
+                record.flush()
+        called = 100 * np.mean([each["p"] < NULL_LEVEL for each in done])
+        draws = np.mean([each["draws"] for each in done])
+        row(kind, len(done), f"{called:.1f}", f"{draws:.1f}")
+
+
+def seconds(data: Path) -> None:
+    """Print processor seconds of DS-11 with and without the number of clusters."""
+    with np.load(next(data.glob("DS-11_*.npz"))) as archive:
+        X = np.asarray(archive["X"], dtype=np.float64)
+    MDEC("auto", ensemble_size=10, random_state=0).fit(X[:220])
+    row("turn", "K given", "auto", "ratio")
+    for turn in range(3):
+        spent = []
+        for n_clusters in (2, "auto"):
+            start = time.process_time()
+            MDEC(n_clusters, random_state=turn).fit(X)
+            spent.append(time.process_time() - start)
+        row(turn, *(f"{each:.2f}" for each in spent), f"{spent[1] / spent[0]:.2f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = "ensembles", "sets", "rules", "noise", "time"
+    parser.add_argument("part", choices=parts)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--cells", type=Path)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--sets", type=int, default=200, help="sets of each noise")
+    given = parser.parse_args()
+    if given.part == "ensembles":
+        make_ensembles(given.data, given.cells, given.cache)
+    elif given.part == "noise":
+        noise(given.cache, given.sets)
+    elif given.part == "time":
+        seconds(given.data)
+    else:
+        {"sets": sets, "rules": rules}[given.part](given.cache)
