@@ -425,3 +425,41 @@ def test_the_largest_number_compared_is_pointed_out() -> None:
     words = "It is the largest number compared"
     assert words in select_n_clusters(ensemble, k_range=[2, 3]).reason
     assert words not in select_n_clusters(ensemble, k_range=[2, 3, 4]).reason
+
+
+@pytest.mark.parametrize("n_features", [4, 10])
+@pytest.mark.parametrize("n_samples", [24, 90])
+def test_two_groups_far_apart_are_not_one(n_samples, n_features):
+    """Rotated they make one long cloud, which members cut as clearly."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n_samples, n_features))
+    X[: n_samples // 3] += 30.0
+    assert null.gap_p_value(X, rng) < null.CERTAIN
+    model = MDEC("auto", ensemble_size=20, random_state=0).fit(X)
+    assert model.n_clusters_ == 2
+    assert model.k_selection_.null.p_value < null.CERTAIN
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "long", "uniform", "ratings", "outliers"])
+def test_what_no_gap_divides_has_a_p_value_above_that_of_groups(kind):
+    rng = np.random.default_rng(0)
+    X = {
+        "gaussian": rng.normal(size=(80, 6)),
+        "long": rng.normal(size=(80, 6)) * [50.0, 1, 1, 1, 1, 1],
+        "uniform": rng.random((80, 1)) * np.ones(6) * 10 + rng.normal(size=(80, 6)),
+        "ratings": rng.integers(1, 6, (80, 2)).astype(float),
+        "outliers": rng.standard_t(1.5, (80, 6)),
+    }[kind]
+    assert null.gap_p_value(X, rng) > 1e-3
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_a_gap_is_one_at_any_scale_and_place(scale):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[:15] += 20.0
+    drawn = [
+        null.gap_p_value(each, np.random.default_rng(1))
+        for each in (X, X * scale, X + 1e6, np.zeros((40, 3)), X[:5])
+    ]
+    assert drawn[0] == drawn[1] == drawn[2] < null.CERTAIN
+    assert drawn[3:] == [1.0, 1.0]

@@ -213,8 +213,8 @@ def excess_variances(
     Examples
     --------
     >>> X = np.array([[0.0, 1.0, 4.0], [1.0, 2.0, 2.0], [0.0, 3.0, 6.0]])
-    >>> excess_variances(X, Preparation(1.0, None, False, np.arange(3)))
-    array([-inf,   0.,   0.])
+    >>> excess_variances(X, Preparation(1.0, None, False, np.arange(3))).round(3)
+    array([  -inf, -0.028,  0.028])
     """
     n_samples, n_features = X.shape
     factors = _factors(X, preparation.total)

@@ -122,7 +122,8 @@ def eigengaps(coassociation: Array, ks: Sequence[int]) -> Array:
     values = linalg.eigvalsh(
         coassociation * scale[:, None] * scale, subset_by_index=[first, order - 1]
     )[::-1]
-    roots = np.sqrt(np.maximum(np.append(values, 0.0), 0.0))
+    # The root of what rounding leaves of zero would be seen.
+    roots = np.sqrt(np.append(np.where(values > 1e-12, values, 0.0), 0.0))
     return np.array([roots[k - 1] - roots[k] for k in ks])
 
 
