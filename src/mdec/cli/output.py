@@ -143,7 +143,7 @@ def _format_value(value: Any) -> str:
 
 
 def candidate_line(candidate: Mapping[str, Any]) -> str:
-    """Return a number that is worth a look, with its share of the largest score."""
+    """Return a number to look at, with its share of the largest score."""
     share = f"{100 * candidate['score']:.0f} % of the largest score"
     return f"  {candidate['n_clusters']}: {candidate['sentence']} ({share})"
 

@@ -46,14 +46,14 @@ N_SPLITS = 10
 # What each criterion counts in the product; chosen with families of data left out.
 EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 0.25}
 
-# Numbers worth a look have this share of the largest score, close ones this.
+# Numbers to look at have this share of the largest score, close ones this.
 WORTHY_SHARE, CLOSE_SHARE = 0.5, 0.8
 MAX_CANDIDATES = 4
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A number of clusters that is worth a look.
+    """A number of clusters to look at.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class KSelection:
     null : NullReference or None
         None where only labels were given and no data to draw from.
     candidates : tuple of Candidate
-        Numbers that are worth a look, the best first, coarse and fine; also where the
+        Numbers to look at, the best first, coarse and fine; also where the
         suggestion is one cluster.
     """
 
