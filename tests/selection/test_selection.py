@@ -463,3 +463,14 @@ def test_a_gap_is_one_at_any_scale_and_place(scale):
     ]
     assert drawn[0] == drawn[1] == drawn[2] < null.CERTAIN
     assert drawn[3:] == [1.0, 1.0]
+
+
+def test_of_scores_within_five_percent_the_best_agreement_leads():
+    table = {
+        "n_clusters": np.array([2, 3, 4, 5]),
+        "score": np.array([0.96, 0.1, 1.0, 0.9]),
+        "agreement": np.array([0.9, 0.9, 0.7, 1.0]),
+    }
+    partitions = np.stack([np.arange(20) % k for k in (2, 3, 4, 5)]).astype(np.int32)
+    found = list_candidates(table, partitions)
+    assert [(each.n_clusters, each.score) for each in found] == [(2, 0.96), (4, 1.0)]

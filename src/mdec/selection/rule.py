@@ -50,6 +50,9 @@ EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 
 WORTHY_SHARE, CLOSE_SHARE = 0.5, 0.8
 MAX_CANDIDATES = 4
 
+# Scores of this share of the largest are equal to it, and agreement decides.
+TIED_SHARE = 0.95
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -254,7 +257,10 @@ def _describe_lead(table: dict[str, NDArray[Any]], k: int) -> str:
     words = ", ".join(
         f"{name.replace('_', ' ')} {table[name][row]:.2f}" for name in EXPONENTS
     )
-    sentences = f"K = {k} has the largest score ({words})."
+    lead = f"K = {k} has the largest score"
+    if score[row] < score.max():
+        lead = f"K = {k} has a score within 5 % of the largest, and agrees best"
+    sentences = f"{lead} ({words})."
     close = ks[(score >= CLOSE_SHARE * score[row]) & (ks != k)].tolist()
     if close and score[row] > 0.0:
         numbers = ", ".join(map(str, close))
@@ -293,15 +299,21 @@ def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
 def list_candidates(
     table: dict[str, NDArray[Any]], partitions: NDArray[np.int32]
 ) -> tuple[Candidate, ...]:
-    """Return the number with the largest score, then other peaks that come near it."""
+    """Return the number with the largest score, then other peaks that come near it.
+
+    Of scores within 5 % the one whose clusters agree best between halves leads.
+    """
     ks, score = table["n_clusters"], table["score"]
     padded = np.concatenate([[-1.0], score, [-1.0]])
     peaks = (score >= padded[:-2]) & (score > padded[2:])
-    best = int(score.argmax())
+    tied = np.flatnonzero(score >= TIED_SHARE * score.max())
+    best = int(tied[table["agreement"][tied].argmax()])
     peaks &= score >= WORTHY_SHARE * score[best]
     peaks[best] = True
-    order = sorted(np.flatnonzero(peaks), key=lambda row: (-score[row], row))
-    top = max(float(score[best]), np.finfo(float).tiny)
+    order = sorted(
+        np.flatnonzero(peaks), key=lambda row: (row != best, -score[row], row)
+    )
+    top = max(float(score.max()), np.finfo(float).tiny)
     return tuple(
         Candidate(
             int(ks[row]), float(score[row]) / top, describe_sizes(partitions[row])
