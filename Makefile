@@ -87,7 +87,7 @@ $(VENV)/core: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/demo: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[cli,report,data]"
+	$(BIN)/python -m pip install --quiet --editable ".[cli,report,data,app]"
 	@touch $@
 
 # Any PyTorch will do, also one without a card; TORCH= leaves its tests out.
