@@ -8,13 +8,19 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mdec import generate_ensemble
-from mdec.bench.methods import METHODS, generate_prepared_ensemble, resolve
+from mdec.bench.methods import (
+    METHODS,
+    generate_components,
+    generate_prepared_ensemble,
+    resolve,
+)
 from mdec.bench.pages import write_report
 from mdec.bench.records import (
     decode_labels,
@@ -34,6 +40,7 @@ from mdec.bench.study import (
 )
 from mdec.bench.summary import format_value, score_table
 from mdec.bench.worker import commit
+from mdec.preparation import ExpressionPreparation
 
 TOY = """
 import os, sys, time
@@ -511,6 +518,8 @@ def test_direct_methods_give_a_label_to_each_sample(name: str) -> None:
         ("Genie", "genieclust"),
         ("consensusclustering", "consensusclustering"),
         ("inmoose", "inmoose"),
+        ("scanpy Leiden", "scanpy"),
+        ("SC3s", "sc3s"),
     ],
 )
 def test_an_absent_package_is_named_with_its_cure(
@@ -521,6 +530,48 @@ def test_an_absent_package_is_named_with_its_cure(
         monkeypatch.delitem(sys.modules, loaded)
     with pytest.raises(ImportError, match=f"needs the package '{package}'; install"):
         resolve(METHODS[name].function)(np.eye(4), 2, random_state=0)
+
+
+class _Scanpy(ModuleType):
+    """Stands for scanpy: clusters of equal size, more at higher resolutions."""
+
+    def __init__(self) -> None:
+        super().__init__("scanpy")
+        self.pp = SimpleNamespace(neighbors=lambda *_, **__: None)
+        self.tl = SimpleNamespace(leiden=self.leiden)
+
+    def AnnData(self, X: Any) -> Any:
+        return SimpleNamespace(n=len(X), obs={})
+
+    def leiden(self, cells: Any, *, resolution: float, **_: Any) -> None:
+        # Never three clusters, as happens.
+        n_clusters = max(1, int(resolution * 2.0))
+        n_clusters += n_clusters == 3
+        cells.obs["leiden"] = (np.arange(cells.n) % n_clusters).astype(str)
+
+
+@pytest.mark.parametrize(("n_clusters", "found"), [(6, 6), (3, 4), (1, 1)])
+def test_the_resolution_of_leiden_is_searched(
+    n_clusters: int, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "scanpy", _Scanpy())
+    for name in ("leidenalg", "igraph"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    cluster = resolve(METHODS["scanpy Leiden"].function)
+    labels = cluster(np.zeros((60, 2)), n_clusters, random_state=0)
+    assert np.unique(labels).size == found
+    own = cluster(np.zeros((60, 2)), n_clusters, random_state=0, search=False)
+    assert np.unique(own).size == 2
+
+
+def test_components_are_those_of_prepared_values() -> None:
+    counts = np.random.default_rng(0).negative_binomial(1, 0.3, size=(40, 300))
+    parts = generate_components(counts, random_state=0, n_components=6)
+    assert parts.shape == (40, 6)
+    values = ExpressionPreparation().fit_transform(counts)
+    centred = values - values.mean(axis=0)
+    spread = np.linalg.svd(centred, compute_uv=False)[:6]
+    np.testing.assert_allclose(np.linalg.norm(parts, axis=0), spread, rtol=1e-2)
 
 
 class _Hides:

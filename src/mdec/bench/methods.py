@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 
 from mdec._support.optional import MissingPackageError, import_optional
@@ -25,6 +26,10 @@ from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
 from mdec.preparation import DRAWN, ExpressionPreparation, kind_of_values
 from mdec.weights import WEIGHTINGS
+
+# Between which Leiden's resolution is searched, and in how many steps.
+_RESOLUTIONS = (1e-3, 16.0)
+_HALVINGS = 25
 
 Labels = NDArray[np.integer]
 Array = NDArray[Any]
@@ -104,6 +109,13 @@ def generate_prepared_ensemble(
     return ensemble
 
 
+def generate_components(X: Any, *, random_state: int, n_components: int = 50) -> Array:
+    """Return principal components of values that are prepared as `mdec fit` does."""
+    values = ExpressionPreparation().fit_transform(X)
+    model = PCA(min(n_components, *values.shape), random_state=random_state)
+    return model.fit_transform(values)
+
+
 def kmeans(X: Array, n_clusters: int, *, random_state: int, n_init: int = 10) -> Labels:
     """Cluster by k-means, best of several starts."""
     return KMeans(n_clusters, n_init=n_init, random_state=random_state).fit_predict(X)
@@ -164,6 +176,41 @@ def leiden(
     return np.asarray(partition.membership)
 
 
+def scanpy_leiden(
+    X: Array, n_clusters: int, *, random_state: int, search: bool = True
+) -> Labels:
+    """Cluster as scanpy does: by Leiden, on its weighted graph of 15 neighbours.
+
+    The resolution is that with the number of clusters that is asked for, or nearly; 1
+    without `search`, so that the number is Leiden's own.
+    """
+    needs = {"needed_for": "Leiden by scanpy", "install": "scanpy leidenalg igraph"}
+    scanpy, seed = import_optional("scanpy", **needs), random_state % 2**31
+    for name in ("leidenalg", "igraph"):
+        import_optional(name, **needs)
+    cells = scanpy.AnnData(X)
+    near = min(15, len(X) - 1)
+    scanpy.pp.neighbors(cells, n_neighbors=near, use_rep="X", random_state=seed)
+
+    def cluster(resolution: float) -> Labels:
+        options = {"random_state": seed, "flavor": "leidenalg"}
+        scanpy.tl.leiden(cells, resolution=resolution, **options)
+        return cells.obs["leiden"].astype(int).to_numpy()
+
+    if not search:
+        return cluster(1.0)
+    found: list[Labels] = []
+    low, high = _RESOLUTIONS
+    for _ in range(_HALVINGS):
+        resolution = (low * high) ** 0.5
+        found.append(cluster(resolution))
+        surplus = np.unique(found[-1]).size - n_clusters
+        if surplus == 0:
+            break
+        low, high = (resolution, high) if surplus < 0 else (low, resolution)
+    return min(found, key=lambda labels: abs(np.unique(labels).size - n_clusters))
+
+
 def genie(X: Array, n_clusters: int, *, random_state: int) -> Labels:  # noqa: ARG001
     """Cluster by linkage with a bound on the inequality of cluster sizes."""
     package = import_optional("genieclust", needed_for="Genie", install="genieclust")
@@ -206,6 +253,15 @@ def inmoose(
     return np.asarray(model.predict(n_clusters))
 
 
+def sc3s(X: Array, n_clusters: int, *, random_state: int) -> Labels:
+    """Cluster components by a consensus of k-means, the successor of SC3 in Python."""
+    package = import_optional("sc3s", needed_for="SC3s", install="sc3s")
+    anndata = import_optional("anndata", needed_for="SC3s", install="mdec[anndata]")
+    cells = anndata.AnnData(X, obsm={"X_pca": X})
+    package.tl.consensus(cells, n_clusters=[n_clusters], random_state=random_state)
+    return np.unique(cells.obs[f"sc3s_{n_clusters}"], return_inverse=True)[1]
+
+
 PEERS = {
     "k-means": kmeans,
     "spectral kNN": spectral_knn,
@@ -216,11 +272,14 @@ PEERS = {
     "Genie": genie,
     "consensusclustering": consensusclustering,
     "inmoose": inmoose,
+    "scanpy Leiden": scanpy_leiden,
+    "SC3s": sc3s,
 }
 
 GENERATORS = {
     "mdec": "mdec.generation:generate_ensemble",
     "prepared": f"{__name__}:generate_prepared_ensemble",
+    "components": f"{__name__}:generate_components",
     "kmeans": "mdec.bench.baselines:generate_kmeans_ensemble",
     "stratified": "mdec.bench.baselines:generate_stratified_ensemble",
 }

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from mdec.bench.datasets import dataset_info, list_datasets
+from mdec.bench.datasets import all_datasets, dataset_info, list_datasets
 from mdec.bench.methods import GENERATORS, METHODS, Method
 from mdec.bench.records import OK, Parameters, Record, StudyText
 
@@ -290,7 +290,7 @@ def narrow(
 
 
 def _find_datasets(entries: Sequence[Any], folder: Path) -> Iterator[DatasetSpec]:
-    kinds = {info.kind for info in list_datasets()} | {"built-in"}
+    kinds = {info.kind for info in all_datasets().values()}
     for entry in entries:
         if isinstance(entry, dict):
             path = folder / entry["path"]

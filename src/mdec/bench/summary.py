@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array
-from mdec.bench.datasets import list_datasets
+from mdec.bench.datasets import all_datasets
 from mdec.bench.evaluation import METRICS
 from mdec.bench.records import OK, Parameters, Record, Records, StudyText, decode_labels
 from mdec.bench.study import STUDY_FILES
@@ -325,9 +325,10 @@ class Part:
     def by_kind(self) -> dict[str, Self]:
         """Return the parts of each kind of dataset, such as "image"."""
         kinds: dict[str, list[str]] = {}
-        registry = {info.id: info.kind for info in list_datasets()}
+        known = all_datasets()
         for name in self.datasets:
-            kinds.setdefault(registry.get(name, "other"), []).append(name)
+            kind = known[name].kind if name in known else "other"
+            kinds.setdefault(kind, []).append(name)
         return {
             kind: replace(self, datasets=tuple(names)) for kind, names in kinds.items()
         }

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from mdec.bench.datasets import _registry
-from mdec.bench.datasets._load import FORMATS, compact, mat
+from mdec.bench import datasets
+from mdec.bench.datasets import FORMATS, SourceFile, compact, mat
 from mdec.datasets import (
     Dataset,
     data_dir,
@@ -133,6 +134,29 @@ def test_names_are_found_however_they_are_spelt() -> None:
         dataset_info("DS-31")
     with pytest.raises(ValueError, match="the kinds are"):
         list_datasets("sound")
+
+
+def _cells() -> dict[str, Any]:
+    """Return four genes of three cells, as the sets of single cells store them."""
+    counts = sparse.csr_array([[0, 300, 0, 1], [0, 0, 0, 0], [7, 0, 0, 2]])
+    parts = {name: getattr(counts, name) for name in ("data", "indices", "indptr")}
+    return parts | {"shape": counts.shape, "y": np.array([1, 0, 1])}
+
+
+def test_cells_are_found_below_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "cells").mkdir()
+    np.savez(tmp_path / "cells" / "yan.npz", **_cells())
+    (path,) = fetch_dataset("yan", folder=tmp_path)
+    X, labels = FORMATS["sparse_cells"]([path])
+    assert X.tolist() == [[0, 300, 0, 1], [0, 0, 0, 0], [7, 0, 0, 2]]
+    assert labels.tolist() == [1, 0, 1]
+    with pytest.raises(ValueError, match="yan should be 90 x 19595"):
+        load_dataset("yan", folder=tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"put mecs\.npz with .* into .*mecs"):
+        load_dataset("mecs", folder=tmp_path)
+    known = list_datasets("single cells")
+    assert len(known) == 13
+    assert all(info.manual and info.data_sha256 for info in known)
 
 
 def test_data_dir_follows_the_environment(
@@ -301,11 +325,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> bytes:
     pytest.importorskip("pooch")
     body = GENES.encode()
     digest = hashlib.sha256(body).hexdigest()
-    file = _registry.SourceFile("o/n", "c", "d/genes.txt", len(body), digest)
+    file = SourceFile("o/n", "c", "d/genes.txt", len(body), digest)
     known = dataset_info("DS-3")
     shape = {"n_samples": 3, "n_features": 2, "n_classes": 2}
     info = replace(known, name="Small", files=(file,), **shape)
-    monkeypatch.setattr(_registry, "_registry", lambda: {"DS-3": info})
+    monkeypatch.setattr(datasets, "all_datasets", lambda: {"DS-3": info})
     return body
 
 
