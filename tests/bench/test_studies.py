@@ -550,7 +550,7 @@ class _Scanpy(ModuleType):
         cells.obs["leiden"] = (np.arange(cells.n) % n_clusters).astype(str)
 
 
-@pytest.mark.parametrize(("n_clusters", "found"), [(6, 6), (3, 4), (1, 1)])
+@pytest.mark.parametrize(("n_clusters", "found"), [(6, 6), (3, 2), (1, 1)])
 def test_the_resolution_of_leiden_is_searched(
     n_clusters: int, found: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

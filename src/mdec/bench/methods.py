@@ -195,7 +195,7 @@ def scanpy_leiden(
     def cluster(resolution: float) -> Labels:
         options = {"random_state": seed, "flavor": "leidenalg"}
         scanpy.tl.leiden(cells, resolution=resolution, **options)
-        return cells.obs["leiden"].astype(int).to_numpy()
+        return np.asarray(cells.obs["leiden"]).astype(int)
 
     if not search:
         return cluster(1.0)
