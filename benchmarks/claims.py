@@ -14,12 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from mdec.bench.ranking import (
-    average_rank,
-    average_score,
-    rank_test,
-    top_counts,
-)
 from mdec.bench.records import Records, read_records
 from mdec.bench.summary import (
     Part,
@@ -28,6 +22,7 @@ from mdec.bench.summary import (
     hardware,
     list_hardware,
     published_table,
+    rank_test,
     score_table,
     sweep,
 )
@@ -69,12 +64,12 @@ def lead(records: Records) -> str:
     baselines = score_table(
         records, "nmi_max", lambda run: run["method"] in ("PTGP", "ECC")
     )
-    best = average_score(baselines).max()
+    best = baselines.average_score.max()
 
     def rows() -> Iterator[list[str]]:
-        found = average_score(scores)
+        found = scores.average_score
         yield [f"mdec, {len(scores.datasets)} datasets", *(f"{v:.2f}" for v in found)]
-        yield ["published, same datasets", *(f"{v:.2f}" for v in average_score(paper))]
+        yield ["published, same datasets", *(f"{v:.2f}" for v in paper.average_score)]
         apart = np.abs(scores.mean - paper.mean)
         yield ["mean distance per dataset", *(f"{v:.2f}" for v in apart.mean(axis=0))]
         yield ["largest distance", *(
@@ -189,15 +184,15 @@ def today(records: Records) -> str:
     def rows() -> Iterator[list[str]]:
         columns = np.column_stack(
             [
-                average_score(nmi),
-                average_rank(nmi),
-                average_score(ari),
-                average_rank(ari),
+                nmi.average_score,
+                nmi.average_rank,
+                ari.average_score,
+                ari.average_rank,
             ]
         )
         for j in np.argsort(columns[:, 1], kind="stable"):
             values = [f"{value:.2f}" for value in columns[j]]
-            yield [nmi.methods[j], *values, str(top_counts(nmi)[j])]
+            yield [nmi.methods[j], *values, str(nmi.top_counts()[j])]
 
     words = (
         f"{len(nmi.datasets)} datasets; Nemenyi's critical difference by NMI is "

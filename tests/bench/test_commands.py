@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mdec.bench.ranking import rank_test
-from mdec.bench.summary import published_table
+from mdec.bench.summary import published_table, rank_test
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")

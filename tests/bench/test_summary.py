@@ -22,14 +22,6 @@ from mdec.bench.pages import (
     score_rows,
     write_report,
 )
-from mdec.bench.ranking import (
-    average_rank,
-    average_score,
-    nemenyi_critical_difference,
-    rank_test,
-    ranks,
-    top_counts,
-)
 from mdec.bench.records import Records, encode_labels
 from mdec.bench.summary import (
     Part,
@@ -38,9 +30,11 @@ from mdec.bench.summary import (
     comparable_parts,
     hardware,
     list_hardware,
+    nemenyi_critical_difference,
     published_bars,
     published_points,
     published_table,
+    rank_test,
     score_table,
     sweep,
 )
@@ -77,19 +71,19 @@ def test_summary_rows_are_those_that_the_paper_prints(
         _printed(tex, r"Avg\. score", nth),
         _printed(tex, r"Avg\. rank", nth),
     )
-    np.testing.assert_array_equal(np.round(average_score(table), 2), scores)
-    np.testing.assert_array_equal(np.round(average_rank(table), 2), positions)
+    np.testing.assert_array_equal(np.round(table.average_score, 2), scores)
+    np.testing.assert_array_equal(np.round(table.average_rank, 2), positions)
 
 
 def test_top_three_counts_are_those_of_the_text(shared: Path) -> None:
     nmi = _from_csv(shared / "paper" / "table_nmi.csv", "nmi_max")
     ari = _from_csv(shared / "paper" / "table_ari.csv", "ari")
-    assert top_counts(nmi)[-3:].tolist() == [26, 27, 25]
-    assert top_counts(nmi)[nmi.methods.index("SPCE")] == 7
-    assert top_counts(ari)[-3:].tolist() == [28, 25, 25]
-    assert np.sort(top_counts(ari))[-4] == 4
-    assert top_counts(nmi, 1)[nmi.methods.index("MDEC-HC")] == 16
-    assert top_counts(nmi, 1)[nmi.methods.index("SPCE")] == 5
+    assert nmi.top_counts()[-3:].tolist() == [26, 27, 25]
+    assert nmi.top_counts()[nmi.methods.index("SPCE")] == 7
+    assert ari.top_counts()[-3:].tolist() == [28, 25, 25]
+    assert np.sort(ari.top_counts())[-4] == 4
+    assert nmi.top_counts(1)[nmi.methods.index("MDEC-HC")] == 16
+    assert nmi.top_counts(1)[nmi.methods.index("SPCE")] == 5
 
 
 def test_published_numbers_are_those_of_the_tables(shared: Path) -> None:
@@ -118,10 +112,10 @@ def _table(mean: list[list[float]]) -> ScoreTable:
 
 def test_ties_share_the_better_place_and_the_lost_come_last() -> None:
     table = _table([[50.0, 50.0, 20.0, np.nan], [1.0, 2.0, 3.0, 4.0]])
-    assert ranks(table).tolist() == [[1, 1, 3, 4], [4, 3, 2, 1]]
-    assert ranks(table, "average")[0].tolist() == [1.5, 1.5, 3, 4]
-    assert np.isnan(average_score(table)[3])
-    assert top_counts(table, 1).tolist() == [1, 1, 0, 1]
+    assert table.ranks().tolist() == [[1, 1, 3, 4], [4, 3, 2, 1]]
+    assert table.ranks("average")[0].tolist() == [1.5, 1.5, 3, 4]
+    assert np.isnan(table.average_score[3])
+    assert table.top_counts(1).tolist() == [1, 1, 0, 1]
 
 
 def test_differences_from_the_paper() -> None:
@@ -149,7 +143,7 @@ def test_differences_from_the_paper() -> None:
 def test_times_rank_the_other_way_round() -> None:
     table = _table([[3.0, 1.0, 2.0]])
     slow = ScoreTable("seconds", *list(vars(table).values())[1:])
-    assert ranks(slow).tolist() == [[3, 1, 2]]
+    assert slow.ranks().tolist() == [[3, 1, 2]]
 
 
 def test_a_sweep_is_the_mean_of_means_with_its_standard_error() -> None:
@@ -242,7 +236,7 @@ def test_what_was_not_run_has_no_rank() -> None:
     common = table.in_common()
     assert table.status[:, 1].tolist() == ["", "OM", "-"]
     assert common.datasets == ("DS-1", "DS-2")
-    assert average_rank(common).tolist() == [1.0, 1.5]
+    assert common.average_rank.tolist() == [1.0, 1.5]
     assert "over the 2 datasets on which every method was run" in describe_scores(table)
     assert score_rows(table)[-2][1][1].text == "1.50"
     alone = score_table(_holding([lost, _half_right("DS-3", "A")]), "ari")
@@ -385,7 +379,7 @@ def test_a_lost_repetition_takes_the_mean_away(lost: int, status: str) -> None:
     assert np.isnan(table.std[0, 0])
     assert table.counts[0].tolist() == [0, 3, 2, 0]
     assert table.status[0].tolist() == [status, "", "", "OM"]
-    assert np.isnan(average_score(table)[0])
+    assert np.isnan(table.average_score[0])
 
 
 def test_the_papers_own_table_agrees_with_itself_in_the_summary() -> None:

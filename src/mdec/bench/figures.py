@@ -11,14 +11,15 @@ import numpy as np
 
 from mdec._support.arrays import Array
 from mdec._support.optional import import_optional
-from mdec.bench.ranking import RankTest, rank_test
 from mdec.bench.records import Record, Records
 from mdec.bench.study import Axis
 from mdec.bench.summary import (
     METRIC_TITLES,
+    RankTest,
     ScoreTable,
     Sweep,
     format_value,
+    rank_test,
     score_table,
     short_title,
     sweep,

@@ -15,10 +15,11 @@ import numpy as np
 
 from mdec._support.files import write_atomically
 from mdec._support.optional import import_optional
-from mdec.bench import figures, ranking
+from mdec.bench import figures
 from mdec.bench.records import OK, Record, Records
 from mdec.bench.study import ReportSpec, read_report_spec
 from mdec.bench.summary import (
+    ALPHA,
     METRIC_TITLES,
     NOT_RUN,
     Part,
@@ -32,6 +33,7 @@ from mdec.bench.summary import (
     published_bars,
     published_points,
     published_table,
+    rank_test,
     score_table,
     short_title,
     sweep,
@@ -242,7 +244,7 @@ def _score_section(table: ScoreTable, with_published: bool) -> Section:
 
 
 def _test_sentence(table: ScoreTable) -> str:
-    test = ranking.rank_test(table)
+    test = rank_test(table)
     if np.isnan(test.p_value):
         return "Too few datasets or methods for a test of the ranks."
     best, *others = test.order()
@@ -250,7 +252,7 @@ def _test_sentence(table: ScoreTable) -> str:
     near = [table.methods[j] for j in others if behind[j] <= test.critical_difference]
     return (
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
-        f"{test.p_value:.2g}; Nemenyi's critical difference at {ranking.ALPHA:g} is "
+        f"{test.p_value:.2g}; Nemenyi's critical difference at {ALPHA:g} is "
         f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
         f"No significant difference from the best, {table.methods[best]}: "
         f"{', '.join(near) or 'none'}."
@@ -439,7 +441,7 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     datasets on which every method was run. Published numbers, of the same datasets and
     methods, are printed beside the scores, with the difference.
     """
-    places = ranking.ranks(table).astype(int)
+    places = table.ranks().astype(int)
     places[(places > N_MARKED) | (len(table.methods) <= N_MARKED)] = 0
     usual = _usual_count(table)
     rows: Rows = [(name, []) for name in table.datasets]
@@ -467,9 +469,9 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
 
 def _summarize(table: ScoreTable) -> list[list[str]]:
     """Return average scores, average ranks and top-three counts of all methods."""
-    means = ranking.average_score(table), ranking.average_rank(table)
+    means = table.average_score, table.average_rank
     texts = [["-" if np.isnan(m) else f"{m:.2f}" for m in each] for each in means]
-    return [*texts, [str(count) for count in ranking.top_counts(table)]]
+    return [*texts, [str(count) for count in table.top_counts()]]
 
 
 def _usual_count(table: ScoreTable) -> int:
