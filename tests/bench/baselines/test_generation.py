@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from mdec._support.random import member_stream
 from mdec.baselines import generate_kmeans_ensemble, generate_stratified_ensemble
-from mdec.bench.baselines._generation import (
+from mdec.bench.baselines._baseline import (
     draw_stratified,
     feature_strata,
     kmeans_once,

@@ -7,9 +7,9 @@ functions and `GENERATION` to the ensemble each takes there, so that one generat
 feed many functions.
 """
 
-from mdec.bench.baselines._estimator import StratifiedBaseline
-from mdec.bench.baselines._functions import Consensus
-from mdec.bench.baselines._generation import (
+from mdec.bench.baselines._baseline import (
+    Consensus,
+    StratifiedBaseline,
     generate_kmeans_ensemble,
     generate_stratified_ensemble,
 )

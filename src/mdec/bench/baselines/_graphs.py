@@ -20,10 +20,11 @@ from sklearn.utils._param_validation import StrOptions
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.random import consensus_stream
-from mdec.bench.baselines._estimator import Baseline, PlacingBaseline
-from mdec.bench.baselines._functions import (
+from mdec.bench.baselines._baseline import (
+    Baseline,
     Count,
     Labels,
+    PlacingBaseline,
     Positive,
     Seed,
     consensus_function,

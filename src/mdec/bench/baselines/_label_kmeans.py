@@ -15,8 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mdec._support.arrays import Array
 from mdec._support.random import consensus_stream
-from mdec.bench.baselines._estimator import PlacingBaseline
-from mdec.bench.baselines._functions import Count, Labels, Seed, consensus_function
+from mdec.bench.baselines._baseline import (
+    Count,
+    Labels,
+    PlacingBaseline,
+    Seed,
+    consensus_function,
+)
 from mdec.consensus.partitions import number_by_appearance
 from mdec.ensemble import Ensemble
 

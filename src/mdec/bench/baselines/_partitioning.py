@@ -16,12 +16,14 @@ from mdec._support.memory import require_memory
 from mdec._support.optional import import_optional
 from mdec._support.random import consensus_stream
 from mdec.base.members import spectral_partition
-from mdec.bench.baselines._estimator import (
+from mdec.bench.baselines._baseline import (
     Baseline,
+    Labels,
     PlacingBaseline,
+    Seed,
     StratifiedBaseline,
+    consensus_function,
 )
-from mdec.bench.baselines._functions import Labels, Seed, consensus_function
 from mdec.confidence import cluster_indicator
 from mdec.consensus import bipartite
 from mdec.consensus.partitions import number_by_appearance

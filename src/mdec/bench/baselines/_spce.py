@@ -13,8 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
-from mdec.bench.baselines._estimator import Baseline
-from mdec.bench.baselines._functions import Labels, Seed, consensus_function
+from mdec.bench.baselines._baseline import Baseline, Labels, Seed, consensus_function
 from mdec.ensemble import Ensemble
 from mdec.numerics.eigen import block_width, leading_eigenvectors
 
