@@ -36,7 +36,7 @@ from mdec._support.optional import versions
 from mdec._support.parallel import single_threaded_blas
 from mdec.bench.baselines import BASELINES, generate_kmeans_ensemble
 from mdec.bench.datasets import Dataset, fetch_dataset, load_dataset
-from mdec.bench.methods import resolve
+from mdec.bench.methods import resolve, scanpy_leiden
 from mdec.bench.records import (
     FAILED,
     MISSING,
@@ -520,6 +520,9 @@ def _warm_up(generators: list[str]) -> None:
             ensemble = generate_kmeans_ensemble(data, ensemble_size=5, random_state=0)
         for name in ("KCC", "PTGP", "SEC", "LWGP", "SPCE"):
             BASELINES[name](ensemble, 2, random_state=0)
+    if "components" in generators:
+        with suppress(ImportError):
+            scanpy_leiden(X[:60], 2, random_state=0)
 
 
 def serve() -> None:

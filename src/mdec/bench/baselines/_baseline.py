@@ -34,7 +34,11 @@ from mdec.confidence import sum_profiles
 from mdec.consensus import spectral
 from mdec.consensus.partitions import number_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
-from mdec.ensemble.draws import base_n_clusters_bounds, check_cluster_range
+from mdec.ensemble.draws import (
+    base_n_clusters_bounds,
+    check_cluster_range,
+    subspace_size,
+)
 from mdec.numerics.kmeans import MAX_ITER
 from mdec.numerics.nearest import at_common_scale
 from mdec.numerics.transfer import nearest_centers
@@ -139,8 +143,7 @@ def consensus_function(
         shown = shown.replace("NAME", function.__name__)
         consensus.__doc__ = write_docstring(
             signature(function).parameters,
-            {heading: related[heading] for heading in taken}
-            | {"Examples": shown},
+            {heading: related[heading] for heading in taken} | {"Examples": shown},
             read_sections(function.__doc__),
         )
         return validate_options(typing.cast(Function, consensus))
@@ -332,7 +335,7 @@ def draw_stratified(
     chosen = []
     for stratum in np.unique(strata):
         features = np.flatnonzero(strata == stratum)
-        size = max(1, math.floor(max_features * features.size + 0.5))
+        size = max(1, subspace_size(features.size, max_features))
         chosen.append(rng.choice(features, size=size, replace=False))
     return np.sort(np.concatenate(chosen))
 
@@ -446,9 +449,6 @@ class Baseline(ClusterMixin, BaseEstimator):
         generate_kmeans_ensemble
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
-
-    def __init__(self, n_clusters: int = 8, **options: Any) -> None:
-        raise NotImplementedError("use one of the methods derived from this class.")
 
     def __init_subclass__(
         cls, consensus: Consensus | None = None, example: str = "random_state=0"
