@@ -176,7 +176,7 @@ def weights(records: Records) -> str:
     return table(["NMI, ARI", *KINDS], rows())
 
 
-def today(records: Records) -> str:
+def standing(records: Records) -> str:
     """Return scores and ranks where all methods were run, in the order of ranks."""
     nmi, ari = (score_table(records, metric).in_common() for metric in METRICS)
     test = rank_test(nmi)
@@ -246,7 +246,8 @@ CLAIMS: dict[str, tuple[str, Callable[[Records], str]]] = {
     "ratios": ("sampling-ratio", ratios),
     "weights": ("sampling-ratio", weights),
     "seconds": ("paper-tables", seconds),
-    "today": ("today", today),
+    "today": ("today", standing),
+    "cells": ("cells", standing),
 }
 
 

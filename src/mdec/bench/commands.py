@@ -159,7 +159,7 @@ def report(
 def list_known_datasets(
     kind: Annotated[
         str | None,
-        typer.Option(help="gene expression, image, speech or built-in."),
+        typer.Option(help="gene expression, image, speech, single cells, built-in."),
     ] = None,
     folder: Folder = None,
 ) -> None:
