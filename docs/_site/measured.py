@@ -157,8 +157,7 @@ def evidence() -> str:
                 f"{three(over_sets(prepared_scores('none')[0]))} as they are",
             ],
             [
-                f"{len(cells)} sets of single cells, prepared, hierarchical / spectral / "
-                "bipartite consensus",
+                f"{len(cells)} sets of single cells, values prepared",
                 three(prepared[name] for name in CONSENSUS),
                 f"{prepared['Leiden']:.1f} for Leiden with K searched, "
                 f"{prepared['SC3s']:.1f} for SC3s",
