@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from mdec.report.compute import sample_order
+from mdec.report.solutions import pair_consensus
 
 pytestmark = pytest.mark.browser
 
@@ -154,6 +155,14 @@ def opened(browser, tmp_path, reports):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
+def pixels(address):
+    """Return the colours of a picture in a data address."""
+    image = pytest.importorskip("PIL.Image")
+    content = io.BytesIO(base64.b64decode(address.split(",")[1]))
+    with image.open(content) as read:
+        return np.asarray(read.convert("RGB"))
+
+
 def emulate(browser, width, scheme="light", media=""):
     metrics = {"width": width, "height": 800, "deviceScaleFactor": 1}
     browser.execute_cdp_cmd(
@@ -192,7 +201,7 @@ def test_page_is_quiet_alone_and_complete(opened, reports, n_samples, hostile):
 
 def test_everything_follows_the_number(opened, reports):
     described = reports(600)[0]
-    page, heatmap = opened(600), described["heatmap"]
+    page = opened(600)
     first = page.one("#fig-heatmap .matrix").get_attribute("href")
     for index in (0, 5, described["chosen"]):
         page.show(index)
@@ -211,35 +220,41 @@ def test_everything_follows_the_number(opened, reports):
         for name in ("map", "pca"):
             fills = page.run(
                 "return [...document.querySelectorAll(arguments[0])]"
-                ".map(each => each.style.fill)",
+                ".map(each => each.style.color)",
                 f"#fig-{name} .samples circle",
             )
             pairs = set(zip(named.tolist(), fills, strict=True))
             assert len(pairs) == len(set(fills)) == solution["n_clusters"]
             assert len(page.texts(f"#fig-{name} .halo")) == solution["n_clusters"]
-        order = sample_order(solution["labels"], heatmap)
+        order = sample_order(solution["labels"], described["tree"]["position"])
         saved = page.saved("heatmap")
-        shown = [described["names"][i] for i in heatmap["rows"][order]]
+        shown = [described["names"][i] for i in order]
         assert saved[0][2:] == [row[0] for row in saved[1:]] == shown
         found = np.array([row[2:] for row in saved[1:]], dtype=float)
-        direct = np.minimum(heatmap["matrix"][np.ix_(order, order)], heatmap["full"])
-        np.testing.assert_allclose(found, direct, atol=heatmap["full"] / 510 + 5e-5)
+        direct = pair_consensus(solution["halves"][:, order])
+        np.testing.assert_allclose(found, direct, atol=1e-4)
         assert len(page.all("#fig-heatmap .block")) == solution["n_clusters"]
         items = page.saved("items")
         clusters = [int(row[1]) for row in items[1:]]
         assert clusters == sorted(clusters)
+        drawn = [described["names"].index(row[0]) for row in items[1:]]
+        for column, name in ((2, "own"), (3, "other")):
+            found = [float(row[column]) for row in items[1:]]
+            np.testing.assert_allclose(found, solution[name][drawn], atol=1e-4)
         edge = page.one("#fig-tracking .current").get_attribute("y")
         assert float(edge) == 6 + 22 * index - 1
         drawn = page.texts("#fig-signatures .names text")
         assert drawn == [f"g{j}" for j in solution["heatmap_features"]]
-    assert page.one("#fig-heatmap .matrix").get_attribute("href") == first
+    again = page.one("#fig-heatmap .matrix").get_attribute("href")
+    assert (pixels(again) == pixels(first)).all()
+    assert page.one("#fig-heatmap .tree").get_attribute("visibility") == "visible"
     page.all("#fig-tracking .track")[1].click()
     assert page.texts("#shown") == ["3"]
 
 
 def test_a_group_that_stays_keeps_its_colour(opened):
     page = opened(40)
-    fill = "return document.querySelectorAll('#fig-map .samples circle')[0].style.fill"
+    fill = "return document.querySelectorAll('#fig-map .samples circle')[0].style.color"
     colours = []
     for index in range(1, 6):
         page.show(index)
@@ -316,23 +331,33 @@ def test_points_of_the_map_do_not_hide_each_other(opened):
 def test_map_is_coloured_by_any_column(opened):
     page = opened(40)
     options = page.texts("#paint option")
-    assert options == ["cluster", "confidence", "known class", "age", "sex"]
+    features = [f"g{j} (standardised)" for j in range(14)]
+    named = ["cluster", "confidence", "known class", "age", "sex"]
+    assert options == [*named, *features]
     fills = (
         "return [...document.querySelectorAll('#fig-map .samples circle')]"
-        ".map(each => each.style.fill)"
+        ".map(each => each.style.color)"
     )
-    different = {}
+    different, colours = {}, {}
     for index, name in enumerate(options):
         page.run(
             "const it = document.getElementById('paint'); it.value = arguments[0];"
             "it.dispatchEvent(new Event('input'))",
             index,
         )
-        different[name] = len(set(page.run(fills)))
+        colours[name] = page.run(fills)
+        different[name] = len(set(colours[name]))
+        if name in ("known class", "sex"):
+            words = [word for word in page.texts("#legend span") if word]
+            assert words[:2] == {"sex": ["f", "m"]}.get(
+                name, ["known class 0", "known class 1"]
+            )
     assert different["cluster"] == different["known class"] == 3
     assert different["sex"] == 2
     assert different["age"] > 20
-    assert [word for word in page.texts("#legend span") if word] == ["f", "m"]
+    assert different["g3 (standardised)"] > 20
+    clusters, classes = (set(colours[name]) for name in ("cluster", "known class"))
+    assert not clusters & classes
 
 
 def test_keys_are_enough(opened):

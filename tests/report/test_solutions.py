@@ -16,6 +16,7 @@ from mdec.confidence import confidence, item_consensus
 from mdec.consensus import hierarchical
 from mdec.report.compute import (
     add_signatures,
+    consensus_tree,
     describe_column,
     describe_columns,
     sample_order,
@@ -24,9 +25,11 @@ from mdec.report.layout import consensus_map, spread
 from mdec.report.signatures import effect_sizes, moments, signatures
 from mdec.report.solutions import (
     compare_classes,
+    cut_halves,
     cut_page,
     match_numbers,
     nearest_numbers,
+    pair_consensus,
     restrict_ensemble,
 )
 from mdec.selection.rule import select_n_clusters
@@ -69,21 +72,73 @@ def test_every_view_is_the_consensus_of_its_number(reports):
         association = item_consensus(model.ensemble_, solution["labels"], weights)
         sure = confidence(association, solution["labels"])
         np.testing.assert_allclose(solution["confidence"], sure)
-        own = association[np.arange(40), solution["labels"]]
-        np.testing.assert_allclose(solution["own"], own)
+        together = pair_consensus(solution["halves"])
+        np.fill_diagonal(together, np.nan)
+        for i, k in enumerate(solution["labels"]):
+            same = solution["labels"] == k
+            own = np.nanmean(together[i, same]) if same.sum() > 1 else 1.0
+            assert solution["own"][i] == pytest.approx(own)
+            other = np.mean(together[i, solution["labels"] == solution["second"][i]])
+            assert solution["other"][i] == pytest.approx(other)
         assert solution["n_ambiguous"] == (sure < 0.6).sum()
         assert len(set(solution["numbers"].tolist())) == solution["n_clusters"]
         sizes = {row["cluster"]: row["size"] for row in solution["clusters"]}
         named = solution["numbers"][solution["labels"]]
         assert sizes == {k: (named == k).sum() for k in sizes}
-        ordered = named[described["heatmap"]["rows"]]
-        ordered = ordered[sample_order(solution["labels"], described["heatmap"])]
+        position = described["tree"]["position"]
+        ordered = named[sample_order(solution["labels"], position)]
         assert (np.diff(ordered) != 0).sum() == solution["n_clusters"] - 1
         classes = np.arange(40) % 3
         counts = np.array(solution["scores"]["counts"])
         for column, k in enumerate(sorted(sizes)):
             direct = np.bincount(classes[named == k], minlength=3)
             assert counts[:, column].tolist() == direct.tolist()
+
+
+def test_clusters_that_are_recovered_have_full_consensus(reports):
+    described, _, (model, _) = reports(40)
+    for row in described["solutions"][described["chosen"]]["clusters"]:
+        assert row["consensus"] == 1.0
+    halves = cut_halves(model.ensemble_, model.cluster_weights_, [1, 3])
+    assert halves.shape == (2, 10, 40)
+    assert [len(set(half.tolist())) for half in halves[0]] == [2] * 10
+    for half in halves[1]:
+        assert ari(half, model.labels_) == 1.0
+
+
+def test_clusters_of_a_half_are_those_of_its_members(reports):
+    _, _, (model, _) = reports(40)
+    ensemble, weights = model.ensemble_, model.cluster_weights_
+    first, second = cut_halves(ensemble[:2], weights[: ensemble.offsets[2]], [4])[0, :2]
+    alone = []
+    for m in (0, 1):
+        own = slice(*ensemble.offsets[m : m + 2])
+        alone.append(hierarchical(ensemble[[m]], 4, weights[own]))
+    found = [
+        ari(first, each) == ari(second, alone[1 - i]) == 1.0
+        for i, each in enumerate(alone)
+    ]
+    assert any(found)
+    assert len(cut_halves(ensemble[:1], weights[: ensemble.offsets[1]], [2])[0]) == 5
+
+
+@pytest.mark.parametrize("by_chance", [False, True])
+def test_clusters_lie_together_in_the_dendrogram(by_chance):
+    rng = np.random.default_rng(0)
+    base = (np.arange(50) % 4)[:, None] + rng.integers(0, 2, (50, 9))
+    ensemble = Ensemble.from_labels(base)
+    A = locally_weighted_coassociation(ensemble, np.ones(ensemble.n_base_clusters))
+    labels = rng.integers(0, 5, 50) if by_chance else np.arange(50) % 4
+    tree = consensus_tree(A, labels)
+    ordered = labels[np.argsort(tree["position"])]
+    assert (np.diff(ordered) != 0).sum() == len(set(labels.tolist())) - 1
+    assert (
+        np.argsort(tree["position"]).tolist()
+        == sample_order(labels, tree["position"]).tolist()
+    )
+    for left, low, high, right, far in tree["merges"]:
+        assert 0.0 < left < right < 1.0
+        assert 0.0 <= max(low, far) <= high <= 1.0
 
 
 def test_numbers_that_are_many_are_those_nearest():

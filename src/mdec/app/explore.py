@@ -16,7 +16,6 @@ from scipy import sparse
 
 from mdec import results
 from mdec._support.files import claim_folder, replace_together, write_atomically
-from mdec._support.random import member_stream
 from mdec.app.folder import Folder, clean, read_summary
 from mdec.cli.options import ReadOptions
 from mdec.cli.predict import place_samples
@@ -27,7 +26,7 @@ from mdec.ensemble import Ensemble
 from mdec.report import compute
 from mdec.report.page import pack_live, render_parts
 from mdec.report.signatures import moments, separating_features, signatures
-from mdec.report.solutions import describe_solution, match_numbers
+from mdec.report.solutions import cut_halves, describe_solution, match_numbers
 from mdec.results import CLUSTER_NAMES, ENSEMBLE, MODEL, SUMMARY
 
 MOST_CLUSTERS = 30
@@ -72,13 +71,25 @@ class Result:
         return cluster_ensemble(self.ensemble, settings)
 
     @cached_property
+    def page(self) -> Any:
+        """The samples of the report, as it draws them, and their ensemble."""
+        return compute.draw_page(self.clustering)
+
+    @property
     def rows(self) -> Any:
-        """The samples of the report, as it draws them."""
-        labels, rng = (
-            np.asarray(self.clustering.labels),
-            member_stream(0, 0, "selection"),
-        )
-        return compute.draw_from_clusters(labels, compute.PAGE_SAMPLES, rng)
+        """The samples of the report."""
+        return self.page[0]
+
+    @property
+    def most(self) -> int:
+        """The largest number of clusters that is on offer."""
+        return min(MOST_CLUSTERS, len(self.rows))
+
+    @cached_property
+    def halves(self) -> Any:
+        """The clusters of the halves of the ensemble for every number from 1."""
+        ensemble, weights = self.page[1]
+        return cut_halves(ensemble, weights, range(1, self.most + 1))
 
     @cached_property
     def values(self) -> Any:
@@ -106,7 +117,7 @@ class Result:
             "n_clusters": self.clustering.n_clusters,
             "consensus": self.clustering.settings.consensus,
             "choices": list(CONSENSUS),
-            "most": min(MOST_CLUSTERS, self.ensemble.n_samples),
+            "most": self.most,
             "samples": [samples[i] for i in self.rows] if samples else [],
             "features": self.features,
             "model": MODEL in self.files,
@@ -119,9 +130,9 @@ class Result:
 
         Clusters keep the numbers of those of the run with which they share most.
         """
-        if n_clusters not in range(1, MOST_CLUSTERS + 1) or consensus not in CONSENSUS:
+        if n_clusters not in range(1, self.most + 1) or consensus not in CONSENSUS:
             raise ValueError(
-                f"K is 1 to {MOST_CLUSTERS}, and the consensus one of "
+                f"K is 1 to {self.most}, and the consensus one of "
                 f"{', '.join(CONSENSUS)}."
             )
         return self._solve_once(n_clusters, consensus)
@@ -133,7 +144,7 @@ class Result:
         known = self.ensemble.names.get("classes")
         classes = None if known is None else np.array(known)
         of = found.association, labels, np.asarray(found.confidence), numbers, classes
-        shown = describe_solution(*of, self.rows)
+        shown = describe_solution(*of, self.halves[n_clusters - 1], self.rows)
         # A cluster may be so small that none of its samples is on the page.
         if self.features and len(set(shown["labels"])) == len(numbers):
             sums = moments(self.values, shown["labels"])

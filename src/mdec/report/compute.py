@@ -18,6 +18,7 @@ from mdec._support.random import member_stream
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.confidence import AMBIGUOUS
+from mdec.ensemble import Ensemble
 from mdec.report.layout import TSNE_SAMPLES, SampleMap, consensus_map, data_map
 from mdec.report.signatures import (
     Signature,
@@ -37,9 +38,12 @@ from mdec.tables.columns import MAX_BESIDE, is_number, number
 
 # The page holds at most this many samples, and draws at most these in some figures.
 PAGE_SAMPLES = 2000
-HEATMAP_SAMPLES = 400
 BAR_SAMPLES = 400
 VALUE_SAMPLES = 1000
+
+# Values of features that the page holds, and merges that its dendrogram draws.
+PAGE_VALUES = 250_000
+DRAWN_MERGES = 80
 
 LISTED_SAMPLES = 25
 LISTED_FEATURES = 20
@@ -108,17 +112,20 @@ class Support(TypedDict):
     mean_confidence: float
 
 
-class Heatmap(TypedDict):
-    """Consensus of samples of the page, and their places in the dendrogram."""
+class Tree(TypedDict):
+    """The dendrogram of the samples of the page.
 
-    matrix: Array
-    rows: Labels
+    `position` is the place of each sample among its leaves. Each of `merges`, the last
+    ones, has places and heights as shares: those of the left branch, the height of the
+    merge, and those of the right branch.
+    """
+
     position: Labels
-    full: float
+    merges: list[tuple[float, float, float, float, float]]
 
 
 class SignatureValues(TypedDict):
-    """Standardised values of the features drawn for any K, samples of the heatmap."""
+    """Standardised values of features of all samples of the page."""
 
     features: Labels
     names: list[str]
@@ -154,7 +161,7 @@ class Description(TypedDict):
     n_numbers: int
     selection: KSelection
     criteria: list[dict[str, float]]
-    heatmap: Heatmap
+    tree: Tree
     map: SampleMap
     pca: SampleMap | None
     tracked: Labels
@@ -199,14 +206,12 @@ def describe_clustering(
     selection = clustering.criteria
     ensemble, labels = clustering.ensemble.gather(), np.asarray(clustering.labels)
     table, notes = join_tables(table, len(labels)), notes or RunNotes()
-    rng = member_stream(0, 0, "selection")
-    rows = draw_from_clusters(labels, PAGE_SAMPLES, rng)
-    part = restrict_ensemble(ensemble, clustering.weights, rows)
+    rng, (rows, part) = member_stream(0, 2, "selection"), draw_page(clustering)
     matrix = locally_weighted_coassociation(*part)
-    heatmap = consensus_heatmap(matrix, labels[rows], rng)
+    tree = consensus_tree(matrix, labels[rows])
     solutions, chosen = describe_solutions(clustering, table.labels, rows, *part)
     for each in solutions:
-        each["cluster_order"] = cluster_order(each["labels"], heatmap)
+        each["cluster_order"] = cluster_order(each["labels"], tree["position"])
     written = add_signatures(solutions, chosen, table, labels, rows)
     tracks = [each["numbers"][each["labels"]] for each in solutions]
     mapped = draw_from_clusters(labels[rows], TSNE_SAMPLES, rng)
@@ -227,13 +232,13 @@ def describe_clustering(
         "n_numbers": len({*selection.table["n_clusters"], clustering.n_clusters}),
         "selection": selection,
         "criteria": criteria_rows(selection),
-        "heatmap": heatmap,
+        "tree": tree,
         "map": consensus_map(matrix, mapped),
         "pca": data_map(table.values[rows]),
         "tracked": tracking_order(tracks, tracks[chosen]),
         "bars": draw_from_clusters(labels[rows], BAR_SAMPLES, rng),
         "columns": describe_columns(table.labels, table.columns, rows),
-        "signature_values": signature_values(solutions, table, rows[heatmap["rows"]]),
+        "signature_values": signature_values(solutions, chosen, table, rows),
         "ambiguous": np.argsort(sure, kind="stable")[:LISTED_SAMPLES],
         "ambiguous_below": AMBIGUOUS,
         "support": view_support(clustering),
@@ -302,6 +307,16 @@ def criteria_rows(selection: KSelection) -> list[dict[str, float]]:
     ]
 
 
+def draw_page(
+    clustering: Clustering, n_most: int | None = None
+) -> tuple[NDArray[np.int64], tuple[Ensemble, Array]]:
+    """Return the rows of the samples on the page, and their ensemble with weights."""
+    rng, most = member_stream(0, 0, "selection"), n_most or PAGE_SAMPLES
+    rows = draw_from_clusters(np.asarray(clustering.labels), most, rng)
+    ensemble = clustering.ensemble.gather()
+    return rows, restrict_ensemble(ensemble, clustering.weights, rows)
+
+
 def draw_from_clusters(
     labels: Labels, n_most: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
@@ -316,35 +331,42 @@ def draw_from_clusters(
     return np.sort(np.concatenate(chosen))
 
 
-def consensus_heatmap(
-    matrix: Array, labels: Labels, rng: np.random.Generator
-) -> Heatmap:
-    """Return the consensus of all or some samples, with places in the dendrogram."""
-    rows = draw_from_clusters(labels, HEATMAP_SAMPLES, rng)
-    part = matrix[np.ix_(rows, rows)]
-    pairs = part[np.triu_indices(len(rows), 1)]
-    # Consensus is weighted and seldom near one, so the colours end at the top pairs.
-    full = float(np.quantile(pairs, 0.99)) if pairs.size else 1.0
-    position = np.arange(len(rows))
-    if len(rows) > 2:
-        tree = linkage(squareform(1.0 - part, checks=False), "average")
-        position = np.argsort(leaves_list(tree))
-    return {"matrix": part, "rows": rows, "position": position, "full": max(full, 0.05)}
+def consensus_tree(matrix: Array, labels: Labels) -> Tree:
+    """Return the dendrogram of average linkage, in which clusters are joined last.
+
+    The heights are the consensus that is missing, and end at the top pairs, since
+    weighted consensus is seldom near one.
+    """
+    size = len(labels)
+    if size < 3:
+        return {"position": np.arange(size), "merges": []}
+    apart = labels[:, None] != labels
+    pairs = squareform(matrix, checks=False)
+    full = max(float(np.quantile(pairs, 0.99)), 0.05)
+    joined = linkage((1.0 - pairs + squareform(apart, checks=False)) / 2.0, "average")
+    position = np.argsort(leaves_list(joined))
+    between = np.arange(size - 1) >= size - len(np.unique(labels))
+    height = 1.0 - (1.0 + between - 2.0 * joined[:, 2]) / full
+    places, heights = [*(position + 0.5) / size], [0.0] * size
+    merges = []
+    for (a, b), rise in zip(joined[:, :2].astype(int), height, strict=True):
+        a, b = sorted((a, b), key=places.__getitem__)
+        top = min(max(rise, heights[a], heights[b]), 1.0)
+        merges.append((places[a], heights[a], top, places[b], heights[b]))
+        places.append((places[a] + places[b]) / 2.0)
+        heights.append(top)
+    return {"position": position, "merges": merges[-DRAWN_MERGES:]}
 
 
-def cluster_order(labels: Labels, heatmap: Heatmap) -> NDArray[np.int64]:
+def cluster_order(labels: Labels, position: Labels) -> NDArray[np.int64]:
     """Return the clusters in the order of their mean place in the dendrogram."""
-    part, position = labels[heatmap["rows"]], heatmap["position"]
-    sizes = np.bincount(part, minlength=int(labels.max()) + 1)
-    sums = np.bincount(part, position, minlength=sizes.size)
-    # One that is not drawn comes last.
-    return np.argsort(np.where(sizes > 0, sums / np.maximum(sizes, 1), np.inf))
+    return np.argsort(np.bincount(labels, position) / np.bincount(labels))
 
 
-def sample_order(labels: Labels, heatmap: Heatmap) -> NDArray[np.int64]:
-    """Return the samples of the heatmap cluster by cluster, as in the dendrogram."""
-    rank = np.argsort(cluster_order(labels, heatmap))
-    return np.lexsort([heatmap["position"], rank[labels[heatmap["rows"]]]])
+def sample_order(labels: Labels, position: Labels) -> NDArray[np.int64]:
+    """Return the samples cluster by cluster, each in the order of the dendrogram."""
+    rank = np.argsort(cluster_order(labels, position))
+    return np.lexsort([position, rank[labels]])
 
 
 def add_signatures(
@@ -384,17 +406,29 @@ def heatmap_features(shown: Solution) -> NDArray[np.int64]:
 
 
 def signature_values(
-    solutions: list[Solution], table: Table, samples: Labels
+    solutions: list[Solution], chosen: int, table: Table, rows: Labels
 ) -> SignatureValues | None:
-    """Return what the heatmaps of the signatures draw, standardised by feature."""
-    used = np.unique(np.concatenate([each["heatmap_features"] for each in solutions]))
+    """Return values that the page draws and colours samples by, standardised.
+
+    They are of all features if that are few, else of those of the heatmaps, as many as
+    the page can hold; heatmaps of numbers far from the chosen one lose the others.
+    """
+    most = max(PAGE_VALUES // len(rows), HEATMAP_FEATURES)
+    used = np.arange(len(table.feature_names))
+    if used.size > most:
+        near = sorted(range(len(solutions)), key=lambda i: abs(i - chosen))
+        each = np.concatenate([solutions[i]["heatmap_features"] for i in near])
+        used = np.sort(np.array([*dict.fromkeys(each.tolist())][:most], dtype=int))
+    for shown in solutions:
+        own = shown["heatmap_features"]
+        shown["heatmap_features"] = own[np.isin(own, used)]
     if not used.size:
         return None
     every = table.values[:, used].astype(np.float64)
     spread = every.std(axis=0)
     scores = (every - every.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
     names = [table.feature_names[j] for j in used]
-    return {"features": used, "names": names, "scores": scores[samples].T}
+    return {"features": used, "names": names, "scores": scores[rows].T}
 
 
 def describe_columns(

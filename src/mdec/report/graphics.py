@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import struct
+import zlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array, Labels
-from mdec.report.compute import Heatmap, SignatureValues, sample_order
+from mdec.confidence import AMBIGUOUS
+from mdec.report.compute import Column, SignatureValues
 from mdec.report.layout import SIZE as SIZE
 from mdec.report.layout import SampleMap, radius
-from mdec.report.solutions import Solution
+from mdec.report.solutions import Solution, pair_consensus
 from mdec.selection.rule import KSelection
 
 NAME_LENGTH = 20
@@ -26,8 +28,22 @@ COLOURS = (
     *("#7f2704", "#6b8e23", "#b39ddb", "#d2b48c", "#a9a9a9"),
 )
 
+# Known classes are no clusters, and have none of their colours (after Tol).
+CLASS_COLOURS = (
+    *("#332288", "#88ccee", "#117733", "#ddcc77", "#cc6677", "#882255"),
+    *("#44aa99", "#999933", "#aa4499", "#ee8866", "#bbcc33", "#ffaabb"),
+)
+MISSING = "#8d97a3"
+
+# Numbers, from the lowest to the highest.
+RAMP = ("#5b2a86", "#3f6fb0", "#2a9d8f", "#8cc152", "#e0b000")
+_RAMP_LEVELS = 64
+
 # From no consensus to full consensus, in 256 levels.
 SHADES = np.linspace((247, 249, 252), (8, 48, 107), 256).round().astype(np.uint8)
+
+# Columns of the table beside the heatmap.
+MAX_TRACKS = 4
 
 # From two and a half standard deviations below the mean to as many above it, by the
 # levels of `contrast_levels`.
@@ -54,29 +70,60 @@ def contrast_levels(scores: NDArray[np.floating]) -> NDArray[np.uint8]:
     return np.rint(127.0 * (share + 1.0)).astype(np.uint8)
 
 
-def bitmap(levels: NDArray[np.integer], palette: NDArray[np.integer]) -> str:
-    """Return levels as a bitmap in a data address, which the script can read again.
+def picture(levels: NDArray[np.integer], palette: NDArray[np.integer]) -> str:
+    """Return levels as a PNG picture in a data address.
 
     `palette` of shape (n_levels, 3) has the colour of each level, 256 at most.
     """
     height, width = levels.shape
-    rows = np.zeros((height, -(-width // 4) * 4), dtype=np.uint8)
-    rows[:, :width] = levels[::-1]
-    colours = np.zeros((len(palette), 4), dtype=np.uint8)
-    colours[:, :3] = palette[:, ::-1]
-    start = 54 + colours.nbytes
-    header = struct.pack("<2sIII", b"BM", start + rows.nbytes, 0, start)
-    header += struct.pack(
-        "<IiiHHIIiiII", 40, width, height, 1, 8, 0, 0, 0, 0, len(palette), 0
-    )
-    content = header + colours.tobytes() + rows.tobytes()
-    return "data:image/bmp;base64," + base64.b64encode(content).decode()
+    rows = np.zeros((height, width + 1), dtype=np.uint8)  # each begins with a filter
+    rows[:, 1:] = levels
+    parts = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0),
+        b"PLTE": np.asarray(palette, dtype=np.uint8).tobytes(),
+        b"IDAT": zlib.compress(rows.tobytes(), 9),
+        b"IEND": b"",
+    }
+    content = b"\x89PNG\r\n\x1a\n"
+    for name, part in parts.items():
+        check = struct.pack(">I", zlib.crc32(name + part))
+        content += struct.pack(">I", len(part)) + name + part + check
+    return "data:image/png;base64," + base64.b64encode(content).decode()
+
+
+def rgb(colours: Sequence[str]) -> NDArray[np.int64]:
+    """Return colours such as "#0072b2" as numbers, of shape (n_colours, 3)."""
+    return np.array([[int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in colours])
 
 
 def cluster_strip(clusters: NDArray[np.integer]) -> str:
-    """Return the colours of clusters side by side, as a bitmap one pixel high."""
-    palette = [[int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in COLOURS]
-    return bitmap(clusters[None, :] % len(COLOURS), np.array(palette))
+    """Return the colours of clusters side by side, as a picture one pixel high."""
+    return picture(clusters[None, :] % len(COLOURS), rgb(COLOURS))
+
+
+def column_strip(column: Column, samples: Labels) -> str:
+    """Return a column of the table as colours side by side, as `cluster_strip`."""
+    if column["kind"] == "numbers":
+        values = column["values"]
+        there = values[np.isfinite(values)]
+        low, span = there.min(), np.ptp(there) or 1.0
+        known = np.where(np.isfinite(values), values, low) - low
+        codes = np.rint(known / span * (_RAMP_LEVELS - 1)).astype(int)
+        codes[~np.isfinite(values)] = _RAMP_LEVELS
+        steps = np.linspace(0, len(RAMP) - 1, _RAMP_LEVELS)
+        columns = [np.interp(steps, range(len(RAMP)), c) for c in rgb(RAMP).T]
+        palette = np.stack(columns, axis=1).round()
+    else:
+        places = np.cumsum([level != "" for level in column["levels"]]) - 1
+        empty = np.array([level == "" for level in column["levels"]])
+        codes = np.where(empty, len(CLASS_COLOURS), places % len(CLASS_COLOURS))
+        codes, palette = codes[column["codes"]], rgb(CLASS_COLOURS)
+    return picture(codes[samples][None, :], np.vstack([palette, rgb([MISSING])]))
+
+
+def tracked_columns(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns that are drawn beside the heatmap."""
+    return [each for each in columns if each["kind"] != "words"][:MAX_TRACKS]
 
 
 def coordinate(value: float) -> str:
@@ -168,35 +215,37 @@ def criterion_axes(selection: KSelection, name: str) -> Axes:
     return Axes((ks[0] - 0.3, ks[-1] + 0.3), rise, shown, 4, size)
 
 
-def matrix_picture(shown: Solution, heatmap: Heatmap) -> str:
-    """Return the consensus of the pairs, cluster by cluster, as a bitmap."""
-    order = sample_order(shown["labels"], heatmap)
-    levels = 255.0 * heatmap["matrix"][np.ix_(order, order)] / heatmap["full"]
-    return bitmap(np.clip(levels, 0.0, 255.0).round().astype(np.uint8), SHADES)
+def matrix_picture(shown: Solution, order: Labels) -> str:
+    """Return the consensus of the pairs, cluster by cluster, as a picture."""
+    levels = np.rint(255.0 * pair_consensus(shown["halves"][:, order]))
+    return picture(levels.astype(np.uint8), SHADES)
 
 
 def scale_picture() -> str:
-    """Return the scale beside the heatmap as a bitmap."""
-    return bitmap(np.linspace(255.0, 0.0, 64).round().astype(int)[:, None], SHADES)
+    """Return the scale beside the heatmap as a picture."""
+    return picture(np.linspace(255.0, 0.0, 64).round().astype(int)[:, None], SHADES)
 
 
-def cluster_blocks(shown: Solution, heatmap: Heatmap) -> list[tuple[int, int, int]]:
+def cluster_blocks(shown: Solution, order: Labels) -> list[tuple[int, int, int]]:
     """Return number, first row and size of each cluster in the heatmap."""
-    order = shown["cluster_order"]
-    part = shown["labels"][heatmap["rows"]]
-    sizes = np.bincount(part, minlength=shown["n_clusters"])[order]
-    blocks = np.stack([shown["numbers"][order], np.cumsum(sizes) - sizes, sizes])
-    return [(k, start, size) for k, start, size in blocks.T.tolist() if size]
+    clusters = shown["numbers"][shown["labels"][order]]
+    starts = np.flatnonzero(np.diff(clusters, prepend=-1))
+    sizes = np.diff(starts, append=len(clusters))
+    blocks = np.stack([clusters[starts], starts, sizes])
+    return [(k, start, size) for k, start, size in blocks.T.tolist()]
 
 
 def map_dots(plane: SampleMap, shown: Solution) -> str:
-    """Return the samples in the plane as circles in the colours of their clusters."""
-    size = radius(len(plane["places"]))
+    """Return the samples in the plane as circles in the colours of their clusters.
+
+    Samples that no cluster holds firmly are rings.
+    """
+    size, unsure = radius(len(plane["places"])), ' class="unsure"'
     colours = [colour(k) for k in shown["numbers"]]
     samples = zip(plane["places"], shown["labels"], shown["confidence"], strict=True)
     return "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" fill="{colours[k]}" '
-        f'opacity="{0.35 + 0.6 * sure:.2f}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" color="{colours[k]}" '
+        f'opacity="{0.35 + 0.6 * sure:.2f}"{unsure if sure < AMBIGUOUS else ""}/>'
         for (x, y), k, sure in samples
     )
 
@@ -218,33 +267,17 @@ def bar_order(shown: Solution, rows: Labels) -> NDArray[np.integer]:
     return rows[np.lexsort([-shown["own"][rows], numbers])]
 
 
-def bar_axes(shown: Solution, rows: Labels) -> Axes:
-    """Return the axes of the samples' consensus with their clusters."""
-    # Of other numbers of clusters the script cuts what is higher, single samples first.
-    most = float(max(shown["own"].max(), shown["other"].max(), 0.05))
-    return Axes((0, len(rows)), (0.0, min(1.0, 1.1 * most)), [], 4, (960, 260))
-
-
 def signature_rows(shown: Solution, values: SignatureValues) -> list[int]:
     """Return which rows of the values are drawn for this number of clusters."""
     found = np.searchsorted(values["features"], shown["heatmap_features"])
     return list(map(int, found))
 
 
-def heatmap_strip(shown: Solution, heatmap: Heatmap) -> str:
-    """Return the clusters of the samples of the heatmap, as a bitmap."""
-    samples = heatmap["rows"][sample_order(shown["labels"], heatmap)]
-    return cluster_strip(shown["numbers"][shown["labels"][samples]])
-
-
-def signature_picture(
-    shown: Solution, values: SignatureValues, heatmap: Heatmap
-) -> str:
-    """Return the signature features over the samples of the heatmap, as a bitmap."""
+def signature_picture(shown: Solution, values: SignatureValues, order: Labels) -> str:
+    """Return the signature features over ordered samples, as a picture."""
     # With one cluster there is no row, but the script needs a picture to fill.
     rows = np.array(signature_rows(shown, values) or [0])
-    order = sample_order(shown["labels"], heatmap)
-    return bitmap(contrast_levels(values["scores"][np.ix_(rows, order)]), CONTRASTS)
+    return picture(contrast_levels(values["scores"][np.ix_(rows, order)]), CONTRASTS)
 
 
 def shorten(name: str) -> str:

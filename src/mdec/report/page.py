@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from mdec._support.optional import import_optional
 from mdec.report import graphics
 from mdec.report.compute import Column, Description, sample_order
-from mdec.report.graphics import COLOURS, CONTRASTS, FARTHEST, bitmap, contrast_levels
+from mdec.report.graphics import (
+    CLASS_COLOURS,
+    COLOURS,
+    CONTRASTS,
+    FARTHEST,
+    MISSING,
+    RAMP,
+    SHADES,
+    contrast_levels,
+)
 from mdec.report.solutions import Solution
 
 # Shares are kept in steps of this: finer than the four digits of labels.csv.
@@ -42,9 +51,11 @@ def render_report(described: Description) -> str:
     from markupsafe import Markup
 
     script = _read("report.js")
+    shown, tree = described["solutions"][described["chosen"]], described["tree"]
     page: str = template.render(
         **described,
-        shown=described["solutions"][described["chosen"]],
+        shown=shown,
+        order=sample_order(shown["labels"], tree["position"]),
         style=Markup(_read("report.css")),
         script=Markup(script),
         data=Markup(pack_data(described)),
@@ -87,18 +98,22 @@ def pack_data(described: Description) -> str:
 
     No HTML parser takes it for markup.
     """
-    heatmap, values = described["heatmap"], described["signature_values"]
+    values = described["signature_values"]
     selection, pca = described["selection"], described["pca"]
     content = {
         "names": described["names"],
         "palette": COLOURS,
+        "classes": CLASS_COLOURS,
+        "ramp": RAMP,
+        "missing": MISSING,
+        "shades": _pack(SHADES),
+        "contrasts": _pack(CONTRASTS),
+        "bars": _pack(described["bars"]),
         "chosen": described["chosen"],
         "below": described["ambiguous_below"],
+        "finest": _pack(described["solutions"][-1]["halves"]),
         "solutions": [_pack_solution(s, described) for s in described["solutions"]],
-        "heat": {
-            "rows": _pack(heatmap["rows"]),
-            "full": heatmap["full"],
-        },
+        "position": _pack(described["tree"]["position"]),
         "tracked": _pack(described["tracked"]),
         "axes": None if pca is None else pca["axes"],
         "columns": [_pack_column(each) for each in described["columns"]],
@@ -112,7 +127,7 @@ def pack_data(described: Description) -> str:
     if values is not None:
         content["signature"] = {
             "names": values["names"],
-            "picture": bitmap(contrast_levels(values["scores"]), CONTRASTS),
+            "levels": _pack(contrast_levels(values["scores"])),
             "farthest": FARTHEST,
         }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
@@ -123,10 +138,12 @@ def pack_data(described: Description) -> str:
 
 def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
     values = described["signature_values"]
+    # One dendrogram of each half is cut into all numbers: clusters join finer ones.
+    finest = described["solutions"][-1]["halves"]
+    joins = np.zeros((len(finest), int(finest.max()) + 1), dtype=np.int32)
+    joins[np.arange(len(finest))[:, None], finest] = shown["halves"]
     return _pack_clusters(shown) | {
-        "order": shown["numbers"][shown["cluster_order"]].tolist(),
-        "heat": _pack(sample_order(shown["labels"], described["heatmap"])),
-        "items": _pack(graphics.bar_order(shown, described["bars"])),
+        "joins": _pack(joins),
         "features": [] if values is None else graphics.signature_rows(shown, values),
     }
 
@@ -135,12 +152,11 @@ def _pack_clusters(shown: Solution) -> dict[str, Any]:
     numbers = shown["numbers"]
     # Names of the clusters go to the page, with one more for no second choice.
     names = np.append(numbers, 0)
-    shares = {"own": shown["own"], "other": shown["other"], "sure": shown["confidence"]}
     return {
         "k": shown["n_clusters"],
         "cluster": _pack(numbers[shown["labels"]]),
         "second": _pack(names[shown["second"]]),
-        **{name: _pack(np.rint(_STEPS * shares[name]).astype(int)) for name in shares},
+        "sure": _pack(np.rint(_STEPS * shown["confidence"]).astype(int)),
     }
 
 
@@ -195,4 +211,10 @@ def pack_live(shown: Solution, parts: dict[str, str]) -> dict[str, Any]:
     """Return a solution as the script of the page takes it while the page is open."""
     listed = dict.fromkeys(each["name"] for each in shown["signatures"])
     order, clusters = shown["numbers"].tolist(), _pack_clusters(shown)
-    return clusters | {"order": order, "parts": parts, "listed": list(listed)}
+    halves = _pack(shown["halves"])
+    return clusters | {
+        "order": order,
+        "halves": halves,
+        "parts": parts,
+        "listed": list(listed),
+    }

@@ -14,21 +14,16 @@ import numpy as np
 
 from mdec._support.arrays import Array, Labels
 from mdec._support.optional import import_optional
-from mdec._support.random import member_stream
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
-from mdec.report.compute import (
-    HEATMAP_SAMPLES,
-    consensus_heatmap,
-    draw_from_clusters,
-    sample_order,
-)
+from mdec.report.compute import consensus_tree, draw_page, sample_order
 from mdec.report.graphics import COLOURS, colour
 from mdec.report.layout import TSNE_SAMPLES, plane
 from mdec.report.solutions import (
     HISTOGRAM_BINS,
+    cut_halves,
     match_numbers,
-    restrict_ensemble,
+    pair_consensus,
     tracking_order,
 )
 from mdec.selection.rule import KSelection
@@ -101,15 +96,6 @@ class Display(ABC):
         """Draw that on axes."""
 
 
-def _draw_consensus(
-    found: Clustering, n_most: int, rng: np.random.Generator
-) -> tuple[Array, Labels]:
-    """Return the consensus of some samples, and their clusters."""
-    rows = draw_from_clusters(found.labels, n_most, rng)
-    part = restrict_ensemble(found.ensemble.gather(), found.weights, rows)
-    return locally_weighted_coassociation(*part), found.labels[rows]
-
-
 @dataclass(eq=False, repr=False)
 class ConsensusMatrixDisplay(Display):
     """The consensus of all pairs, in the order of the dendrogram, by ``imshow``.
@@ -117,7 +103,8 @@ class ConsensusMatrixDisplay(Display):
     Parameters
     ----------
     matrix : ndarray of shape (n_shown, n_shown)
-        Ordered consensus, of 400 samples or so at most.
+        Share of random halves of the ensemble that put two samples together, in order,
+        of 2000 samples or so at most.
     clusters : ndarray of shape (n_shown,)
         Cluster of each row.
     """
@@ -127,16 +114,15 @@ class ConsensusMatrixDisplay(Display):
 
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
-        rng = member_stream(0, 0, "selection")
-        matrix, labels = _draw_consensus(found, HEATMAP_SAMPLES, rng)
-        heatmap = consensus_heatmap(matrix, labels, rng)
-        order = sample_order(labels, heatmap)
-        part = heatmap["matrix"][np.ix_(order, order)]
-        return part, labels[heatmap["rows"][order]]
+        rows, part = draw_page(found)
+        labels = np.asarray(found.labels)[rows]
+        tree = consensus_tree(locally_weighted_coassociation(*part), labels)
+        order = sample_order(labels, tree["position"])
+        halves = cut_halves(*part, [found.n_clusters])[0]
+        return pair_consensus(halves[:, order]), labels[order]
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
-        pairs = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
-        settings = {"cmap": "Blues", "vmin": 0.0, "vmax": pairs.max()} | settings
+        settings = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | settings
         image = axes.imshow(self.matrix, interpolation="nearest", **settings)
         for edge in np.flatnonzero(np.diff(self.clusters)) + 0.5:
             axes.axhline(edge, color="0.4", linewidth=0.6)
@@ -267,9 +253,8 @@ class SampleMapDisplay(Display):
 
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
-        rng = member_stream(0, 0, "selection")
-        matrix, labels = _draw_consensus(found, TSNE_SAMPLES, rng)
-        return plane(matrix), labels
+        rows, part = draw_page(found, TSNE_SAMPLES)
+        return plane(locally_weighted_coassociation(*part)), found.labels[rows]
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         for k in np.unique(self.clusters):

@@ -15,21 +15,21 @@ function unpack(content) {
   return new type(decode(text).buffer);
 }
 
-const shares = (content) => Array.from(unpack(content), (value) => value / 65535);
-
 function unpackSolution(each) {
-  for (const name of ["cluster", "second"]) { each[name] = unpack(each[name]); }
-  for (const name of ["heat", "items"]) {
-    if (each[name]) { each[name] = Array.from(unpack(each[name])); }
+  for (const name of ["cluster", "second", "halves", "joins"]) {
+    if (each[name]) { each[name] = unpack(each[name]); }
   }
-  for (const name of ["own", "other", "sure"]) { each[name] = shares(each[name]); }
+  each.sure = Array.from(unpack(each.sure), (value) => value / 65535);
   each.key ??= String(each.k);
   return each;
 }
 data.solutions.forEach(unpackSolution);
 const stored = data.solutions.length;
-data.heat.rows = unpack(data.heat.rows);
-data.tracked = unpack(data.tracked);
+for (const name of ["position", "finest", "tracked", "bars", "shades", "contrasts"]) {
+  data[name] = unpack(data[name]);
+}
+const count = data.names.length;
+const rounds = data.finest.length / count;
 for (const column of data.columns) {
   if (column.kind === "numbers") {
     const values = unpack(column.values);
@@ -42,14 +42,48 @@ for (const column of data.columns) {
   }
 }
 let now = data.chosen;
-const solution = () => data.solutions[now];
+const solution = () => derive(data.solutions[now]);
 // Names and colours that a reader gave to clusters.
 let given = {};
 const colour = (cluster) => given[cluster]?.colour ?? data.palette[cluster % data.palette.length];
 const alias = (cluster) => given[cluster]?.name ?? "";
 const called = (cluster) => (alias(cluster) ? `${cluster} ${alias(cluster)}` : String(cluster));
-const MISSING = "#8d97a3";
-const RAMP = [[91, 42, 134], [63, 111, 176], [42, 157, 143], [140, 193, 82], [224, 176, 0]];
+
+// What follows from the clusters and those of the halves, found when it is first shown: the
+// clusters and samples in the order of the dendrogram, and the share of the halves that put a
+// sample together with its cluster and with its second choice.
+function derive(each) {
+  if (each.own) { return each; }
+  const members = Map.groupBy(range(count), (i) => each.cluster[i]);
+  const place = (own) => own.reduce((sum, i) => sum + data.position[i], 0) / own.length;
+  const places = new Map([...members].map(([cluster, own]) => [cluster, place(own)]));
+  each.order = [...members.keys()].sort((a, b) => places.get(a) - places.get(b));
+  each.heat = each.order.flatMap((cluster) => members.get(cluster)
+    .sort((a, b) => data.position[a] - data.position[b]));
+  each.halves ??= data.finest.map((finer, i) =>
+    each.joins[Math.floor(i / count) * (each.joins.length / rounds) + finer]);
+  const own = new Float64Array(count);
+  const other = new Float64Array(count);
+  const width = Math.max(...each.halves) + 1;
+  const row = new Map(each.order.map((cluster, i) => [cluster, i * width]));
+  for (let half = 0; half < each.halves.length; half += count) {
+    const met = new Float64Array(each.order.length * width);
+    for (let i = 0; i < count; i += 1) { met[row.get(each.cluster[i]) + each.halves[half + i]] += 1; }
+    for (let i = 0; i < count; i += 1) {
+      own[i] += met[row.get(each.cluster[i]) + each.halves[half + i]];
+      other[i] += met[row.get(each.second[i]) + each.halves[half + i]] || 0;
+    }
+  }
+  const size = (cluster) => members.get(cluster)?.length ?? 1;
+  const mean = (sum, i) => (each.k === 1 || size(each.cluster[i]) === 1 ? 1
+    : (sum / rounds - 1) / (size(each.cluster[i]) - 1));
+  each.own = Array.from(own, mean);
+  each.other = Array.from(other, (sum, i) => (each.k === 1 ? 0
+    : sum / rounds / size(each.second[i])));
+  each.items = [...data.bars].sort((a, b) => each.cluster[a] - each.cluster[b]
+    || each.own[b] - each.own[a] || a - b);
+  return each;
+}
 
 // ---- Small drawing helpers
 
@@ -73,111 +107,119 @@ function swatch(shade) {
   return node;
 }
 
+const channels = (shade) => [1, 3, 5].map((place) => parseInt(shade.slice(place, place + 2), 16));
+const pixel = (red, green, blue) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+const pixels = (palette) => Uint32Array.from(range(palette.length / 3),
+  (i) => pixel(...palette.subarray(3 * i, 3 * i + 3)));
+const SHADES = pixels(data.shades);
+const CONTRASTS = pixels(data.contrasts);
+const RAMP = data.ramp.map(channels);
+
 function ramp(share) {
   const place = Math.min(Math.max(share, 0), 1) * (RAMP.length - 1);
   const i = Math.min(Math.floor(place), RAMP.length - 2);
-  return `rgb(${RAMP[i].map((low, j) => Math.round(low + (place - i) * (RAMP[i + 1][j] - low)))
-    .join(" ")})`;
+  return "#" + RAMP[i].map((low, j) => Math.round(low + (place - i) * (RAMP[i + 1][j] - low))
+    .toString(16).padStart(2, "0")).join("");
 }
 
-// The levels of a bitmap, and bitmaps of other levels with its palette.
-function picture(address) {
-  const bytes = decode(address.split(",")[1]);
-  const head = new DataView(bytes.buffer);
-  const [start, width, height] = [10, 18, 22].map((place) => head.getUint32(place, true));
-  const line = (size) => Math.ceil(size / 4) * 4;
-  return {
-    // Clusters have the colours of the palette, or those that a reader gave them.
-    recolour: () => range(data.palette.length).forEach((cluster) => {
-      const shade = parseInt(colour(cluster).slice(1), 16);
-      [0, 8, 16].forEach((bits, i) => { bytes[54 + 4 * cluster + i] = shade >> bits; });
-    }),
-    width, height,
-    level: (x, y) => bytes[start + (height - 1 - y) * line(width) + x],
-    repaint: (columns, rows, level) => {
-      const other = new Uint8Array(start + line(columns) * rows);
-      other.set(bytes.subarray(0, start));
-      for (const [place, value] of [[2, other.length], [18, columns], [22, rows]]) {
-        new DataView(other.buffer).setUint32(place, value, true);
-      }
-      for (let y = 0; y < rows; y += 1) {
-        for (let x = 0; x < columns; x += 1) {
-          other[start + (rows - 1 - y) * line(columns) + x] = level(x, y);
-        }
-      }
-      let text = "";
-      for (let i = 0; i < other.length; i += 8192) {
-        text += String.fromCharCode(...other.subarray(i, i + 8192));
-      }
-      return "data:image/bmp;base64," + btoa(text);
-    },
-  };
+// Fill a picture with the values of pixels, row by row.
+function fill(image, width, height, values) {
+  const canvas = element("canvas", { width, height });
+  const content = new ImageData(new Uint8ClampedArray(values.buffer), width, height);
+  canvas.getContext("2d").putImageData(content, 0, 0);
+  image.setAttribute("href", canvas.toDataURL());
 }
+const fillStrip = (image, samples, shade) => fill(image, samples.length, 1,
+  Uint32Array.from(samples, (i) => pixel(...channels(shade(i)))));
 
-// ---- The samples of the heatmap, cluster by cluster in the order of the dendrogram
+// ---- The consensus of the pairs, cluster by cluster in the order of the dendrogram
 
-const matrix = find("#fig-heatmap .matrix");
-const heat = picture(matrix.getAttribute("href"));
-const heatPlace = [];
-solution().heat.forEach((sample, i) => { heatPlace[sample] = i; });
-const heatLevel = (a, b) => heat.level(heatPlace[b], heatPlace[a]);
+const heatmap = find("#fig-heatmap svg");
+const matrix = find(".matrix", heatmap);
+const consensusOf = ({ halves }, a, b) => range(rounds).filter((half) =>
+  halves[half * count + a] === halves[half * count + b]).length / rounds;
 
 function drawHeatmap() {
-  const order = solution().heat;
-  matrix.setAttribute("href", heat.repaint(order.length, order.length,
-    (x, y) => heatLevel(order[y], order[x])));
+  const { heat, halves } = solution();
+  const own = range(rounds).map((half) => Uint16Array.from(heat, (i) => halves[half * count + i]));
+  const levels = Uint32Array.from(range(rounds + 1), (n) => SHADES[Math.round(255 * n / rounds)]);
+  const values = new Uint32Array(count * count);
+  const together = new Uint8Array(count);
+  for (let y = 0; y < count; y += 1) {
+    together.fill(0);
+    for (const half of own) {
+      for (let x = 0; x <= y; x += 1) { together[x] += half[x] === half[y]; }
+    }
+    for (let x = 0; x <= y; x += 1) {
+      values[y * count + x] = levels[together[x]];
+      values[x * count + y] = levels[together[x]];
+    }
+  }
+  fill(matrix, count, count, values);
+  for (const strip of all("svg > .strip")) {
+    fillStrip(strip, heat, (i) => colour(solution().cluster[i]));
+  }
+  all(".beside", heatmap).forEach((strip, i) => fillStrip(strip, heat, paints[2 + i].of));
+  // Other clusters than cuts of the dendrogram do not lie in its order.
+  find(".tree", heatmap).setAttribute("visibility",
+    heat.every((i, place) => data.position[i] === place) ? "visible" : "hidden");
+  drawBlocks();
+}
+
+function drawBlocks() {
+  const order = Array.from(solution().heat, (i) => solution().cluster[i]);
+  const step = 440 / count;
+  find(".blocks", heatmap).replaceChildren(...solution().order.flatMap((cluster) => {
+    const corner = order.indexOf(cluster) * step;
+    const size = order.filter((each) => each === cluster).length * step;
+    const block = svg("rect", { class: "block", x: 6 + corner, y: +heatmap.dataset.top + corner,
+      width: size, height: size });
+    return size <= 11 ? [block] : [block, svg("text", { class: "small", "text-anchor": "middle",
+      x: 6 + corner + size / 2, y: 75 }, String(cluster))];
+  }));
 }
 
 // ---- Signature features over the same samples
 
-const band = data.signature && picture(data.signature.picture);
-const strip = find("#fig-signatures .strip");
-const stripPicture = strip && picture(strip.getAttribute("href"));
-const featureNames = all("#fig-signatures .names text");
+const band = data.signature && unpack(data.signature.levels);
+const scoreOf = (feature, i) => (band[feature * count + i] / 127 - 1) * data.signature.farthest;
 
 function drawSignatures() {
   if (!band) { return; }
   const figure = find("#fig-signatures svg");
   const { top, row } = figure.dataset;
-  const order = solution().heat;
-  const rows = solution().features;
-  find("#fig-signatures").hidden = !rows.length;
-  strip.setAttribute("href", stripPicture.repaint(order.length, 1,
-    (x) => solution().cluster[data.heat.rows[order[x]]] % data.palette.length));
+  const { heat, features } = solution();
+  find("#fig-signatures").hidden = !features.length;
   const values = find(".values", figure);
-  values.setAttribute("height", row * rows.length);
-  if (rows.length) {
-    values.setAttribute("href", band.repaint(order.length, rows.length,
-      (x, y) => band.level(order[x], rows[y])));
+  values.setAttribute("height", row * features.length);
+  if (features.length) {
+    fill(values, count, features.length, Uint32Array.from(features.flatMap((feature) =>
+      heat.map((i) => CONTRASTS[band[feature * count + i]]))));
   }
-  find(".names", figure).replaceChildren(...rows.map((feature, i) => {
-    const name = featureNames[feature];
-    name.setAttribute("y", +top + row * i + 11.5);
-    name.setAttribute("visibility", "visible");
-    return name;
-  }));
-  figure.setAttribute("viewBox", `0 0 960 ${+top + row * rows.length + 6}`);
+  find(".names", figure).replaceChildren(...features.map((feature, i) => svg("text",
+    { x: 144, y: +top + row * i + 11.5, "data-tip": data.signature.names[feature] },
+    shorten(data.signature.names[feature]))));
+  figure.setAttribute("viewBox", `0 0 960 ${+top + row * features.length + 6}`);
 }
+const shorten = (name) => (name.length <= 20 ? name : name.slice(0, 19) + "…");
 
 // ---- Bars of the samples and rows of the tracking
 
 function drawItems() {
   const figure = find("#fig-items svg");
-  const { left, right, top, bottom, high } = figure.dataset;
+  const { left, right, top, bottom } = figure.dataset;
   const order = solution().items;
-  const y = (value) => bottom - (value / high) * (bottom - top);
+  const y = (value) => bottom - value * (bottom - top);
   const step = (right - left) / order.length;
   all(".items rect", figure).forEach((bar, i) => {
-    const sample = order[i];
-    const level = Math.max(y(solution().own[sample]), top);
-    bar.dataset.i = sample;
+    const level = y(solution().own[order[i]]);
+    bar.dataset.i = order[i];
     bar.setAttribute("y", level.toFixed(1));
-    bar.setAttribute("height", Math.max(bottom - level, 0).toFixed(1));
-    bar.style.fill = colour(solution().cluster[sample]);
+    bar.setAttribute("height", (bottom - level).toFixed(1));
+    bar.style.fill = colour(solution().cluster[order[i]]);
   });
   find(".other", figure).setAttribute("points", order.map((sample, i) =>
-    `${(+left + (i + 0.5) * step).toFixed(1)},${Math.max(y(solution().other[sample]), top).toFixed(1)}`)
-    .join(" "));
+    `${(+left + (i + 0.5) * step).toFixed(1)},${y(solution().other[sample]).toFixed(1)}`).join(" "));
 }
 
 function drawTracking() {
@@ -206,8 +248,11 @@ function paintNumbers(name, numbers) {
   const low = Math.min(...there);
   const high = Math.max(...there);
   return { name, low, high, numbers, of: (i) => (Number.isFinite(numbers[i])
-    ? ramp((numbers[i] - low) / ((high - low) || 1)) : MISSING) };
+    ? ramp((numbers[i] - low) / ((high - low) || 1)) : data.missing) };
 }
+
+// A number alone would read as that of a cluster.
+const levelWords = (column) => (level) => (/^\d+$/.test(level) ? `${column.name} ${level}` : level);
 
 const paints = [
   { name: "cluster", classes: () => [...solution().order].sort((a, b) => a - b),
@@ -215,22 +260,31 @@ const paints = [
   { name: "confidence", low: 0, high: 1, of: (i) => ramp(solution().sure[i]) },
   ...data.columns.filter((column) => column.kind !== "words").map((column) => {
     if (column.kind === "numbers") { return paintNumbers(column.name, column.numbers); }
-    const shade = (level) => (level === "" ? MISSING : colour(column.levels
-      .filter((each) => each !== "").indexOf(level)));
+    const there = column.levels.filter((each) => each !== "");
+    const shade = (level) => (level === "" ? data.missing
+      : data.classes[there.indexOf(level) % data.classes.length]);
     return { name: column.name, classes: () => column.levels, legend: shade,
-      of: (i) => shade(column.cells[i]) };
+      of: (i) => shade(column.cells[i]), words: levelWords(column) };
   }),
 ];
+const featurePaints = (data.signature?.names ?? []).map((name, feature) => paintNumbers(
+  `${name} (standardised)`, range(count).map((i) => scoreOf(feature, i))));
 
 const paintChoice = find("#paint");
-paintChoice.append(...paints.map((paint, i) => element("option", { value: i }, paint.name)));
+const offer = (paint) => element("option", { value: paints.indexOf(paint) }, paint.name);
+paintChoice.append(...paints.map(offer));
+paints.push(...featurePaints);
+if (featurePaints.length) {
+  paintChoice.append(element("optgroup", { label: "features" }, ...featurePaints.map(offer)));
+}
 
 function drawMaps() {
   const paint = paints[paintChoice.value];
   const plain = paint !== paints[0];
   for (const { dots } of maps) {
     dots.forEach((dot, i) => {
-      dot.style.fill = paint.of(i);
+      dot.style.color = paint.of(i);
+      dot.classList.toggle("unsure", solution().sure[i] < data.below);
       const firm = plain ? 0.9 : 0.35 + 0.6 * solution().sure[i];
       dot.setAttribute("opacity", selected && !selected.has(i) ? 0.13 : firm.toFixed(2));
     });
@@ -242,10 +296,27 @@ function drawMaps() {
       level === "" ? "missing" : (paint.words ?? String)(level))));
   } else {
     const bar = element("span", { class: "ramp" });
-    bar.style.background = `linear-gradient(to right, ${RAMP.map((each) =>
-      `rgb(${each.join(" ")})`).join(", ")})`;
+    bar.style.background = `linear-gradient(to right, ${data.ramp.join(", ")})`;
     const round = (value) => String(Number(value.toPrecision(4)));
     legend.replaceChildren(element("span", {}, round(paint.low), bar, round(paint.high)));
+  }
+  if (solution().sure.some((sure) => sure < data.below)) {
+    legend.append(element("span", { class: "rings" }, element("i", {}), "no cluster holds it firmly"));
+  }
+}
+
+// The number of each cluster above its middle sample.
+function drawMiddles() {
+  const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+  for (const { figure, places, dots } of maps) {
+    find(".middles", figure).replaceChildren(...solution().order.map((cluster) => {
+      const own = places.filter((_, i) => solution().cluster[i] === cluster);
+      const centre = [0, 1].map((axis) => median(own.map((place) => place[axis])));
+      const away = ([x, y]) => Math.abs(x - centre[0]) + Math.abs(y - centre[1]);
+      const [x, y] = own.reduce((best, place) => (away(place) < away(best) ? place : best));
+      return svg("text", { class: "halo", "text-anchor": "middle", x,
+        y: y - dots[0].getAttribute("r") - 3 }, alias(cluster) || String(cluster));
+    }));
   }
 }
 
@@ -443,11 +514,8 @@ function show(index) {
   now = index;
   const k = solution().k;
   for (const { place, name, own } of followers) {
-    const other = find(`template[data-part="${name}"][data-k="${solution().key}"]`)
-      ?.content.cloneNode(true);
-    // Marks of a figure are wrapped, since outside of an svg they would be HTML.
-    const inside = place instanceof SVGElement ? other?.firstElementChild : other;
-    place.replaceChildren(...(inside ? inside.childNodes : own));
+    const other = find(`template[data-part="${name}"][data-k="${solution().key}"]`);
+    place.replaceChildren(...(other ? other.content.cloneNode(true).childNodes : own));
   }
   const slider = find("#number");
   if (slider) {
@@ -457,11 +525,13 @@ function show(index) {
     find("#back").disabled = index === data.chosen;
   }
   nameClusters();
-  find("#fig-histogram").hidden = k === 1;
+  for (const each of all(".several")) { each.hidden = k === 1; }
+  for (const each of all(".single")) { each.hidden = k > 1; }
   drawHeatmap();
   drawSignatures();
   drawItems();
   drawTracking();
+  drawMiddles();
   drawMaps();
   drawList();
 }
@@ -476,10 +546,6 @@ function nameClusters() {
   for (const place of all(".alias")) {
     const name = alias(+place.dataset.cluster);
     place.textContent = name && " " + name;
-  }
-  for (const place of all(".halo")) {
-    place.dataset.cluster ??= place.textContent.trim();
-    place.textContent = alias(+place.dataset.cluster) || place.dataset.cluster;
   }
 }
 
@@ -501,27 +567,43 @@ function describe(sample) {
     + (solution().k > 1 ? `\nsecond choice ${solution().second[sample]}` : "")
     + (paint ? `\n${paint.name}: ${paint.cells[sample] || "missing"}` : "");
 }
-// The two samples of the heatmap under the pointer, and their consensus.
-function describePair(event) {
-  const box = matrix.getBoundingClientRect();
-  const order = solution().heat;
-  const [a, b] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height]
-    .map((share) => order[Math.floor(share * order.length)]);
-  if (a === undefined || b === undefined) { return ""; }
-  const words = [a, b].map((i) => data.names[data.heat.rows[i]]
-    + ` (cluster ${called(solution().cluster[data.heat.rows[i]])})`);
-  return `${words.join("\n")}\nconsensus ${fixed(heatLevel(b, a) / 255 * data.heat.full)}`;
+// The values of a picture under the pointer: two samples, or a sample and a row.
+function describePlace(image, event) {
+  const box = image.getBoundingClientRect();
+  const { heat, features } = solution();
+  const across = heat[Math.floor((event.clientX - box.left) / box.width * count)];
+  const down = (event.clientY - box.top) / box.height;
+  if (across === undefined || down < 0 || down >= 1) { return ""; }
+  const words = (i) => `${data.names[i]} (cluster ${called(solution().cluster[i])})`;
+  if (image === matrix) {
+    const other = heat[Math.floor(down * count)];
+    return `${words(other)}\n${words(across)}\nconsensus `
+      + fixed(consensusOf(solution(), across, other));
+  }
+  if (image.matches(".values")) {
+    const feature = features[Math.floor(down * features.length)];
+    return `${words(across)}\n${data.signature.names[feature]}: ${fixed(scoreOf(feature, across))}`
+      + " standard deviations from the mean";
+  }
+  const column = image.matches(".beside")
+    && data.columns.filter((each) => each.kind !== "words")[all(".beside").indexOf(image)];
+  return words(across) + (column ? `\n${column.name}: ${column.cells[across] || "missing"}` : "");
 }
+
+const describeChip = ({ inside, outside }) =>
+  `mean ${inside} in the cluster, ${outside} outside`;
 
 function point(event) {
   const target = event.target;
-  const marked = target.closest("#fig-heatmap .matrix, #fig-heatmap .block, .samples circle, "
-    + ".items rect, [data-tip]");
+  const marked = target.closest("svg .block, svg .matrix, svg > .strip, .beside, .values, "
+    + ".samples circle, .items rect, .chip, [data-tip]");
   tip.hidden = !marked;
   if (target.closest("#fig-map, #fig-pca, #fig-items")) { mark(sampleOf(target)); }
   if (!marked) { return; }
-  tip.textContent = (marked.closest("#fig-heatmap") && describePair(event))
-    || (marked.dataset.tip ?? describe(+marked.dataset.i));
+  const image = marked.matches(".block") ? matrix : marked.matches("image") && marked;
+  tip.textContent = image ? describePlace(image, event)
+    : marked.matches(".chip") ? describeChip(marked.dataset)
+      : marked.dataset.tip ?? describe(+marked.dataset.i);
   const box = tip.getBoundingClientRect();
   const x = Math.min(event.clientX + 14, innerWidth - box.width - 8);
   const y = event.clientY + 18 + box.height > innerHeight
@@ -570,22 +652,17 @@ const tables = {
   ...data.names.map((name, i) => [name, solution().cluster[i], digits(solution().sure[i]),
     ...maps.flatMap(({ places }) => places[i]), ...data.columns.map((c) => c.cells[i])])],
   heatmap: () => {
-    const order = solution().heat;
-    const name = (i) => data.names[data.heat.rows[i]];
-    return [["sample", "cluster", ...order.map(name)], ...order.map((a) => [name(a),
-      solution().cluster[data.heat.rows[a]],
-      ...order.map((b) => digits(heatLevel(a, b) / 255 * data.heat.full))])];
+    const { heat, cluster } = solution();
+    return [["sample", "cluster", ...heat.map((i) => data.names[i])],
+      ...heat.map((a) => [data.names[a], cluster[a],
+        ...heat.map((b) => digits(consensusOf(solution(), a, b)))])];
   },
   items: () => [["sample", "cluster", "consensus", "consensus with the best other cluster"],
     ...solution().items.map((i) => [data.names[i], solution().cluster[i], digits(solution().own[i]),
       digits(solution().other[i])])],
-  band: () => {
-    const order = solution().heat;
-    return [["feature", ...order.map((i) => data.names[data.heat.rows[i]])],
-      ...solution().features.map((feature) => [data.signature.names[feature],
-        ...order.map((i) => digits((band.level(i, feature) / 127 - 1)
-          * data.signature.farthest))])];
-  },
+  band: () => [["feature", ...solution().heat.map((i) => data.names[i])],
+    ...solution().features.map((feature) => [data.signature.names[feature],
+      ...solution().heat.map((i) => digits(scoreOf(feature, i)))])],
 };
 
 document.addEventListener("click", (event) => {
@@ -623,67 +700,16 @@ function addSolution(content) {
   let index = data.solutions.findIndex((each) => each.key === key);
   if (index < 0) {
     const added = unpackSolution({ ...content, key });
-    // In the order of the run, whose clusters follow the dendrogram.
-    const { heat: heatOrder, items } = data.solutions[data.chosen];
-    const of = (i) => added.cluster[data.heat.rows[i]];
-    const places = Map.groupBy(range(heatOrder.length), (place) => of(heatOrder[place]));
-    const middle = new Map([...places].map(([cluster, own]) => [cluster,
-      own.reduce((sum, place) => sum + place, 0) / own.length]));
-    const rank = (cluster) => middle.get(cluster) ?? Infinity;
-    added.order.sort((a, b) => rank(a) - rank(b) || a - b);
-    added.heat = added.order.flatMap((cluster) => heatOrder.filter((i) => of(i) === cluster));
-    added.items = [...items].sort((a, b) => added.cluster[a] - added.cluster[b]
-      || added.own[b] - added.own[a] || a - b);
     added.features = data.signature
       ? added.listed.map((name) => data.signature.names.indexOf(name)).filter((i) => i >= 0) : [];
     index = data.solutions.push(added) - 1;
-    const before = now;
-    now = index;
-    const marks = { map: drawMiddles(0), pca: drawMiddles(1), blocks: drawBlocks() };
-    now = before;
-    for (const [name, part] of Object.entries({ ...added.parts, ...marks })) {
+    for (const [name, part] of Object.entries(added.parts)) {
       const place = element("template", { "data-part": name, "data-k": key });
-      if (typeof part === "string") { place.innerHTML = part; } else { place.content.append(part); }
+      place.innerHTML = part;
       document.body.append(place);
     }
   }
   return index;
-}
-
-function drawMiddles(which) {
-  const wrap = svg("svg", {});
-  if (!maps[which]) { return wrap; }
-  const { places, dots } = maps[which];
-  const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-  for (const cluster of solution().order) {
-    const own = places.filter((_, i) => solution().cluster[i] === cluster);
-    if (!own.length) { continue; }
-    const centre = [0, 1].map((axis) => median(own.map((place) => place[axis])));
-    const away = ([x, y]) => Math.abs(x - centre[0]) + Math.abs(y - centre[1]);
-    const [x, y] = own.reduce((best, place) => (away(place) < away(best) ? place : best));
-    wrap.append(svg("text", { class: "halo", "text-anchor": "middle", x,
-      y: y - dots[0].getAttribute("r") - 3 }, String(cluster)));
-  }
-  return wrap;
-}
-
-function drawBlocks() {
-  const wrap = svg("svg", {});
-  const order = solution().heat.map((i) => solution().cluster[data.heat.rows[i]]);
-  const step = 440 / order.length;
-  for (const cluster of solution().order) {
-    const start = order.indexOf(cluster);
-    const size = order.filter((each) => each === cluster).length * step;
-    if (start < 0) { continue; }
-    const corner = start * step;
-    wrap.append(svg("rect", { class: "block", x: 6 + corner, y: 20 + corner, width: size,
-      height: size, "data-tip": `cluster ${cluster}, ${Math.round(size / step)} samples` }));
-    if (size > 11) {
-      wrap.append(svg("text", { class: "small", "text-anchor": "middle",
-        x: 6 + corner + size / 2, y: 14 }, String(cluster)));
-    }
-  }
-  return wrap;
 }
 
 const heard = {
@@ -694,12 +720,8 @@ const heard = {
   },
   clusters: (names) => {
     given = names;
-    stripPicture?.recolour();
-    for (const image of all("#fig-tracking .track")) {
-      const track = picture(image.getAttribute("href"));
-      track.recolour();
-      image.setAttribute("href", track.repaint(track.width, track.height, track.level));
-    }
+    all("#fig-tracking .track").forEach((track, i) => fillStrip(track, data.tracked,
+      (sample) => colour(data.solutions[i].cluster[sample])));
     show(now);
   },
   feature: ({ name, values }) => {

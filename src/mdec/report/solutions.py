@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from mdec._support.arrays import Array, Labels
+from mdec._support.random import member_stream
 from mdec.clustering import Clustering
 from mdec.confidence import (
     AMBIGUOUS,
@@ -28,6 +29,9 @@ MAX_SOLUTIONS = 30
 HISTOGRAM_BINS = 20
 TRACKED_SAMPLES = 600
 
+# The consensus of pairs is that of the clusters of both halves of so many splits.
+N_SPLITS = 5
+
 # Rows of the table of known classes; the smaller classes are counted together.
 MAX_CLASSES = 40
 
@@ -37,7 +41,7 @@ class ClusterRow(TypedDict):
 
     cluster: int
     size: int
-    consensus: float
+    consensus: float | None
     confidence: float
     ambiguous: int
 
@@ -46,13 +50,16 @@ class Solution(TypedDict):
     """The samples of the page in one number of clusters.
 
     `numbers` are the names of the clusters, which stay with their samples as K changes;
-    `labels` and `second` count clusters from 0 without gaps.
+    `labels` and `second` count clusters from 0 without gaps. `halves` has the clusters
+    of random halves of the ensemble, (n_halves, n_samples), and `own` and `other` the
+    share of them that put a sample together with its cluster and with the second one.
     """
 
     n_clusters: int
     numbers: Labels
     labels: Labels
     second: Labels
+    halves: NDArray[np.int32]
     own: Array
     other: Array
     confidence: Array
@@ -108,18 +115,83 @@ def describe_solutions(
     chosen = ks.index(n_clusters)
     parts = cut_page(part, part_weights, selection, ks) | {n_clusters: labels[rows]}
     numbers = match_numbers([parts[k] for k in ks], chosen)
+    halves = cut_halves(part, part_weights, ks)
+    classes = None if known is None else known[rows]
     solutions = []
     for i, k in enumerate(ks):
         if i == chosen:
             of = clustering.association, labels, np.asarray(clustering.confidence)
-            solutions.append(describe_solution(*of, numbers[i], known, rows))
-            continue
-        association = item_consensus(part, parts[k], part_weights)
-        sure = confidence(association, parts[k])
-        classes = None if known is None else known[rows]
-        of = association, parts[k], sure
-        solutions.append(describe_solution(*of, numbers[i], classes))
+            shown = describe_solution(*of, numbers[i], known, halves[i], rows)
+        else:
+            association = item_consensus(part, parts[k], part_weights)
+            of = association, parts[k], confidence(association, parts[k])
+            shown = describe_solution(*of, numbers[i], classes, halves[i])
+        solutions.append(shown)
     return solutions, chosen
+
+
+def cut_halves(
+    part: Ensemble, part_weights: Array, ks: Sequence[int]
+) -> NDArray[np.int32]:
+    """Return the clusters of random halves of the members for each number.
+
+    Of shape (n_numbers, n_halves, n_samples), from the dendrogram of each half. For one
+    cluster they are cut into two: whether the halves agree on a split is what is left
+    to see.
+    """
+    rng, size = member_stream(0, 1, "selection"), len(part)
+    orders = [rng.permutation(size) for _ in range(N_SPLITS)]
+    halves = [h for o in orders for h in (o[: size // 2], o[size // 2 :]) if h.size]
+    owner = np.repeat(np.arange(size), np.diff(part.offsets))
+    found = []
+    for half in map(np.sort, halves):
+        weights = part_weights[np.isin(owner, half)]
+        found.append(cuts(part[half.tolist()], weights, [max(k, 2) for k in ks]))
+    return np.stack(found, axis=1)
+
+
+def pair_consensus(halves: NDArray[np.int32]) -> Array:
+    """Return the share of the halves that put two samples together, for all pairs.
+
+    Examples
+    --------
+    >>> pair_consensus(np.array([[0, 0, 1], [0, 1, 1]]))
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0.5],
+           [0. , 0.5, 1. ]])
+    """
+    together = np.zeros((halves.shape[1],) * 2)
+    for half in halves:
+        together += half[:, None] == half
+    return together / len(halves)
+
+
+def half_consensus(halves: NDArray[np.int32], labels: Labels, n_clusters: int) -> Array:
+    """Return the mean of `pair_consensus` of each sample with each cluster.
+
+    As in `mdec.confidence.item_consensus` a sample is left out of its own cluster, and
+    has 1 there if it is alone.
+
+    Examples
+    --------
+    >>> half_consensus(np.array([[0, 0, 1], [0, 1, 1]]), np.array([0, 0, 1]), 2)
+    array([[0.5 , 0.  ],
+           [0.5 , 0.5 ],
+           [0.25, 1.  ]])
+    """
+    sizes = np.bincount(labels, minlength=n_clusters).astype(np.float64)
+    if n_clusters == 1:
+        return np.ones((len(labels), 1))
+    sums = np.zeros((len(labels), n_clusters))
+    for half in halves:
+        counts = np.zeros((n_clusters, int(half.max()) + 1))
+        np.add.at(counts, (labels, half), 1.0 / len(halves))
+        sums += counts[:, half].T
+    own = np.arange(len(labels)), labels
+    others = (sums[own] - 1.0) / np.maximum(sizes[labels] - 1.0, 1.0)
+    means = sums / np.maximum(sizes, 1.0)
+    means[own] = np.where(sizes[labels] > 1.0, others, 1.0)
+    return np.clip(means, 0.0, 1.0)
 
 
 def cut_page(
@@ -180,33 +252,40 @@ def describe_solution(
     sure: Array,
     numbers: Labels,
     known: NDArray[Any] | None,
+    halves: NDArray[np.int32],
     rows: Labels | slice = slice(None),
 ) -> Solution:
     """Return what is shown of one clustering, sample by sample for some rows.
 
-    `sure` is the confidence of the samples. Features are left to the caller, who has
-    the data.
+    `sure` is the confidence of the samples, `halves` of those of `cut_halves`, of the
+    rows. Features are left to the caller, who has the data.
     """
-    second = second_choice(association, labels)
-    samples = np.arange(len(labels))
-    one = association.shape[1] == 1
-    other = np.zeros(len(labels)) if one else association[samples, second]
+    n_clusters, second = association.shape[1], second_choice(association, labels)[rows]
+    shown = labels[rows]
+    consensus = half_consensus(halves, shown, n_clusters)
+    samples = np.arange(len(shown))
+    own = consensus[samples, shown]
+    other = np.zeros(len(shown)) if n_clusters == 1 else consensus[samples, second]
+    clusters = cluster_rows(association, labels, sure, numbers)
+    for k, row in zip(np.argsort(numbers), clusters, strict=True):
+        row["consensus"] = float(own[shown == k].mean()) if k in shown else None
     return {
-        "n_clusters": association.shape[1],
+        "n_clusters": n_clusters,
         "numbers": numbers,
-        "labels": labels[rows],
-        "second": second[rows],
-        "own": association[samples, labels][rows],
-        "other": other[rows],
+        "labels": shown,
+        "second": second,
+        "halves": halves,
+        "own": own,
+        "other": other,
         "confidence": sure[rows],
-        "clusters": cluster_rows(association, labels, sure, numbers),
+        "clusters": clusters,
         "histogram": np.histogram(sure, HISTOGRAM_BINS, (0.0, 1.0))[0],
         "n_ambiguous": int((sure < AMBIGUOUS).sum()),
         "mean_confidence": float(sure.mean()),
         "scores": None if known is None else compare_classes(known, labels, numbers),
         "signatures": [],
         "features": [],
-        "cluster_order": np.arange(association.shape[1]),
+        "cluster_order": np.arange(n_clusters),
         "heatmap_features": np.empty(0, dtype=np.int64),
     }
 
