@@ -25,13 +25,17 @@ HOSTILE = [
 ]
 
 
-def make_report(n_samples, n_clusters=3, *, hostile=False, preparation=None, raw=None):
+def make_report(
+    n_samples, n_clusters=3, *, hostile=False, preparation=None, raw=None, one=False
+):
     """Return what a report describes, its page and its ensemble's model."""
     rng = np.random.default_rng(0)
     group = np.arange(n_samples) % n_clusters
     X = rng.normal(size=(n_samples, 14))
     X += 2.0 * rng.normal(size=(n_clusters, 14))[group]
     model = MDEC(n_clusters, ensemble_size=30, random_state=0).fit(X)
+    if one:
+        model = model.with_clustering(model.clustering_.recluster(1))
     names = [f"sample {i}" for i in range(n_samples)]
     sex = np.where(group % 2, "f", "m").tolist()
     columns = {"age": [str(20 + i % 50) for i in range(n_samples)], "sex": sex}

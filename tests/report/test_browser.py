@@ -10,9 +10,11 @@ import re
 import shutil
 import tempfile
 import time
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from tests.report.conftest import make_report
 
 from mdec.report.compute import sample_order
 from mdec.report.solutions import pair_consensus
@@ -128,6 +130,19 @@ class Page:
                 return found[0]
             time.sleep(0.05)
         raise AssertionError(f"no file of {name} came")
+
+    def figure(self, name, ending, folder):
+        """Click the button of a figure and return the file that comes."""
+        behaviour = {"behavior": "allow", "downloadPath": str(folder)}
+        self.browser.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+        selector = f"#fig-{name} [data-figure={ending}]"
+        self.run("document.querySelector(arguments[0]).click()", selector)
+        for _ in range(200):
+            found = [e for e in folder.glob(f"*.{ending}") if e.stat().st_size]
+            if found:
+                return found[0]
+            time.sleep(0.05)
+        raise AssertionError(f"no {ending} of {name} came")
 
     def console(self):
         return self.browser.get_log("browser")
@@ -400,17 +415,96 @@ def test_every_table_is_saved(opened, tmp_path):
         "return [...document.querySelectorAll('[data-csv]')].map(each =>"
         " each.dataset.csv)"
     )
-    assert len(names) == len(set(names)) == 12
+    assert len(names) == len(set(names)) == 13
     file = page.downloaded("clusters", tmp_path)
     assert file.name == "clusters-k3.csv"
     assert file.read_text().startswith("cluster,samples,consensus")
     saved = {name: page.saved(name) for name in names}
     assert all(len(rows) > 1 for rows in saved.values())
     assert all(len({len(row) for row in rows}) == 1 for rows in saved.values())
-    assert saved["known"][0] == ["class", "0", "1", "2"]
+    assert saved["known"][0] == ["class", "0", "1", "2", "best match"]
+    assert saved["known"][1][-1].endswith("(100 %)")
     assert len(saved["tracking"]) == 41
     assert saved["signatures"][0][:3] == ["cluster", "feature", "effect"]
     assert len(saved["signatures"]) == 1 + 3 * 5
+
+
+@pytest.mark.parametrize("name", ["map", "heatmap", "dots", "score"])
+def test_every_figure_is_saved_as_it_looks(opened, tmp_path, name):
+    image = pytest.importorskip("PIL.Image")
+    page = opened(40)
+    figures = [each.get_attribute("id") for each in page.all("main figure")]
+    assert len(page.all("[data-figure=svg]")) == len(figures)
+    assert len(page.all("[data-figure=png]")) == len(figures)
+    text = page.figure(name, "svg", tmp_path).read_text(encoding="utf-8")
+    tree = ElementTree.fromstring(text)
+    width, height = int(tree.get("width")), int(tree.get("height"))
+    drawn = [each for each in tree.iter() if "fill" in each.get("style", "")]
+    assert len(drawn) > 10
+    assert not re.search(r'(href|src)="(?!data:)', text)
+    file = page.figure(name, "png", tmp_path)
+    assert file.name == f"{name}-k3.png"
+    with image.open(file) as read:
+        assert read.size == (2 * width, 2 * height)
+        # Not one colour, as of a picture that was not drawn.
+        drawn = np.asarray(read.convert("RGB").resize((60, 60))).reshape(-1, 3)
+        assert len(np.unique(drawn, axis=0)) > 5
+    assert page.console() == []
+
+
+def test_values_are_told_on_hover(opened, reports):
+    described = reports(40)[0]
+    page = opened(40)
+    for selector, words in (
+        ("#fig-heatmap .matrix", r"sample \d+ \(cluster \d\)\nsample .*\nconsensus \d"),
+        ("#fig-heatmap .beside", r"sample \d+ \(cluster \d\)\nknown class: \d"),
+        ("#fig-signatures .values", r"sample .*\ng\d+: -?\d\.\d\d standard deviations"),
+        ("#signature-list .chip", r"mean .* in the cluster, .*\nhigh in \d+ % against"),
+    ):
+        page.point_at(page.one(selector))
+        assert re.match(words, page.one("#tip").text), page.one("#tip").text
+    assert "known class" in page.texts("#fig-heatmap .small")
+    assert len(page.all("#fig-heatmap .beside")) == len(described["columns"])
+
+
+def test_numbers_worth_a_look_are_shown_by_their_button(opened, reports):
+    described = reports(600)[0]
+    page = opened(600)
+    page.show(5)
+    button = page.one(".candidates button")
+    number = str(described["candidates"][0]["n_clusters"])
+    assert button.text == number
+    button.click()
+    assert page.texts("#shown") == [number]
+
+
+def test_samples_that_no_cluster_holds_firmly_are_rings(opened, reports):
+    solutions = reports(600)[0]["solutions"]
+    index = int(np.argmax([solution["n_ambiguous"] for solution in solutions]))
+    page = opened(600)
+    page.show(index)
+    rings = page.run(
+        "return [...document.querySelectorAll('#fig-map .samples circle')]"
+        ".map(each => each.matches('.unsure'))"
+    )
+    assert rings == (solutions[index]["confidence"] < 0.6).tolist()
+    assert "no cluster holds it firmly" in page.texts("#legend span")
+
+
+def test_one_cluster_has_no_empty_figure(browser, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(make_report(40, one=True)[1], encoding="utf-8")
+    page = Page(browser, path).open()
+    assert page.texts("#shown") == ["1"]
+    for name in ("histogram", "cluster-consensus", "items", "dots", "signatures"):
+        assert not page.one(f"#fig-{name}").is_displayed(), name
+    assert "cut into two" in page.one("#fig-heatmap").text
+    drawn = pixels(page.one("#fig-heatmap .matrix").get_attribute("href"))
+    assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 1
+    page.show(1)
+    assert page.one("#fig-dots").is_displayed()
+    assert "cut into two" not in page.one("#fig-heatmap").text
+    assert page.console() == []
 
 
 def test_hostile_names_do_nothing_and_compute_nothing(opened, reports):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from mdec import Ensemble
+from mdec.bench.evaluation import ari
 from mdec.clustering import Settings, cluster_ensemble
 from mdec.report import compute, describe_clustering, render_report
 from mdec.report.graphics import picture, ticks
@@ -32,6 +33,7 @@ FIGURES = (
     "cluster-consensus",
     "histogram",
     "items",
+    "dots",
     "signatures",
 )
 SECTIONS = ("done", "k", "clusters", "features", "samples", "known", "cite")
@@ -151,8 +153,32 @@ def test_every_number_has_its_tables(reports):
     others = [str(solution["n_clusters"]) for solution in described["solutions"]]
     others.remove(str(described["n_clusters"]))
     names = {"facts", "clusters", "consensus", "histogram", "signatures", "features"}
-    assert set(parts) == names | {"known", "again"}
+    assert set(parts) == names | {"known", "again", "dots"}
     assert all(found == others for found in parts.values())
+
+
+def test_numbers_worth_a_look_have_a_sentence_first(reports):
+    described, page, _ = reports(40)
+    first = page[: page.index('id="fig-map"')]
+    for row in described["candidates"]:
+        assert row["sentence"] in first
+        assert f'data-show="{row["n_clusters"]}"' in first
+
+
+def test_consensus_functions_stand_side_by_side(reports):
+    described, page, (model, _) = reports(40)
+    classes = np.arange(40) % 3
+    for row in described["functions"]:
+        other = model.clustering_.recluster(consensus=row["name"])
+        assert ari(row["labels"], other.labels) == 1.0
+        assert row["mean_confidence"] == pytest.approx(other.confidence.mean())
+        assert row["scores"]["ari"] == pytest.approx(ari(classes, other.labels))
+        assert row["agreement"] == [
+            pytest.approx(ari(row["labels"], each["labels"]))
+            for each in described["functions"]
+        ]
+    assert [row["short"] for row in described["functions"]] == ["HC", "SC", "BG"]
+    assert "HC, hierarchical" in page
 
 
 def test_what_gives_the_result_again_is_shown(reports):

@@ -22,7 +22,12 @@ from mdec.report.compute import (
     sample_order,
 )
 from mdec.report.layout import consensus_map, spread
-from mdec.report.signatures import effect_sizes, moments, signatures
+from mdec.report.signatures import (
+    effect_sizes,
+    marker_dots,
+    moments,
+    signatures,
+)
 from mdec.report.solutions import (
     compare_classes,
     cut_halves,
@@ -30,6 +35,7 @@ from mdec.report.solutions import (
     match_numbers,
     nearest_numbers,
     pair_consensus,
+    relate,
     restrict_ensemble,
 )
 from mdec.selection.rule import select_n_clusters
@@ -236,6 +242,7 @@ def test_few_of_many_samples_leave_the_reports_own_signatures_alone(reports):
     solutions = [dict(each) for each in described["solutions"]]
     for each in solutions:
         each["labels"] = each["labels"][:30]
+        each["cluster_order"] = np.arange(each["labels"].max() + 1)
     chosen, rows = described["chosen"], np.arange(30)
     names = [f"g{i}" for i in range(14)]
     table = Table(X, described["names"], names)
@@ -285,3 +292,53 @@ def test_small_classes_are_counted_together():
     assert "large" in found["classes"]
     assert found["classes"][-1] == "11 smaller classes"
     assert np.sum(found["counts"]) == 200
+
+
+def test_classes_and_clusters_have_their_best_match():
+    known = np.array(["a"] * 6 + ["b"] * 4 + [""] * 2)
+    labels = np.array([0, 0, 0, 0, 1, 2, 1, 1, 1, 2, 3, 3])
+    found = compare_classes(known, labels, np.array([5, 0, 7, 9]))
+    assert found["counts"] == [[1, 4, 1, 0], [3, 0, 1, 0]]
+    matched = [each and each["name"] for each in found["of_clusters"]]
+    assert matched == ["b", "a", "a", None]
+    assert found["of_clusters"][0]["share"] == 0.75
+    assert [each["cluster"] for each in found["of_classes"]] == [5, 0]
+    assert found["of_classes"][1]["share"] == 0.75
+
+
+def test_other_numbers_are_told_by_what_they_split_and_join():
+    def solution(labels, numbers):
+        labels, numbers = np.array(labels), np.array(numbers)
+        return {"n_clusters": len(numbers), "labels": labels, "numbers": numbers}
+
+    best = solution([0, 0, 0, 1, 1, 2, 2], [0, 1, 4])
+    coarse = solution([0, 0, 0, 1, 1, 0, 0], [0, 1])
+    fine = solution([0, 3, 5, 1, 1, 2, 4], [0, 1, 4, 2, 5, 6])
+    assert relate(best, coarse) == "joins clusters 0 and 4; 1 apart"
+    assert relate(best, fine) == "splits cluster 0 into 3 and 4 into 2"
+    assert relate(coarse, best) == "splits cluster 0 into 2"
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_dots_are_effects_and_shares_of_high_values(shift):
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    counts = rng.poisson(0.5 + 3.0 * (labels[:, None] == np.arange(3)), (60, 3))
+    values = counts.astype(float) + shift
+    level = 0.0 if shift == 0.0 else values.mean(axis=0)
+    order = np.array([2, 0, 1])
+    found = marker_dots(moments(values, labels), order, list("xyz"), 3)
+    assert found["names"] == ["z", "x", "y"]
+    effects = effect_sizes(moments(values, labels))
+    for i, j in enumerate([2, 0, 1]):
+        for column, k in enumerate(order):
+            assert found["effects"][i, column] == pytest.approx(effects[k, j])
+            share = (values > level)[labels == k, j].mean()
+            assert found["shares"][i, column] == pytest.approx(share)
+    listed = signatures(moments(values, labels), np.arange(3), "xyz", 1)
+    inside = (values > level)[labels == 0, 0].mean()
+    outside = (values > level)[labels != 0, 0].mean()
+    assert listed[0]["high"] == pytest.approx(inside)
+    assert listed[0]["high_outside"] == pytest.approx(outside)
+    one = marker_dots(moments(values, 0 * labels), np.array([0]), "xyz", 3)
+    assert one["names"] == []

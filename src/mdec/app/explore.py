@@ -25,7 +25,7 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
 from mdec.report.page import pack_live, render_parts
-from mdec.report.signatures import moments, separating_features, signatures
+from mdec.report.signatures import moments, signatures
 from mdec.report.solutions import cut_halves, describe_solution, match_numbers
 from mdec.results import CLUSTER_NAMES, ENSEMBLE, MODEL, SUMMARY
 
@@ -147,11 +147,9 @@ class Result:
         shown = describe_solution(*of, self.halves[n_clusters - 1], self.rows)
         # A cluster may be so small that none of its samples is on the page.
         if self.features and len(set(shown["labels"])) == len(numbers):
-            sums = moments(self.values, shown["labels"])
-            listed = compute.LISTED_SIGNATURES * (2 if len(numbers) == 2 else 1)
-            shown["signatures"] = signatures(sums, numbers, self.features, listed)
-            most = self.features, compute.LISTED_FEATURES
-            shown["features"] = separating_features(sums, numbers, *most)
+            compute.describe_features(
+                shown, moments(self.values, shown["labels"]), self.features
+            )
         words = render_parts(
             shown,
             selection={"n_clusters": self.summary.get("suggested_n_clusters")},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -21,14 +21,19 @@ from mdec.confidence import AMBIGUOUS
 from mdec.ensemble import Ensemble
 from mdec.report.layout import TSNE_SAMPLES, SampleMap, consensus_map, data_map
 from mdec.report.signatures import (
+    Moments,
     Signature,
+    marker_dots,
     moments,
     separating_features,
     signatures,
 )
 from mdec.report.solutions import (
+    FunctionRow,
     Solution,
+    compare_functions,
     describe_solutions,
+    relate,
     restrict_ensemble,
     tracking_order,
 )
@@ -53,6 +58,7 @@ VALUE_BINS = 40
 WRITTEN_SIGNATURES = 20
 LISTED_SIGNATURES = 5
 HEATMAP_FEATURES = 40
+DOT_FEATURES = 30
 
 
 # Numbers with more different values are drawn on a scale, words with more are only
@@ -171,6 +177,8 @@ class Description(TypedDict):
     ambiguous: Labels
     ambiguous_below: float
     support: list[Support] | None
+    functions: list[FunctionRow]
+    candidates: list[dict[str, Any]]
     signatures: list[Signature]
     preparation: dict[str, Any] | None
     histograms: dict[str, Histogram]
@@ -242,6 +250,8 @@ def describe_clustering(
         "ambiguous": np.argsort(sure, kind="stable")[:LISTED_SAMPLES],
         "ambiguous_below": AMBIGUOUS,
         "support": view_support(clustering),
+        "functions": compare_functions(clustering, table.labels, rows, *part),
+        "candidates": list_candidates(selection, solutions),
         "signatures": written,
         "preparation": notes.preparation,
         "histograms": histograms,
@@ -296,6 +306,24 @@ def value_histogram(values: Array) -> Histogram:
         "edges": edges,
         "median": float(np.median(shown)),
     }
+
+
+def list_candidates(
+    selection: KSelection, solutions: list[Solution]
+) -> list[dict[str, Any]]:
+    """Return the numbers worth a look, the best first, with a sentence for each.
+
+    What it says of all but the first is how their clusters come from those.
+    """
+    by_number = {each["n_clusters"]: each for each in solutions}
+    best = by_number.get(selection.candidates[0].n_clusters)
+    rows = []
+    for each in selection.candidates:
+        sentence, other = each.sentence, by_number.get(each.n_clusters)
+        if best is not None and other is not None and best is not other:
+            sentence = "; ".join(filter(None, [relate(best, other), sentence]))
+        rows.append({**asdict(each), "sentence": sentence})
+    return rows
 
 
 def criteria_rows(selection: KSelection) -> list[dict[str, float]]:
@@ -385,14 +413,21 @@ def add_signatures(
         sums = part.merge(groups[i])
         if i == chosen and len(rows) < len(values):
             sums = moments(values, labels)
-        numbers, k = each["numbers"], each["n_clusters"]
-        listed = LISTED_SIGNATURES * (2 if k == 2 else 1)
-        each["signatures"] = signatures(sums, numbers, names, listed)
-        each["features"] = separating_features(sums, numbers, names, LISTED_FEATURES)
+        describe_features(each, sums, names)
         each["heatmap_features"] = heatmap_features(each)
         if i == chosen:
-            written = signatures(sums, numbers, names, WRITTEN_SIGNATURES)
+            written = signatures(sums, each["numbers"], names, WRITTEN_SIGNATURES)
     return written
+
+
+def describe_features(shown: Solution, sums: Moments, names: Sequence[str]) -> None:
+    """Give a solution the features that set its clusters apart."""
+    listed = LISTED_SIGNATURES * (2 if shown["n_clusters"] == 2 else 1)
+    shown["signatures"] = signatures(sums, shown["numbers"], names, listed)
+    shown["features"] = separating_features(
+        sums, shown["numbers"], names, LISTED_FEATURES
+    )
+    shown["dots"] = marker_dots(sums, shown["cluster_order"], names, DOT_FEATURES)
 
 
 def heatmap_features(shown: Solution) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from mdec.confidence import AMBIGUOUS
 from mdec.report.compute import Column, SignatureValues
 from mdec.report.layout import SIZE as SIZE
 from mdec.report.layout import SampleMap, radius
+from mdec.report.signatures import Dots
 from mdec.report.solutions import Solution, pair_consensus
 from mdec.selection.rule import KSelection
 
@@ -278,6 +279,26 @@ def signature_picture(shown: Solution, values: SignatureValues, order: Labels) -
     # With one cluster there is no row, but the script needs a picture to fill.
     rows = np.array(signature_rows(shown, values) or [0])
     return picture(contrast_levels(values["scores"][np.ix_(rows, order)]), CONTRASTS)
+
+
+def dot_paths(dots: Dots, left: float, step: float) -> list[tuple[str, float, str]]:
+    """Return colour, width and path of the dots of each colour and size.
+
+    A dot is a line of no length with round ends; its size is the share of the samples
+    with high values, its colour the effect.
+    """
+    levels = np.rint(contrast_levels(dots["effects"]) / 254.0 * 6.0).astype(int)
+    sizes = np.rint(dots["shares"] * 6.0).astype(int)
+    found: dict[tuple[int, int], str] = {}
+    for (row, column), level in np.ndenumerate(levels):
+        key = int(level), int(sizes[row, column])
+        place = f"M{coordinate(left + step * column)} {33 + 18 * row}h0"
+        found[key] = found.get(key, "") + place
+    palette = CONTRASTS[np.linspace(0, 254, 7).astype(int)]
+    return [
+        (f"#{palette[level].tobytes().hex()}", 2.0 + 2.2 * size, path)
+        for (level, size), path in sorted(found.items())
+    ]
 
 
 def shorten(name: str) -> str:

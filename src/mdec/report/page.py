@@ -197,6 +197,7 @@ def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
         "facts": parts.facts(shown),
         "clusters": parts.cluster_table(shown),
         "signatures": parts.signature_list(shown),
+        "dots": figures.dot_figure(shown),
         "features": parts.feature_table(shown),
         "again": parts.other_command(shown),
         "consensus": figures.cluster_figure(shown),

@@ -551,6 +551,9 @@ function nameClusters() {
 
 find("#number")?.addEventListener("input", (event) => show(+event.target.value));
 find("#back")?.addEventListener("click", () => { show(data.chosen); find("#number").focus(); });
+for (const button of all("[data-show]")) {
+  button.addEventListener("click", () => heard.cut(button.dataset.show));
+}
 all("#fig-tracking .track").forEach((row, i) => row.addEventListener("click", () => show(i)));
 paintChoice.addEventListener("input", drawMaps);
 
@@ -590,8 +593,8 @@ function describePlace(image, event) {
   return words(across) + (column ? `\n${column.name}: ${column.cells[across] || "missing"}` : "");
 }
 
-const describeChip = ({ inside, outside }) =>
-  `mean ${inside} in the cluster, ${outside} outside`;
+const describeChip = ({ inside, outside, high }) =>
+  `mean ${inside} in the cluster, ${outside} outside\nhigh in ${high} of the samples`;
 
 function point(event) {
   const target = event.target;
@@ -634,6 +637,7 @@ const digits = (value) => Number(value.toFixed(4));
 const tables = {
   criteria: () => cells("#criteria"),
   clusters: () => cells("#cluster-table [data-follow]"),
+  functions: () => cells("#functions"),
   features: () => cells("#feature-table [data-follow]"),
   known: () => cells("#known-table [data-follow]"),
   samples: () => sampleColumns(listSamples()),
@@ -665,16 +669,61 @@ const tables = {
       ...solution().heat.map((i) => digits(scoreOf(feature, i)))])],
 };
 
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-csv]");
-  if (!button) { return; }
-  const name = button.dataset.csv;
-  const text = tables[name]().map((row) => row.map(plain).join(",")).join("\n") + "\n";
-  const link = element("a", { download: `${name}-k${solution().k}.csv`,
-    href: URL.createObjectURL(new Blob([text], { type: "text/csv" })) });
+function save(name, content) {
+  const link = element("a", { download: name, href: URL.createObjectURL(content) });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+document.addEventListener("click", (event) => {
+  const name = event.target.closest("[data-csv]")?.dataset.csv;
+  if (!name) { return; }
+  const text = tables[name]().map((row) => row.map(plain).join(",")).join("\n") + "\n";
+  save(`${name}-k${solution().k}.csv`, new Blob([text], { type: "text/csv" }));
 });
+
+// ---- Figures to save, with the style that they have on the page
+
+const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray",
+  "stroke-linecap", "opacity", "font", "paint-order", "visibility", "image-rendering", "filter"];
+
+function copyFigure(figure) {
+  const copy = figure.cloneNode(true);
+  const { width, height } = figure.viewBox.baseVal;
+  const sources = [figure, ...figure.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
+    const style = getComputedStyle(sources[i]);
+    const words = DRAWN.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";");
+    node.setAttribute("style", words);
+  });
+  const paper = getComputedStyle(figure.closest("figure")).backgroundColor;
+  copy.prepend(svg("rect", { width, height, style: `fill:${paper}` }));
+  for (const [name, value] of Object.entries({ width, height, xmlns: "http://www.w3.org/2000/svg" })) {
+    copy.setAttribute(name, value);
+  }
+  return new XMLSerializer().serializeToString(copy);
+}
+
+async function saveFigure(figure, ending) {
+  const name = `${figure.closest("figure").id.slice(4)}-k${solution().k}.${ending}`;
+  const text = copyFigure(figure);
+  if (ending === "svg") { save(name, new Blob([text], { type: "image/svg+xml" })); return; }
+  const image = new Image();
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+  await image.decode();
+  const canvas = element("canvas", { width: 2 * image.width, height: 2 * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((content) => save(name, content), "image/png");
+}
+
+for (const caption of all("figure > figcaption")) {
+  const name = caption.parentNode.getAttribute("id").slice(4);
+  caption.prepend(...["png", "svg"].map((ending) => {
+    const button = element("button", { type: "button", class: "save", "data-figure": ending,
+      "aria-label": `Download the figure ${name} as ${ending.toUpperCase()}` }, ending.toUpperCase());
+    button.addEventListener("click", () => saveFigure(find("svg", caption.parentNode), ending));
+    return button;
+  }));
+}
 
 // What is folded is printed all the same.
 window.addEventListener("beforeprint", () => all("details").forEach((each) => { each.open = true; }));

@@ -20,7 +20,10 @@ _LEAST_SPREAD = 0.01
 
 
 class Signature(TypedDict):
-    """A feature that sets a cluster apart: means, and their standardised difference."""
+    """A feature that sets a cluster apart: means, and their standardised difference.
+
+    `high` and `high_outside` are the shares of the samples with a high value of it.
+    """
 
     cluster: int
     feature: int
@@ -28,6 +31,16 @@ class Signature(TypedDict):
     effect: float
     inside: float
     outside: float
+    high: float
+    high_outside: float
+
+
+class Dots(TypedDict):
+    """Features that mark clusters: effects and shares, (n_features, n_clusters)."""
+
+    names: list[str]
+    effects: Array
+    shares: Array
 
 
 @dataclass(frozen=True)
@@ -35,25 +48,27 @@ class Moments:
     """Sizes of groups, with sums and sums of squares of the centred features.
 
     `centre` has the means of all samples; the sums are of shape (n_groups, n_features).
+    `high` counts values above zero of features whose lowest value is zero, as expressed
+    genes have, and of others values above the mean.
     """
 
     centre: Array
     sizes: Array
     sums: Array
     squares: Array
+    high: Array
 
     def merge(self, into: Labels) -> Moments:
         """Return the moments of unions of the groups; group i is in union `into[i]`."""
         join = np.eye(int(into.max()) + 1)[into].T
-        return Moments(
-            self.centre, join @ self.sizes, join @ self.sums, join @ self.squares
-        )
+        parts = self.sizes, self.sums, self.squares, self.high
+        return Moments(self.centre, *(join @ each for each in parts))
 
-    def means(self) -> tuple[Array, Array]:
-        """Return the centred means of the features inside each group and outside."""
+    def means(self, sums: Array) -> tuple[Array, Array]:
+        """Return the means of what was summed inside each group and outside."""
         sizes = self.sizes[:, None]
         rest = np.maximum(self.sizes.sum() - sizes, 1.0)
-        return self.sums / sizes, (self.sums.sum(axis=0) - self.sums) / rest
+        return sums / sizes, (sums.sum(axis=0) - sums) / rest
 
 
 def moments(values: Array, labels: Labels) -> Moments:
@@ -61,15 +76,18 @@ def moments(values: Array, labels: Labels) -> Moments:
     n_groups, n_features = int(labels.max()) + 1, values.shape[1]
     membership = cluster_indicator(labels, n_groups)
     centre = np.empty(n_features)
-    sums, squares = np.empty((2, n_groups, n_features))
+    sums, squares, high = np.empty((3, n_groups, n_features))
     for start in range(0, n_features, _COLUMNS):
         block = slice(start, start + _COLUMNS)
         data = values[:, block].astype(np.float64)
         centre[block] = data.mean(axis=0)
+        level = np.where(data.min(axis=0) == 0.0, 0.0, centre[block])
+        high[:, block] = membership @ (data > level)
         data -= centre[block]
         sums[:, block] = membership @ data
         squares[:, block] = membership @ data**2
-    return Moments(centre, np.bincount(labels).astype(np.float64), sums, squares)
+    sizes = np.bincount(labels).astype(np.float64)
+    return Moments(centre, sizes, sums, squares, high)
 
 
 def effect_sizes(groups: Moments) -> Array:
@@ -84,7 +102,7 @@ def effect_sizes(groups: Moments) -> Array:
     sizes = groups.sizes[:, None]
     rest = groups.sizes.sum() - sizes
     total = groups.squares.sum(axis=0)
-    inside, outside = groups.means()
+    inside, outside = groups.means(groups.sums)
     within = total - sizes * inside**2 - rest * outside**2
     count = max(float(groups.sizes.sum()) - 2.0, 1.0)
     least = _LEAST_SPREAD * np.sqrt(total / count)
@@ -108,7 +126,8 @@ def signatures(
     if len(groups.sizes) < 2:
         return []
     effects = effect_sizes(groups)
-    inside, outside = (groups.centre + each for each in groups.means())
+    inside, outside = (groups.centre + each for each in groups.means(groups.sums))
+    high, high_outside = groups.means(groups.high)
     found: list[Signature] = []
     for k in range(1 if len(effects) == 2 else len(effects)):
         order = np.argsort(-np.abs(effects[k]), kind="stable")[:n_most]
@@ -120,6 +139,8 @@ def signatures(
                 "effect": float(effects[k, j]),
                 "inside": float(inside[k, j]),
                 "outside": float(outside[k, j]),
+                "high": float(high[k, j]),
+                "high_outside": float(high_outside[k, j]),
             }
             for j in order[effects[k, order] != 0.0]
         ]
@@ -155,3 +176,24 @@ def separating_features(
         }
         for j in np.argsort(-share, kind="stable")[:n_most]
     ]
+
+
+def marker_dots(
+    groups: Moments, order: Labels, feature_names: Sequence[str], n_most: int
+) -> Dots:
+    """Return the features with the largest positive effects in each cluster.
+
+    At most `n_most` in all, as many for each cluster, in the order of the clusters,
+    which are also those of the columns.
+    """
+    effects = effect_sizes(groups)
+    size = max(1, n_most // len(order))
+    found: dict[int, None] = {}
+    for k in order if len(order) > 1 else ():
+        best = np.argsort(-effects[k], kind="stable")[:size]
+        found |= dict.fromkeys(best[effects[k, best] > 0.0].tolist())
+    chosen = np.array(list(found)[:n_most], dtype=np.int64)
+    shares = groups.means(groups.high)[0]
+    names = [feature_names[j] for j in chosen]
+    place = np.ix_(order, chosen)
+    return {"names": names, "effects": effects[place].T, "shares": shares[place].T}

@@ -20,9 +20,10 @@ from mdec.confidence import (
     item_consensus,
     second_choice,
 )
+from mdec.consensus import CONSENSUS, find_consensus
 from mdec.ensemble import Ensemble
-from mdec.report.signatures import Signature
-from mdec.selection.criteria import cuts
+from mdec.report.signatures import Dots, Signature
+from mdec.selection.criteria import cuts, rand_index
 from mdec.selection.rule import KSelection
 
 MAX_SOLUTIONS = 30
@@ -70,6 +71,7 @@ class Solution(TypedDict):
     scores: dict[str, Any] | None
     signatures: list[Signature]
     features: list[dict[str, Any]]
+    dots: Dots | None
     cluster_order: Labels
     heatmap_features: Labels
 
@@ -285,6 +287,7 @@ def describe_solution(
         "scores": None if known is None else compare_classes(known, labels, numbers),
         "signatures": [],
         "features": [],
+        "dots": None,
         "cluster_order": np.arange(n_clusters),
         "heatmap_features": np.empty(0, dtype=np.int64),
     }
@@ -313,7 +316,8 @@ def compare_classes(
     """Return the agreement with known classes, and the table of both.
 
     Its columns are the clusters by name; where there are many classes, its last row
-    counts the small ones together.
+    counts the small ones together. With them go the best matches: of each class the
+    cluster that holds most of it, and of each cluster the class that is most of it.
     """
     # Samples without a class are left out; their clusters keep their columns.
     given = known != ""
@@ -321,6 +325,13 @@ def compare_classes(
     counts = np.zeros((classes.size, len(numbers)), dtype=int)
     np.add.at(counts, (code, labels[given]), 1)
     names = [str(each) for each in classes]
+    columns = np.argsort(numbers)
+    of_clusters = [
+        {"name": names[column.argmax()], "share": column.max() / column.sum()}
+        if column.any()
+        else None
+        for column in counts[:, columns].T
+    ]
     if classes.size > MAX_CLASSES:
         large = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MAX_CLASSES])
         small = np.delete(counts, large, axis=0)
@@ -329,7 +340,12 @@ def compare_classes(
     return {
         **scores(known[given], labels[given]),
         "classes": names,
-        "counts": counts[:, np.argsort(numbers)].tolist(),
+        "counts": counts[:, columns].tolist(),
+        "of_clusters": of_clusters,
+        "of_classes": [
+            {"cluster": int(numbers[row.argmax()]), "share": row.max() / row.sum()}
+            for row in counts
+        ],
     }
 
 
@@ -343,3 +359,93 @@ def scores(known: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
     """
     nmi = normalized_mutual_info_score(known, labels, average_method="max")
     return {"nmi_max": float(nmi), "ari": float(adjusted_rand_score(known, labels))}
+
+
+_SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
+
+
+class FunctionRow(TypedDict):
+    """One consensus function: agreement (ARI) with all three, and its own scores."""
+
+    name: str
+    short: str
+    labels: Labels
+    agreement: list[float]
+    mean_confidence: float
+    scores: dict[str, float] | None
+
+
+def compare_functions(
+    clustering: Clustering,
+    known: NDArray[Any] | None,
+    rows: Labels,
+    part: Ensemble,
+    part_weights: Array,
+) -> list[FunctionRow]:
+    """Return how the consensus functions cluster the samples of the page into K.
+
+    For one cluster there is nothing to compare.
+    """
+    found: list[FunctionRow] = []
+    for name in CONSENSUS if clustering.n_clusters > 1 else ():
+        labels = np.asarray(clustering.labels)[rows]
+        if name != clustering.settings.consensus:
+            parts = find_consensus(
+                part,
+                clustering.n_clusters,
+                name,
+                part_weights,
+                clustering.settings.seed,
+            )
+            labels = np.asarray(part.join(parts))
+        association = item_consensus(part, labels, part_weights)
+        given = None if known is None else known[rows] != ""
+        found.append(
+            {
+                "name": name,
+                "short": _SHORT[name],
+                "labels": labels,
+                "agreement": [],
+                "mean_confidence": float(confidence(association, labels).mean()),
+                "scores": None
+                if known is None
+                else scores(known[rows][given], labels[given]),
+            }
+        )
+    for row in found:
+        row["agreement"] = [rand_index(row["labels"], e["labels"]) for e in found]
+    return found
+
+
+def relate(shown: Solution, other: Solution) -> str:
+    """Say how the clusters of another number come from those shown.
+
+    Each cluster of the finer number belongs to the coarser one that holds most of it.
+    """
+    finer, coarser = sorted((shown, other), key=lambda each: -each["n_clusters"])
+    inside: dict[int, list[int]] = {}
+    for k, number in enumerate(finer["numbers"].tolist()):
+        held = coarser["labels"][finer["labels"] == k]
+        owner = int(coarser["numbers"][np.bincount(held).argmax()])
+        inside.setdefault(owner, []).append(number)
+    groups = {owner: own for owner, own in inside.items() if len(own) > 1}
+    if finer is other:
+        parts = [f"{owner} into {len(own)}" for owner, own in sorted(groups.items())]
+        return f"splits cluster {list_words(parts)}" if parts else ""
+    joined = [list_words(list(map(str, sorted(own)))) for own in groups.values()]
+    alone = sorted(own[0] for own in inside.values() if len(own) == 1)
+    words = "joins clusters " + "; ".join(joined) if joined else ""
+    if words and alone:
+        words += f"; {list_words(list(map(str, alone)))} apart"
+    return words
+
+
+def list_words(words: Sequence[str]) -> str:
+    """Join words as in a sentence.
+
+    Examples
+    --------
+    >>> list_words(["0", "2", "5"])
+    '0, 2 and 5'
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
