@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 
+import numpy as np
 import pytest
+import scipy.io
 
 from mdec.app.folder import Folder
 from mdec.app.tables import command_words, look_at
@@ -116,3 +118,36 @@ def test_a_damaged_file_is_said(root, client) -> None:
     assert answer.status_code == 200
     assert "bad.npz" in answer.json()["error"]
     assert client.post("/api/look", json={"file": "../x"}).status_code == 400
+
+
+def test_sheets_and_arrays_of_a_file_are_listed(tmp_path) -> None:
+    openpyxl, h5py = map(pytest.importorskip, ("openpyxl", "h5py"))
+    book = openpyxl.Workbook()
+    book.active.title = "Müller & <b>"
+    for number, sheet in enumerate([book.active, book.create_sheet("second")]):
+        sheet.append(["a", "b", "c"])
+        for i in range(12):
+            sheet.append([i + number, i % 5 + 0.5, i * i])
+    book.save(tmp_path / "book.xlsx")
+    arrays = {"first": np.eye(6), "other": np.ones((6, 2))}
+    np.savez(tmp_path / "arrays.npz", **arrays)
+    scipy.io.savemat(tmp_path / "arrays.mat", arrays)
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["X"], file["layers/counts"], file["obsm/X_pca"] = (np.eye(6),) * 3
+    expected = {
+        "book.xlsx": ["Müller & <b>", "second"],
+        "arrays.npz": ["first", "other"],
+        "arrays.mat": ["first", "other"],
+        "cells.h5ad": ["X", "layers/counts", "obsm/X_pca"],
+    }
+    for name, parts in expected.items():
+        assert look_at(Folder(tmp_path), name, {}, "out")["parts"] == parts
+        damaged = tmp_path / f"damaged-{name}"
+        damaged.write_bytes((tmp_path / name).read_bytes()[:300])
+        found = look_at(Folder(tmp_path), damaged.name, {}, "out")
+        assert len(found["parts"]) < 2
+        assert found["error"]
+    found = look_at(Folder(tmp_path), "book.xlsx", {"variable": "second"}, "out")
+    assert found["error"] is None
+    assert "second" in " ".join(found["reading"]["notes"]) + found["command"]
+    assert look_at(Folder(tmp_path), "arrays.csv", {}, "out")["parts"] == []

@@ -154,7 +154,11 @@ function drawReading(found) {
   find("#run").disabled = Boolean(found.error);
   find("#command").textContent = found.command;
   find("#python").textContent = found.python ?? "";
-  find("#sheet").hidden = !/\.(xlsx|npz|mat|h5ad)$/.test(found.file);
+  const sheets = find("#sheet select");
+  sheets.replaceChildren(element("option", { value: "" }, "look"),
+    ...found.parts.map((name) => element("option", {}, name)));
+  sheets.value = state.options.variable ?? "";
+  find("#sheet").hidden = found.parts.length < 2;
   if (preview) { drawCells(preview); }
 }
 
