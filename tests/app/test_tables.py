@@ -127,7 +127,7 @@ def test_sheets_and_arrays_of_a_file_are_listed(tmp_path) -> None:
     for number, sheet in enumerate([book.active, book.create_sheet("second")]):
         sheet.append(["a", "b", "c"])
         for i in range(12):
-            sheet.append([i + number, i % 5 + 0.5, i * i])
+            sheet.append([i * i % 11 + 0.25 + number, i % 5 + 0.5, i * 7 % 12 + 0.1])
     book.save(tmp_path / "book.xlsx")
     arrays = {"first": np.eye(6), "other": np.ones((6, 2))}
     np.savez(tmp_path / "arrays.npz", **arrays)

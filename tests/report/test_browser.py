@@ -259,7 +259,7 @@ def test_everything_follows_the_number(opened, reports):
         edge = page.one("#fig-tracking .current").get_attribute("y")
         assert float(edge) == 6 + 22 * index - 1
         drawn = page.texts("#fig-signatures .names text")
-        assert drawn == [f"g{j}" for j in solution["heatmap_features"]]
+        assert drawn == [f"g{j}" for j in solution["markers"]["features"]]
     again = page.one("#fig-heatmap .matrix").get_attribute("href")
     assert (pixels(again) == pixels(first)).all()
     assert page.one("#fig-heatmap .tree").get_attribute("visibility") == "visible"

@@ -24,20 +24,20 @@ from mdec.report.compute import (
 from mdec.report.layout import consensus_map, spread
 from mdec.report.signatures import (
     effect_sizes,
-    marker_dots,
+    markers,
     moments,
     signatures,
 )
 from mdec.report.solutions import (
     compare_classes,
     cut_halves,
-    cut_page,
     match_numbers,
     nearest_numbers,
     pair_consensus,
     relate,
     restrict_ensemble,
 )
+from mdec.selection.criteria import cuts
 from mdec.selection.rule import select_n_clusters
 from mdec.tables import Table
 
@@ -160,10 +160,9 @@ def test_clusters_of_drawn_samples_are_cut_with_the_same_weights():
     base[rng.random(base.shape) < 0.05] = -1
     ensemble = Ensemble.from_labels(base)
     weights = rng.uniform(0.3, 1.0, ensemble.n_base_clusters)
-    found = select_n_clusters(ensemble, k_range=[2, 3])
     rows = np.sort(rng.choice(1100, 70, replace=False))
     part = restrict_ensemble(ensemble, weights, rows)
-    parts = cut_page(*part, found, [2, 3, 4])
+    parts = dict(zip([2, 3, 4], cuts(*part, [2, 3, 4]), strict=True))
     block = locally_weighted_coassociation(ensemble, weights)[np.ix_(rows, rows)]
     tree = linkage(squareform(1.0 - block, checks=False), "average")
     for k, part in parts.items():
@@ -222,9 +221,11 @@ def test_features_of_every_number_equal_those_computed_alone(reports):
             assert listed == [(row["cluster"], row["feature"]) for row in alone]
         shares = [row["share"] for row in solution["features"]]
         assert shares == sorted(shares, reverse=True)
-        assert set(solution["heatmap_features"]) <= {
-            row["feature"] for row in solution["signatures"]
-        }
+        effects = effect_sizes(moments(X, labels))
+        drawn = solution["markers"]["features"]
+        assert (effects[:, drawn].max(axis=0) > 0.0).all()
+        marked = effects.max(axis=1) > 0.0
+        assert set(effects.argmax(axis=1)[marked]) <= set(drawn)
         best = solution["features"][0]
         column = X[:, int(best["name"][1:])]
         between = sum(
@@ -327,7 +328,7 @@ def test_dots_are_effects_and_shares_of_high_values(shift):
     values = counts.astype(float) + shift
     level = 0.0 if shift == 0.0 else values.mean(axis=0)
     order = np.array([2, 0, 1])
-    found = marker_dots(moments(values, labels), order, list("xyz"), 3)
+    found = markers(moments(values, labels), order, list("xyz"), 3)
     assert found["names"] == ["z", "x", "y"]
     effects = effect_sizes(moments(values, labels))
     for i, j in enumerate([2, 0, 1]):
@@ -340,5 +341,5 @@ def test_dots_are_effects_and_shares_of_high_values(shift):
     outside = (values > level)[labels != 0, 0].mean()
     assert listed[0]["high"] == pytest.approx(inside)
     assert listed[0]["high_outside"] == pytest.approx(outside)
-    one = marker_dots(moments(values, 0 * labels), np.array([0]), "xyz", 3)
+    one = markers(moments(values, 0 * labels), np.array([0]), "xyz", 3)
     assert one["names"] == []

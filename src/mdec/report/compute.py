@@ -23,7 +23,7 @@ from mdec.report.layout import TSNE_SAMPLES, SampleMap, consensus_map, data_map
 from mdec.report.signatures import (
     Moments,
     Signature,
-    marker_dots,
+    markers,
     moments,
     separating_features,
     signatures,
@@ -54,11 +54,10 @@ LISTED_SAMPLES = 25
 LISTED_FEATURES = 20
 VALUE_BINS = 40
 
-# Features of each cluster: in signatures.csv, on the page, and rows of the heatmap.
+# Features of each cluster in signatures.csv and on the page, and of all in figures.
 WRITTEN_SIGNATURES = 20
 LISTED_SIGNATURES = 5
-HEATMAP_FEATURES = 40
-DOT_FEATURES = 30
+MARKERS = 30
 
 
 # Numbers with more different values are drawn on a scale, words with more are only
@@ -414,7 +413,6 @@ def add_signatures(
         if i == chosen and len(rows) < len(values):
             sums = moments(values, labels)
         describe_features(each, sums, names)
-        each["heatmap_features"] = heatmap_features(each)
         if i == chosen:
             written = signatures(sums, each["numbers"], names, WRITTEN_SIGNATURES)
     return written
@@ -427,17 +425,7 @@ def describe_features(shown: Solution, sums: Moments, names: Sequence[str]) -> N
     shown["features"] = separating_features(
         sums, shown["numbers"], names, LISTED_FEATURES
     )
-    shown["dots"] = marker_dots(sums, shown["cluster_order"], names, DOT_FEATURES)
-
-
-def heatmap_features(shown: Solution) -> NDArray[np.int64]:
-    """Return the first signature features of each cluster, in the order of these."""
-    size = max(1, HEATMAP_FEATURES // shown["n_clusters"])
-    found: dict[int, None] = {}
-    for k in shown["cluster_order"]:
-        own = [s for s in shown["signatures"] if s["cluster"] == shown["numbers"][k]]
-        found |= dict.fromkeys(s["feature"] for s in own[:size])
-    return np.array(list(found)[:HEATMAP_FEATURES], dtype=np.int64)
+    shown["markers"] = markers(sums, shown["cluster_order"], names, MARKERS)
 
 
 def signature_values(
@@ -445,18 +433,16 @@ def signature_values(
 ) -> SignatureValues | None:
     """Return values that the page draws and colours samples by, standardised.
 
-    They are of all features if that are few, else of those of the heatmaps, as many as
-    the page can hold; heatmaps of numbers far from the chosen one lose the others.
+    They are of all features if that are few, else of those that mark clusters, as many
+    as the page can hold, those of numbers near the chosen one first.
     """
-    most = max(PAGE_VALUES // len(rows), HEATMAP_FEATURES)
+    most = max(PAGE_VALUES // len(rows), MARKERS)
     used = np.arange(len(table.feature_names))
     if used.size > most:
         near = sorted(range(len(solutions)), key=lambda i: abs(i - chosen))
-        each = np.concatenate([solutions[i]["heatmap_features"] for i in near])
+        found = [solutions[i]["markers"] for i in near]
+        each = np.concatenate([own["features"] for own in found if own is not None])
         used = np.sort(np.array([*dict.fromkeys(each.tolist())][:most], dtype=int))
-    for shown in solutions:
-        own = shown["heatmap_features"]
-        shown["heatmap_features"] = own[np.isin(own, used)]
     if not used.size:
         return None
     every = table.values[:, used].astype(np.float64)

@@ -15,7 +15,7 @@ from mdec.confidence import AMBIGUOUS
 from mdec.report.compute import Column, SignatureValues
 from mdec.report.layout import SIZE as SIZE
 from mdec.report.layout import SampleMap, radius
-from mdec.report.signatures import Dots
+from mdec.report.signatures import Markers
 from mdec.report.solutions import Solution, pair_consensus
 from mdec.selection.rule import KSelection
 
@@ -270,8 +270,10 @@ def bar_order(shown: Solution, rows: Labels) -> NDArray[np.integer]:
 
 def signature_rows(shown: Solution, values: SignatureValues) -> list[int]:
     """Return which rows of the values are drawn for this number of clusters."""
-    found = np.searchsorted(values["features"], shown["heatmap_features"])
-    return list(map(int, found))
+    used, markers = values["features"], shown["markers"]
+    wanted = [] if markers is None else markers["features"].tolist()
+    place = {feature: row for row, feature in enumerate(used.tolist())}
+    return [place[feature] for feature in wanted if feature in place]
 
 
 def signature_picture(shown: Solution, values: SignatureValues, order: Labels) -> str:
@@ -281,7 +283,7 @@ def signature_picture(shown: Solution, values: SignatureValues, order: Labels) -
     return picture(contrast_levels(values["scores"][np.ix_(rows, order)]), CONTRASTS)
 
 
-def dot_paths(dots: Dots, left: float, step: float) -> list[tuple[str, float, str]]:
+def dot_paths(dots: Markers, left: float, step: float) -> list[tuple[str, float, str]]:
     """Return colour, width and path of the dots of each colour and size.
 
     A dot is a line of no length with round ends; its size is the share of the samples

@@ -15,16 +15,6 @@ from numpy.typing import NDArray
 from mdec._support.optional import import_optional
 from mdec.report import graphics
 from mdec.report.compute import Column, Description, sample_order
-from mdec.report.graphics import (
-    CLASS_COLOURS,
-    COLOURS,
-    CONTRASTS,
-    FARTHEST,
-    MISSING,
-    RAMP,
-    SHADES,
-    contrast_levels,
-)
 from mdec.report.solutions import Solution
 
 # Shares are kept in steps of this: finer than the four digits of labels.csv.
@@ -102,12 +92,12 @@ def pack_data(described: Description) -> str:
     selection, pca = described["selection"], described["pca"]
     content = {
         "names": described["names"],
-        "palette": COLOURS,
-        "classes": CLASS_COLOURS,
-        "ramp": RAMP,
-        "missing": MISSING,
-        "shades": _pack(SHADES),
-        "contrasts": _pack(CONTRASTS),
+        "palette": graphics.COLOURS,
+        "classes": graphics.CLASS_COLOURS,
+        "ramp": graphics.RAMP,
+        "missing": graphics.MISSING,
+        "shades": _pack(graphics.SHADES),
+        "contrasts": _pack(graphics.CONTRASTS),
         "bars": _pack(described["bars"]),
         "chosen": described["chosen"],
         "below": described["ambiguous_below"],
@@ -127,8 +117,8 @@ def pack_data(described: Description) -> str:
     if values is not None:
         content["signature"] = {
             "names": values["names"],
-            "levels": _pack(contrast_levels(values["scores"])),
-            "farthest": FARTHEST,
+            "levels": _pack(graphics.contrast_levels(values["scores"])),
+            "farthest": graphics.FARTHEST,
         }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
@@ -210,12 +200,12 @@ def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
 
 def pack_live(shown: Solution, parts: dict[str, str]) -> dict[str, Any]:
     """Return a solution as the script of the page takes it while the page is open."""
-    listed = dict.fromkeys(each["name"] for each in shown["signatures"])
+    markers = shown["markers"]
     order, clusters = shown["numbers"].tolist(), _pack_clusters(shown)
     halves = _pack(shown["halves"])
     return clusters | {
         "order": order,
         "halves": halves,
         "parts": parts,
-        "listed": list(listed),
+        "listed": [] if markers is None else markers["names"],
     }

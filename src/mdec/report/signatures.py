@@ -35,9 +35,10 @@ class Signature(TypedDict):
     high_outside: float
 
 
-class Dots(TypedDict):
+class Markers(TypedDict):
     """Features that mark clusters: effects and shares, (n_features, n_clusters)."""
 
+    features: Labels
     names: list[str]
     effects: Array
     shares: Array
@@ -178,9 +179,9 @@ def separating_features(
     ]
 
 
-def marker_dots(
+def markers(
     groups: Moments, order: Labels, feature_names: Sequence[str], n_most: int
-) -> Dots:
+) -> Markers:
     """Return the features with the largest positive effects in each cluster.
 
     At most `n_most` in all, as many for each cluster, in the order of the clusters,
@@ -194,6 +195,10 @@ def marker_dots(
         found |= dict.fromkeys(best[effects[k, best] > 0.0].tolist())
     chosen = np.array(list(found)[:n_most], dtype=np.int64)
     shares = groups.means(groups.high)[0]
-    names = [feature_names[j] for j in chosen]
     place = np.ix_(order, chosen)
-    return {"names": names, "effects": effects[place].T, "shares": shares[place].T}
+    return {
+        "features": chosen,
+        "names": [feature_names[j] for j in chosen],
+        "effects": effects[place].T,
+        "shares": shares[place].T,
+    }

@@ -22,7 +22,7 @@ from mdec.confidence import (
 )
 from mdec.consensus import CONSENSUS, find_consensus
 from mdec.ensemble import Ensemble
-from mdec.report.signatures import Dots, Signature
+from mdec.report.signatures import Markers, Signature
 from mdec.selection.criteria import cuts, rand_index
 from mdec.selection.rule import KSelection
 
@@ -71,9 +71,8 @@ class Solution(TypedDict):
     scores: dict[str, Any] | None
     signatures: list[Signature]
     features: list[dict[str, Any]]
-    dots: Dots | None
+    markers: Markers | None
     cluster_order: Labels
-    heatmap_features: Labels
 
 
 def nearest_numbers(selection: KSelection, n_clusters: int) -> list[int]:
@@ -112,21 +111,21 @@ def describe_solutions(
     weights.
     """
     labels, n_clusters = np.asarray(clustering.labels), clustering.n_clusters
-    selection = clustering.criteria
-    ks = nearest_numbers(selection, n_clusters)
+    ks = nearest_numbers(clustering.criteria, n_clusters)
     chosen = ks.index(n_clusters)
-    parts = cut_page(part, part_weights, selection, ks) | {n_clusters: labels[rows]}
-    numbers = match_numbers([parts[k] for k in ks], chosen)
+    parts = list(cuts(part, part_weights, ks))
+    parts[chosen] = labels[rows]
+    numbers = match_numbers(parts, chosen)
     halves = cut_halves(part, part_weights, ks)
     classes = None if known is None else known[rows]
     solutions = []
-    for i, k in enumerate(ks):
+    for i, cut in enumerate(parts):
         if i == chosen:
             of = clustering.association, labels, np.asarray(clustering.confidence)
             shown = describe_solution(*of, numbers[i], known, halves[i], rows)
         else:
-            association = item_consensus(part, parts[k], part_weights)
-            of = association, parts[k], confidence(association, parts[k])
+            association = item_consensus(part, cut, part_weights)
+            of = association, cut, confidence(association, cut)
             shown = describe_solution(*of, numbers[i], classes, halves[i])
         solutions.append(shown)
     return solutions, chosen
@@ -194,20 +193,6 @@ def half_consensus(halves: NDArray[np.int32], labels: Labels, n_clusters: int) -
     means = sums / np.maximum(sizes, 1.0)
     means[own] = np.where(sizes[labels] > 1.0, others, 1.0)
     return np.clip(means, 0.0, 1.0)
-
-
-def cut_page(
-    part: Ensemble, part_weights: Array, selection: KSelection, ks: Sequence[int]
-) -> dict[int, Labels]:
-    """Return the consensus clusters of the page's samples for each number of clusters.
-
-    They are those that the criteria were measured on, or cut anew from the dendrogram
-    of these samples where others were measured.
-    """
-    if len(selection.samples) == part.n_samples:
-        measured = selection.table["n_clusters"].tolist()
-        return dict(zip(measured, selection.partitions, strict=True))
-    return dict(zip(ks, cuts(part, part_weights, ks), strict=True))
 
 
 def match_numbers(parts: Sequence[Labels], start: int) -> list[Labels]:
@@ -287,9 +272,8 @@ def describe_solution(
         "scores": None if known is None else compare_classes(known, labels, numbers),
         "signatures": [],
         "features": [],
-        "dots": None,
+        "markers": None,
         "cluster_order": np.arange(n_clusters),
-        "heatmap_features": np.empty(0, dtype=np.int64),
     }
 
 
