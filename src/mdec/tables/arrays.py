@@ -320,7 +320,7 @@ def _read_names(
             found = path.with_name(f"{prefix}{kind}{ending}")
             if found.is_file():
                 sign = "," if ending_of(found)[0] == ".csv" else "\t"
-                lines = read_lines(found, budget, "replace")
+                lines = read_lines(found, budget)[0]
                 rows = (line.split(sign) for line in lines if line.strip())
                 return [row[min(column, len(row) - 1)].strip('" ') for row in rows]
     return None

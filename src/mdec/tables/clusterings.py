@@ -15,6 +15,7 @@ from mdec.ensemble.numbering import is_consensus_matrix
 from mdec.tables.arrays import read_npy, read_parquet
 from mdec.tables.budget import ReadBudget, display_name
 from mdec.tables.columns import (
+    MISSING_CLASS,
     RawTable,
     TableOptions,
     is_class_name,
@@ -29,7 +30,9 @@ from mdec.tables.text import (
     read_sheet,
     unescape_formula,
 )
-from mdec.tables.words import MISSING
+
+# What marks samples that a clustering leaves out.
+_ABSENT = MISSING_CLASS | {"null", "none", "-1", "-1.0"}
 
 # Bytes in memory for each cell of a table of labels.
 _PER_CELL = 180
@@ -80,7 +83,9 @@ def read_base_clusterings(
     budget = ReadBudget(display_name(source), max_bytes)
     names, columns, samples = _read_cells(source, budget, header, variable)
     only = () if column is None else (column,)
-    options = TableOptions(None, id_column, tuple(drop), only, index=index)
+    options = TableOptions(
+        id_column=id_column, drop=drop, features=only, index=index
+    )
     indexed = samples is not None
     roles = _find_members(names, columns, options, budget, indexed=indexed)
     members = roles.features
@@ -96,7 +101,10 @@ def read_base_clusterings(
             "mdec.consensus.from_matrix, or give the clusterings it was made of, one "
             "in each column."
         )
-    raise_doubts(roles, budget, least_columns=1)
+    if roles.doubts:
+        names_in_doubt = [name for each in roles.doubts for name in each.cure["drop"]]
+        cure = {"drop": names_in_doubt} if len(members) > len(names_in_doubt) else {}
+        raise_doubts(roles.doubts, budget, cure)
     raw = RawTable(labels, names, texts=dict(enumerate(columns)), samples=samples)
     shown = [f"clustering {j + 1}" for j in range(len(members))]
     if names is not None:
@@ -143,8 +151,7 @@ def _find_members(
 
 def _is_absent(cell: str) -> bool:
     """Tell whether a cell says that a clustering leaves the sample out."""
-    word = cell.strip()
-    return word.lower() in MISSING or word in ("-1", "-1.0")
+    return cell.strip().lower() in _ABSENT
 
 
 def _read_cells(

@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.memory import MAX_BYTES
 from mdec.tables.budget import ReadBudget
-from mdec.tables.words import MISSING, strip_thousands
+
+# A class or a category may well be called "none" or "unknown"; a number may not.
+MISSING_CLASS = frozenset({"", "na", "n/a", "nan", "#n/a", "<na>", "?", "."})
+MISSING = MISSING_CLASS | {
+    *("null", "(null)", "nil", "none", "nat", "n.a.", "n.d.", "nd", r"\n", "missing"),
+    *("unknown", "not available", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "..", "..."),
+    *("#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"),
+}
+
+# More different words are names or free text.
+_MOST_VALUES = 30
+
+_DAYS = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y"),
+    *("%b %d %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%a %b %d %Y", "%a, %d %b %Y"),
+    *("%Y-%m", "%Y/%m", "%b-%y", "%b-%Y", "%b %Y", "%B %Y", "%m/%Y"),
+)
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Currencies, shares and units beside numbers, and signs between their thousands.
+_MEASURE = re.compile(
+    r"(?P<sign>[+-]?)(?P<before>[$\u20ac\xa3\xa5\u20b9]|[A-Z]{3}\s)?\s?"
+    r"(?P<number>[+-]?[.,]?\d[\d.,'\u2019 \xa0\u202f]*?)"
+    r"(?P<after>\s?[%\u2030$\u20ac\xa3\xa5\u20b9]|\s?\xb0?[A-Za-z\xb5\u03bc]{1,8}[\xb2\xb3]?)?"
+)
+_GROUPED = r"[1-9]\d{0,2}([%s'\u2019 \xa0\u202f])\d{3}(\1\d{3})*(%s\d+)?"
+_THOUSANDS = {
+    ".": re.compile(_GROUPED % (",", r"\.")),
+    ",": re.compile(_GROUPED % (r"\.", ",")),
+}
+
+# Numbers that stand for missing ones in many tables.
+_SENTINELS = {sign * (10.0**k - 1.0) for k in range(2, 6) for sign in (-1, 1)}
 
 # Columns that are no features are kept for display, at most this many.
 MAX_BESIDE = 12
@@ -27,6 +65,8 @@ _CLASS_NAME = re.compile(
     "species|(cell|sub|tumou?r|cancer)?types?|outcome|(ground)?truth|gnd|phenotype"
 )
 
+_TOTAL = re.compile(r"(grand |sub-?)?totals?|sums?|means?|averages?|gesamt|summe|all")
+
 # Bytes in memory for each cell of a table of text that is turned.
 _PER_CELL = 160
 
@@ -40,26 +80,25 @@ _MOST_CLASSES = 30
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user says about a table: parameters of `read_table`, which has them all.
+    """What the user says about a table: the parameters of `read_table`."""
 
-    A variable of "" looks for the usual ones; `known` are the columns of a model, and
-    `encoding` has the values of those that hold categories. With `sparse` a matrix that
-    a file keeps without its zeros stays so, if all its numbers are finite.
-    """
-
+    transpose: bool | None = None
     label_column: str | None = None
     id_column: str | None = None
-    drop: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
+    drop: Sequence[str] = ()
+    features: Sequence[str] = ()
     header: bool | None = None
     index: bool | None = None
-    variable: str = ""
-    transpose: bool | None = None
+    variable: str | None = None
+    missing: Sequence[str] = ()
+    impute: str | None = None
     categories: str | None = None
-    category_columns: tuple[str, ...] = ()
+    category_columns: Sequence[str] = ()
     dates: str | None = None
-    known: tuple[str, ...] | None = None
-    encoding: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    max_bytes: int = MAX_BYTES
+    known_features: Sequence[str] | None = None
+    encoding: Mapping[str, Sequence[str]] | None = None
+    least_samples: int = 3
     sparse: bool = False
 
 
@@ -78,8 +117,8 @@ class RawTable:
     texts : dict of int to list of str
         Columns as they are written: those of words, and those whose numbers may turn
         out to be names or classes. Empty cells are "".
-    thousands : set of int
-        Columns of numbers with signs between their thousands.
+    signs : set of int
+        Columns of numbers with signs beside them or between their thousands.
     samples : sequence of str or None
         Names of the rows that stand outside the columns.
     labels : sequence or None
@@ -101,7 +140,7 @@ class RawTable:
     columns: list[str] | None = None
     words: set[int] = field(default_factory=set)
     texts: dict[int, list[str]] = field(default_factory=dict)
-    thousands: set[int] = field(default_factory=set)
+    signs: set[int] = field(default_factory=set)
     samples: Sequence[str] | None = None
     labels: Sequence[Any] | NDArray[Any] | None = None
     beside: dict[str, list[str]] = field(default_factory=dict)
@@ -132,18 +171,41 @@ class RawTable:
             Decimal point of the cells; words are kept with "." in their numbers.
         """
         for place, cells in texts.items():
-            plain = strip_thousands(cells, decimal)
-            try:
-                values = [number(cell, decimal) for cell in plain or cells]
-                self.values[:, place] = values
-                self.thousands |= {place} if plain else set()
-            except ValueError:
-                self.words.add(place)
-                if decimal == ",":
-                    cells = [
-                        c.replace(",", ".") if is_number(c, ",") else c for c in cells
-                    ]
             self.texts[place] = cells
+            try:
+                self.values[:, place] = [number(cell, decimal) for cell in cells]
+                continue
+            except ValueError:
+                # Names of samples may end in a letter, all of them in the same.
+                plain = plain_numbers(cells, decimal, units=place > 0)
+            if plain is not None:
+                self.values[:, place] = plain
+                self.signs.add(place)
+                continue
+            self.words.add(place)
+            if decimal == ",":
+                self.texts[place] = [
+                    c.replace(",", ".") if is_number(c, ",") else c for c in cells
+                ]
+
+    def mark_missing(self, marks: Sequence[str]) -> None:
+        """Take some cells for missing values, as they are written.
+
+        Examples
+        --------
+        >>> raw = from_texts([["1", "-9", "x"], ["2", "3", "4"]], None)
+        >>> raw.mark_missing(["-9", "x"])
+        >>> raw.values[:, 0], raw.words
+        (array([ 1., nan, nan]), set())
+        """
+        for mark in marks:
+            if is_number(mark):
+                self.values[self.values == number(mark)] = np.nan
+        for j in self.words.copy():
+            cells = ["" if c.strip() in marks else c for c in self.texts[j]]
+            if cells != self.texts[j]:
+                self.words.discard(j)
+                self.parse({j: cells})
 
     def select(self, columns: list[int]) -> RawTable:
         """Return some of the columns, without what stands outside but the classes."""
@@ -153,10 +215,18 @@ class RawTable:
             None if self.columns is None else [self.columns[j] for j in columns],
             {place[j] for j in self.words if j in place},
             {place[j]: self.texts[j] for j in self.texts if j in place},
-            {place[j] for j in self.thousands if j in place},
+            {place[j] for j in self.signs if j in place},
             labels=self.labels,
             notes=self.notes,
         )
+
+    def keep_rows(self, rows: slice) -> RawTable:
+        """Return a run of the rows, as it was read."""
+        samples = None if self.samples is None else self.samples[rows]
+        labels = None if self.labels is None else self.labels[rows]
+        texts = {j: cells[rows] for j, cells in self.texts.items()}
+        kept = {"values": self.values[rows], "samples": samples, "texts": texts}
+        return replace(self, **kept, labels=labels)
 
     def transpose(self, rows: Sequence[str] | None, budget: ReadBudget) -> RawTable:
         """Return the table with rows and columns exchanged.
@@ -208,6 +278,63 @@ def number(cell: str, decimal: str = ".") -> float:
     return float(word.replace(decimal, "."))
 
 
+def plain_numbers(
+    cells: Sequence[str], decimal: str = ".", *, units: bool = True
+) -> list[float] | None:
+    """Return numbers without the signs beside them and between their thousands.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        As they are written.
+    decimal : str
+        Their decimal point.
+    units : bool, default=True
+        Whether they may have letters after them.
+
+    Returns
+    -------
+    list of float or None
+        None unless all have the same currency, share or unit, or none of them, and
+        signs between their thousands are in the right places; parentheses are minus.
+
+    Examples
+    --------
+    >>> plain_numbers(["23,341", "980", "1,200,000.5"])
+    [23341.0, 980.0, 1200000.5]
+    >>> plain_numbers(["$5", "($1,700)", ""]), plain_numbers(["1,5 cm", "NA"], ",")
+    ([5.0, -1700.0, nan], [1.5, nan])
+    >>> plain_numbers(["23,3", "980"]) is plain_numbers(["1 cm", "1 kg"]) is None
+    True
+    """
+    found, signs = [], set()
+    for cell in cells:
+        word = cell.strip().replace("\N{MINUS SIGN}", "-")
+        if word.lower() in MISSING:
+            found.append(math.nan)
+            continue
+        inside = re.fullmatch(r"\((.+)\)", word)
+        match = _MEASURE.fullmatch(f"-{inside[1]}" if inside else word)
+        if match is None or re.match(r"0\d", match["number"]):
+            return None
+        size = match["number"]
+        if _THOUSANDS[decimal].fullmatch(size.lstrip("+-")):
+            size = re.sub(rf"[^\d{decimal}+-]", "", size)
+        if not is_number(size, decimal):
+            return None
+        signs.add((match["before"], match["after"]))
+        found.append(number(match["sign"] + size, decimal))
+    after = next(iter(signs))[1] if len(signs) == 1 else None
+    lettered = after is not None and after.strip()[-1].isalpha()
+    return found if len(signs) == 1 and (units or not lettered) else None
+
+
+def reads_as(cell: str, decimal: str) -> bool:
+    """Tell whether a cell is a number, perhaps with signs between its thousands."""
+    grouped = _THOUSANDS[decimal].fullmatch(cell.strip().lstrip("+-"))
+    return grouped is not None or is_number(cell, decimal)
+
+
 def is_number(cell: str, decimal: str = ".") -> bool:
     """Tell whether a cell of text is a number, missing ones included.
 
@@ -239,6 +366,34 @@ def as_text(value: Any) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def leave_out_totals(raw: RawTable) -> RawTable:
+    """Leave out a last row that is the sum or the mean of those above it.
+
+    Examples
+    --------
+    >>> raw = from_texts([["a", "b", "Total"], ["1", "2", "3"], ["4", "0", "4"]], None)
+    >>> leave_out_totals(raw).notes
+    ["the last row, 'Total', sums up the others and is left out"]
+    """
+    if len(raw.values) < 3 or not isinstance(raw.values, np.ndarray):
+        return raw
+    name = str((raw.text(0) if raw.samples is None else raw.samples)[-1])
+    if not _TOTAL.fullmatch(name.strip().lower()):
+        return raw
+    numeric = [j for j in range(raw.values.shape[1]) if j not in raw.words]
+    values = raw.values[:, numeric].astype(np.float64)
+    filled = ~np.isnan(values[-1])
+    above, last = values[:-1, filled], values[-1, filled]
+    close = [
+        np.isclose(last, each, rtol=1e-2) for each in (np.nansum(above, 0), np.nanmean(above, 0))
+    ]
+    if not last.size or np.mean(close[0] | close[1]) < 0.5:
+        note = f"the last row is called {name!r}; delete it if it sums up the others"
+        return replace(raw, notes=[*raw.notes, note])
+    note = f"the last row, {name!r}, sums up the others and is left out"
+    return replace(raw.keep_rows(slice(-1)), notes=[*raw.notes, note])
 
 
 def from_texts(columns: Sequence[list[str]], names: list[str] | None) -> RawTable:
@@ -293,20 +448,50 @@ def _present(values: NDArray[np.floating]) -> NDArray[np.floating]:
     return values[~np.isnan(values)] if values.dtype.kind == "f" else values
 
 
-def looks_like(raw: RawTable, name: str, column: int, rest: list[int]) -> str:
-    """Return what a column of numbers is rather than a feature, "" if it is one."""
-    values = raw.values[:, column]
+def looks_like(
+    raw: RawTable, column: int, rest: list[int], ends: tuple[int, int], *, named: bool
+) -> str:
+    """Return what a column of numbers is rather than a feature, "" if it is one.
+
+    Parameters
+    ----------
+    raw : RawTable
+        The table.
+    column : int
+        The column.
+    rest : list of int
+        All columns of numbers that may be features.
+    ends : tuple of int
+        The first column of the table, beside its names, and the last one.
+    named : bool
+        Whether another column names the samples.
+    """
+    values, name = raw.values[:, column], raw.names[column]
     if raw.columns and is_id_name(name) and is_whole(values):
         return "identifier"
     if raw.columns and is_class_name(name) and _is_coded(values, named=True):
         return "classes"
     if _counts_rows(values, 3 if raw.columns else ENOUGH):
         return "identifier"
-    if column == rest[0] and _leads_with_ids(raw, rest):
+    if column == ends[0] and not named and _leads_with_ids(raw, rest):
         return "identifier"
-    if column in (rest[0], rest[-1]) and _alone_coded(raw, column, rest):
-        return "classes"
-    return ""
+    return "classes" if column in ends and _alone_coded(raw, column, rest) else ""
+
+
+def find_sentinel(values: NDArray[np.floating]) -> float | None:
+    """Return a number such as -999 that lies far from all others of a column.
+
+    Examples
+    --------
+    >>> find_sentinel(np.array([3.5, -999.0, 4.0, np.nan, -999.0]))
+    -999.0
+    """
+    present = _present(values)
+    for mark in {present.min(), present.max()} & _SENTINELS if present.size else ():
+        others = present[present != mark]
+        if others.size and np.abs(others - mark).min() > 2.0 * np.ptp(others) > 0.0:
+            return float(mark)
+    return None
 
 
 def _thin_out(columns: list[int]) -> list[int]:
@@ -378,3 +563,106 @@ def few_codes(raw: RawTable, columns: list[int]) -> list[int]:
     codes = {j: np.unique(_present(raw.values[:, j])) for j in coded}
     found = [j for j in coded if 3 <= codes[j].size <= 10 and codes[j][0] == 1]
     return found if len(found) <= len(sample) / 2 else []
+
+
+def kind_of_words(cells: Sequence[str]) -> str:
+    """Tell what a column of words holds.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        As they are written.
+
+    Returns
+    -------
+    {"dates", "categories", "text"}
+        Categories are two to thirty different words, on average of four samples each.
+
+    Examples
+    --------
+    >>> kind_of_words(["2024-01-31", "2024-02-01"]), kind_of_words(["a", "b", "a", "a"])
+    ('dates', 'categories')
+    >>> kind_of_words(["TP53", "MYC", "EGFR"])
+    'text'
+    """
+    if parse_dates(cells) is not None:
+        return "dates"
+    present = [cell.strip() for cell in cells if not is_missing(cell)]
+    few = len(set(present)) <= min(_MOST_VALUES, max(2, len(present) // 4))
+    few &= 1 < len(set(present)) < len(present)
+    return "categories" if few else "text"
+
+
+def is_missing(cell: str) -> bool:
+    """Tell whether a cell of words says that there is none."""
+    return cell.strip().lower() in MISSING_CLASS
+
+
+def parse_dates(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return the dates in cells of text as days since 1970.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        As they are written, all in one way; 3/4/2024 is the third of April unless
+        another cell rules that out.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,) or None
+        NaN where a cell is missing; None if one is no date, or all are missing.
+
+    Examples
+    --------
+    >>> parse_dates(["2.1.1970", "", "3.1.1970 12:00"]) is None
+    True
+    >>> parse_dates(["2.1.1970", "", "11.1.1970"])
+    array([ 1., nan, 10.])
+    """
+    words = [cell.strip() for cell in cells]
+    different = {word for word in words if word.lower() not in MISSING}
+    if not different or not all(re.search(r"\d", word) for word in different):
+        return None
+    for form in ("", *(day + time for day, time in product(_DAYS, _TIMES))):
+        try:
+            days = {word: _parse_day(word, form) for word in different}
+        except ValueError:
+            continue
+        return np.array([days.get(word, math.nan) for word in words])
+    return None
+
+
+def _parse_day(word: str, form: str) -> float:
+    """Return a date as days since 1970; one without a form is written as ISO says."""
+    if not form and not re.match(r"\d{4}-\d\d-\d\d", word):
+        raise ValueError(f"{word!r} is not a date")
+    found = datetime.strptime(word, form) if form else datetime.fromisoformat(word)
+    known = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return (known - _EPOCH).total_seconds() / 86_400.0
+
+
+def encode_category(cells: Sequence[str], values: Sequence[str]) -> NDArray[np.float64]:
+    """Return a column of ones and zeros for each value; a missing one has zeros.
+
+    Examples
+    --------
+    >>> encode_category(["b", " a", "NA"], ["a", "b"])
+    array([[0., 1.],
+           [1., 0.],
+           [0., 0.]])
+    """
+    words = np.array([cell.strip() for cell in cells])
+    return (words[:, None] == np.array(list(values))).astype(np.float64)
+
+
+def category_values(cells: Sequence[str]) -> list[str]:
+    """Return the different words of a column, sorted; whole numbers by their size.
+
+    Examples
+    --------
+    >>> category_values(["b", "a", "b", ""]), category_values(["10", "9"])
+    (['a', 'b'], ['9', '10'])
+    """
+    found = {cell.strip() for cell in cells if not is_missing(cell)}
+    numbers = all(re.fullmatch(r"-?\d+", word) for word in found)
+    return sorted(found, key=int) if numbers else sorted(found)

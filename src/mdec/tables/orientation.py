@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import accumulate
 
 from mdec.tables.budget import ReadBudget, list_names
 from mdec.tables.columns import (
@@ -88,7 +89,7 @@ def orient(
     """
     turn, sure, evidence = options.transpose, True, ""
     n_text = 0 if turn else _count_text_rows(raw)
-    # Units name no sample: below them the first column is as measured as the others.
+    # Units, and names in two rows, stand above a column that is measured or counts.
     units = n_text > 0 and raw.samples is None and _is_measured(raw.text(0)[n_text:])
     if turn is False or units:
         return _leave_out_rows(raw, n_text), options, []
@@ -119,9 +120,10 @@ def orient(
 
 
 def _is_measured(cells: Sequence[str]) -> bool:
-    """Tell whether cells are numbers that name nothing, since they are fractions."""
+    """Tell whether cells are numbers that name nothing: fractions, or a count."""
     numbers = [number(cell) if is_number(cell) else 0.0 for cell in cells]
-    return any(each % 1.0 > 0.0 for each in numbers)
+    counted = [str(i) for i in range(len(cells))] == list(cells)
+    return counted or any(each % 1.0 > 0.0 for each in numbers)
 
 
 def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
@@ -130,8 +132,13 @@ def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
         return raw
     columns = range(raw.values.shape[1])
     left = from_texts([raw.text(j)[n_rows:] for j in columns], raw.columns)
-    shown = list_names([raw.text(j)[0] for j in columns], 2)
-    note = f"row 2 holds text in every column ({shown}) and is left out"
+    below = [raw.text(j)[0].strip() for j in columns]
+    note = f"row 2 holds text in every column ({list_names(below, 2)}) and is left out"
+    if raw.columns is not None and not _differ(raw.columns) and _differ(below):
+        # A name of several columns may stand above the first of them alone.
+        tops = list(accumulate(raw.columns, lambda left, name: name or left))
+        left.columns = [f"{top} {n}".strip() for top, n in zip(tops, below, strict=True)]
+        note = "the first two rows together name the columns"
     left.notes = [*raw.notes, note]
     left.samples = None if raw.samples is None else raw.samples[n_rows:]
     return left
@@ -152,8 +159,8 @@ def _find_evidence(
     if not rows:
         head, columns = columns[0], columns[1:]
         rows = [cell.strip() for cell in raw.text(0)]
-    if options.known is not None:
-        names = {*options.known}
+    if options.known_features is not None:
+        names = {*options.known_features}
         if names <= {*raw.columns} or not names <= {*rows}:
             return nothing
         return "they have the names of the model's features", True, False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +29,27 @@ from mdec.tables.columns import (
     RawTable,
     TableOptions,
     as_text,
+    encode_category,
+    leave_out_totals,
 )
 from mdec.tables.hdf5 import read_h5ad
 from mdec.tables.orientation import orient
 from mdec.tables.roles import (
     CATEGORIES,
     DATES,
+    AmbiguousTableError,
     Doubt,
     Roles,
     class_names,
+    find_cure,
     find_roles,
     name_row,
     raise_doubts,
 )
 from mdec.tables.text import TEXT_ENDINGS, read_gct, read_text
-from mdec.tables.words import encode_category
 
 IMPUTATIONS = ("median", "knn")
+_CHOICES = {"impute": IMPUTATIONS, "categories": CATEGORIES, "dates": DATES}
 MAX_FEATURES = 1_000_000
 # Rows that are looked at together, to save memory.
 _ROWS = 1024
@@ -126,6 +130,7 @@ def read_table(
     header: bool | None = None,
     index: bool | None = None,
     variable: str | None = None,
+    missing: Sequence[str] = (),
     impute: str | None = None,
     categories: str | None = None,
     category_columns: Sequence[str] = (),
@@ -161,6 +166,8 @@ def read_table(
     variable : str, default=None
         Array in an .npz or .mat file, sheet of a workbook, or place in an .h5ad file
         such as "layers/counts" or "obsm/X_pca"; None looks for the usual ones.
+    missing : sequence of str, default=()
+        What marks missing values beside the usual words, such as "-999".
     impute : {"median", "knn"}, default=None
         How to fill in missing values; None refuses them.
     categories : {"encode", "annotate"}, default=None
@@ -194,50 +201,79 @@ def read_table(
         What is wrong with the file, in one sentence; or what may be meant in several
         ways, all of it in one list, and the parameters that say which.
     """
-    source = Path(path)
+    given: dict[str, Any] = dict(locals())
+    source = Path(given.pop("path"))
+    options = TableOptions(**given)
     budget = ReadBudget(display_name(source), max_bytes)
-    for name, value, choices in (
-        ("impute", impute, IMPUTATIONS),
-        ("categories", categories, CATEGORIES),
-        ("dates", dates, DATES),
-    ):
-        if value is not None and value not in choices:
-            raise ValueError(f"{name}={value!r} is not one of {', '.join(choices)}.")
-    options = TableOptions(
-        label_column,
-        id_column,
-        tuple(drop),
-        tuple(features),
-        header,
-        index,
-        variable or "",
-        transpose,
-        categories,
-        tuple(category_columns),
-        dates,
-        None if known_features is None else tuple(known_features),
-        encoding or {},
-        sparse,
-    )
-    ending = check_ending(source, budget)
-    if variable and ending not in _WITH_VARIABLES:
+    for name, choices in _CHOICES.items():
+        if given[name] is not None and given[name] not in choices:
+            raise ValueError(
+                f"{name}={given[name]!r} is not one of {', '.join(choices)}."
+            )
+    raw, options, doubts = _read_file(source, budget, options)
+    ending = ending_of(source)[0]
+    turned, roles, reading = _take_roles(raw, options, budget, ending)
+    doubts += roles.doubts
+    if not doubts:
+        return _finish(turned, roles, budget, reading, options)
+
+    def attempt(cure: Mapping[str, Any]) -> list[Doubt]:
+        more = {
+            name: [*given[name], *value] if isinstance(value, list) else value
+            for name, value in cure.items()
+        }
+        said = replace(options, **more)
+        turned, roles, reading = _take_roles(raw, said, budget, ending)
+        if not roles.doubts:
+            _finish(turned, roles, budget, reading, said)
+        return roles.doubts
+
+    doubts, cure = find_cure(doubts, attempt)
+    reading["suspicious"] = [each.clause for each in doubts]
+    return raise_doubts(doubts, budget, cure, reading)
+
+
+def _read_file(
+    source: Path, budget: ReadBudget, options: TableOptions
+) -> tuple[RawTable, TableOptions, list[Doubt]]:
+    """Return what a file holds; where it may be read in two ways, as one of them."""
+    ending, doubts = check_ending(source, budget), []
+    if options.variable and ending not in _WITH_VARIABLES:
         raise budget.error(
             f"holds one table only; variable=... is for {', '.join(_WITH_VARIABLES)}."
         )
-    raw = READERS[ending](source, budget, options)
+    try:
+        raw = READERS[ending](source, budget, options)
+    except AmbiguousTableError as error:
+        if not error.cure:
+            raise
+        options = replace(options, **error.cure)
+        budget.taken = 0
+        raw = READERS[ending](source, budget, options)
+        clause = str(error).removeprefix(f"{budget.name!r}: ").rstrip(".")
+        doubts = [Doubt("layout", clause, error.cure)]
+    raw.mark_missing(options.missing)
+    raw = leave_out_totals(raw)
     n_names = sum(raw.values.shape)
     needed = _PER_NAME * n_names + _PER_NUMBER * raw.values.size
     budget.require_memory(needed, "read fewer samples or features")
+    return raw, options, doubts
+
+
+def _take_roles(
+    raw: RawTable, options: TableOptions, budget: ReadBudget, ending: str
+) -> tuple[RawTable, Roles, dict[str, Any]]:
+    """Put samples in rows and give each column its role; say what was read."""
+    # Dates become numbers in place.
+    values = raw.values.copy() if raw.words else raw.values
+    raw = replace(raw, values=values, words={*raw.words}, notes=[*raw.notes])
     doubts: list[Doubt] = []
     if ending not in _ORIENTED:
         raw, options, doubts = orient(raw, options, budget)
     roles = find_roles(raw, options, budget)
     roles.doubts[:0] = doubts
-    _note_missing(raw, roles, impute)
-    reading = _describe(raw, roles, budget, ending, label_column)
-    raise_doubts(roles, budget, reading)
-    _check_shape(raw, roles, budget, least_samples)
-    return _finish(raw, roles, budget, reading, impute)
+    _note_missing(raw, roles, options.impute)
+    return raw, roles, _describe(raw, roles, budget, ending, options.label_column)
 
 
 def check_ending(source: Path, budget: ReadBudget) -> str:
@@ -275,9 +311,10 @@ def _finish(
     roles: Roles,
     budget: ReadBudget,
     reading: dict[str, Any],
-    impute: str | None,
+    options: TableOptions,
 ) -> Table:
     """Return a table of finite numbers, or raise one sentence."""
+    _check_shape(raw, roles, budget, options.least_samples)
     samples = name_samples(raw, roles, budget)
     precision = np.float32 if raw.values.dtype == np.float32 else np.float64
     values: NDArray[Any] = raw.values
@@ -293,9 +330,9 @@ def _finish(
     _check_infinite(values, samples, features, budget)
     labels = _read_classes(raw, roles, budget)
     n_missing = 0 if issparse(values) else int(np.isnan(values).sum())
-    reading |= {"missing": n_missing, "impute": impute}
-    if impute is not None and reading["missing"]:
-        values = _impute_missing(values, impute)
+    reading |= {"missing": n_missing, "impute": options.impute}
+    if options.impute is not None and n_missing:
+        values = _impute_missing(values, options.impute)
     encoding = {roles.names[j]: each for j, each in roles.encoded.items()}
     for j, each in roles.encoded.items():
         ones = encode_category(raw.text(j), each).astype(precision)

@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mdec.tables.budget import ReadBudget, TableError, list_names
 from mdec.tables.columns import (
+    MISSING_CLASS,
     RawTable,
     TableOptions,
+    as_text,
+    category_values,
     few_codes,
+    find_sentinel,
     is_class_name,
     is_id_name,
     is_number,
     is_whole,
+    kind_of_words,
     looks_like,
     never_repeating,
-)
-from mdec.tables.words import (
-    MISSING_CLASS,
-    category_values,
-    kind_of_words,
     parse_dates,
 )
 
@@ -39,11 +39,11 @@ from mdec.tables.words import (
 CATEGORIES = ("encode", "annotate")
 DATES = ("number", "annotate")
 
-# What takes a column away from the features.
-_ROLES = {"drop", "id_column", "label_column"}
-
 # Doubts that are listed one by one.
 _MOST_DOUBTS = 12
+
+# How often doubts may come up once others are cured.
+_ATTEMPTS = 5
 
 
 class AmbiguousTableError(TableError):
@@ -54,7 +54,8 @@ class AmbiguousTableError(TableError):
     findings : str
         The message without the parameters in its last line.
     cure : dict
-        Parameters of `read_table` with which the table is read.
+        Parameters of `read_table` with which the table is read; those that are lists
+        are added to the ones that are given.
     reading : dict or None
         What was read so far, for those who want to look.
     """
@@ -131,14 +132,16 @@ def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Role
     if options.label_column is not None and raw.labels is None:
         roles.classes = find_column(roles.names, options.label_column, budget)
     left = leave_out(roles, options, budget)
-    if options.known is not None and raw.columns is not None:
+    if options.known_features is not None and raw.columns is not None:
         return _take_known_features(raw, options, roles, left, budget)
     if options.index and left and roles.ids is None:
         roles.ids = left[0]
     elif options.index is None and roles.ids is None and raw.samples is None:
         roles.ids = _find_names(raw, left, repeat=bool(options.transpose))
+    words = set(raw.words)
     left = _take_words(raw, roles, [j for j in left if j != roles.ids], options, budget)
-    asked: set[int] = set()
+    # Words that became numbers, as dates do, are what the user says.
+    asked = words - raw.words
     if options.features:
         asked = _match_columns(roles.names, options.features, budget)
         exact = {j for j in asked if roles.names[j] in options.features}
@@ -190,39 +193,75 @@ def _read_days(raw: RawTable, column: int) -> None:
 
 
 def raise_doubts(
-    roles: Roles,
+    doubts: Sequence[Doubt],
     budget: ReadBudget,
+    cure: Mapping[str, Any],
     reading: dict[str, Any] | None = None,
-    *,
-    least_columns: int = 2,
-) -> None:
+) -> NoReturn:
     """Raise all doubts in one list, with what reads the table and what was read."""
-    if not roles.doubts:
-        return
-    cure = _join_cures(roles)
-    taken = [each for each in roles.doubts if _ROLES & each.cure.keys()]
-    if len(roles.features) + len(roles.encoded) - len(taken) < least_columns:
-        # Nothing would be left to cluster.
-        cure = {}
-    words = findings = f"{budget.name!r}: {roles.doubts[0].clause}."
-    if len(roles.doubts) > 1:
-        lines = [f"\n- {each.clause}" for each in roles.doubts[:_MOST_DOUBTS]]
-        if len(roles.doubts) > _MOST_DOUBTS:
-            lines.append(f"\n- and {len(roles.doubts) - _MOST_DOUBTS} more")
-        listed = ", ".join(f"{name}={value!r}" for name, value in cure.items())
+    findings = f"{budget.name!r}: {doubts[0].clause}."
+    if len(doubts) > 1:
+        lines = [f"\n- {each.clause}" for each in doubts[:_MOST_DOUBTS]]
+        if len(doubts) > _MOST_DOUBTS:
+            lines.append(f"\n- and {len(doubts) - _MOST_DOUBTS} more")
         findings = f"{budget.name!r} may be meant in several ways:{''.join(lines)}"
-        words = f"{findings}\nSay all at once: {listed}." if cure else findings
+    words = findings
+    if len(doubts) > 1 and cure:
+        listed = ", ".join(f"{name}={value!r}" for name, value in cure.items())
+        words = f"{findings}\nSay all at once: {listed}."
     error = AmbiguousTableError(words, cure)
     error.findings, error.reading = findings, reading
     raise error
 
 
-def _join_cures(roles: Roles) -> dict[str, Any]:
-    """Return what cures all doubts; names and classes are in one column each."""
+def find_cure(
+    doubts: Sequence[Doubt], attempt: Callable[[dict[str, Any]], Sequence[Doubt]]
+) -> tuple[list[Doubt], dict[str, Any]]:
+    """Return what cures all doubts, tried out, and those that come up on the way.
+
+    Parameters
+    ----------
+    doubts : sequence of Doubt
+        What stands in the way.
+    attempt : callable
+        Reads the table with some parameters and returns the doubts that are left, or
+        raises a `TableError`.
+
+    Returns
+    -------
+    doubts : list of Doubt
+        The same, and those that the first ones hide.
+    cure : dict
+        Parameters with which the table is read; empty if there are none.
+    """
+    found = list(doubts)
+    for keep in (False, True):
+        listed = list(doubts)
+        for _ in range(_ATTEMPTS):
+            cure = _join_cures(listed, keep=keep)
+            try:
+                more = attempt(cure)
+            except TableError:
+                break
+            if not more:
+                return listed, cure
+            listed += [each for each in more if each not in listed]
+    return found, {}
+
+
+def _join_cures(doubts: Sequence[Doubt], *, keep: bool) -> dict[str, Any]:
+    """Return what cures all doubts; names and classes are in one column each.
+
+    With `keep` what may be names or classes becomes features, where too few are left.
+    """
     cure: dict[str, Any] = {}
     drop: list[str] = []
-    for doubt in roles.doubts:
-        for name, value in doubt.cure.items():
+    for doubt in doubts:
+        parts = doubt.cure
+        if keep and doubt.kind in ("identifier", "classes"):
+            words = "categories='encode'" in doubt.clause
+            parts = {"categories": "encode"} if words else {"features": ["*"]}
+        for name, value in parts.items():
             if name == "drop":
                 drop += value
             elif name in ("label_column", "id_column") and name in cure:
@@ -282,7 +321,7 @@ def _take_known_features(
     budget: ReadBudget,
 ) -> Roles:
     """Take the features of a model in its order, and the samples' names beside them."""
-    known = options.known or ()
+    known = options.known_features or ()
     places = {roles.names[j]: j for j in left}
     missing = [name for name in known if name not in places]
     if missing:
@@ -302,7 +341,7 @@ def _take_known_features(
     if roles.ids is None and raw.samples is None and options.index is not False:
         roles.ids = _find_names(raw, others)
     columns = {name: places[name] for name in known}
-    roles.encoded = {columns[n]: list(each) for n, each in options.encoding.items()}
+    roles.encoded = {columns[n]: list(each) for n, each in (options.encoding or {}).items()}
     roles.features = [j for j in columns.values() if j not in roles.encoded]
     roles.dropped += [j for j in others if j != roles.ids]
     for j in roles.features:
@@ -326,7 +365,7 @@ def find_column(names: list[str], name: str, budget: ReadBudget) -> int:
 
 
 def _match_columns(
-    names: list[str], patterns: tuple[str, ...], budget: ReadBudget
+    names: list[str], patterns: Sequence[str], budget: ReadBudget
 ) -> set[int]:
     found: set[int] = set()
     for pattern in patterns:
@@ -364,9 +403,11 @@ def _all_differ(raw: RawTable, column: int) -> bool:
 def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
     """Write down what is hardly a feature, and how to say what it is."""
     rest = [j for j in columns if j not in raw.words]
+    named = roles.ids is not None or raw.samples is not None
+    ends = int(roles.ids == 0), len(roles.names) - 1
     texts = {j: kind_of_words(raw.text(j)) for j in columns if j in raw.words}
     for j in columns:
-        kind = texts.get(j) or looks_like(raw, roles.names[j], j, rest)
+        kind = texts.get(j) or looks_like(raw, j, rest, ends, named=named)
         if kind == "text" and any(is_number(c) for c in raw.text(j) if c.strip()):
             kind = "mixed"
         if kind == "categories" and _may_be_classes(raw, roles, j, texts):
@@ -380,9 +421,18 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
             f"a few whole numbers, taken as amounts: {list_names(codes)}; if they are "
             f"codes, say category_columns=[{codes[0]!r}]"
         )
-    for j in sorted(raw.thousands.intersection(roles.features))[:3]:
-        cell = next(cell for cell in raw.text(j) if re.search("[.,]", cell))
-        roles.notes.append(f"thousands are separated in {roles.names[j]!r} ({cell})")
+    for j in sorted(raw.signs.intersection(roles.features))[:3]:
+        cell = next(cell for cell in raw.text(j) if not is_number(cell))
+        what = "thousands are separated in" if cell[-1:].isdigit() else "numbers of"
+        more = "" if cell[-1:].isdigit() else " are read without their signs"
+        roles.notes.append(f"{what} {roles.names[j]!r}{more} ({cell})")
+    for j in rest:
+        if (mark := find_sentinel(raw.values[:, j])) is not None:
+            roles.notes.append(
+                f"{as_text(mark)} lies far from the other numbers of {roles.names[j]!r}"
+                f"; if it marks missing values, say missing=['{as_text(mark)}']"
+            )
+            break
 
 
 def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:

@@ -24,6 +24,7 @@ from mdec._support.optional import import_optional
 from mdec.tables.budget import ReadBudget, ending_of, list_names, read_bytes
 from mdec.tables.columns import (
     ENOUGH,
+    MISSING,
     RawTable,
     TableOptions,
     as_text,
@@ -32,9 +33,9 @@ from mdec.tables.columns import (
     is_id_name,
     is_number,
     number,
+    reads_as,
 )
 from mdec.tables.roles import AmbiguousTableError
-from mdec.tables.words import MISSING, strip_thousands
 
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".data")
 
@@ -49,6 +50,8 @@ _CURE = "save it as .npy or .parquet, which need far less"
 _SEPARATORS = ("\t", ";", ",", "|", " ")
 # Rows and cells that are looked at to find the separator and the decimal point.
 _ROWS, _CELLS = 50, 10_000
+# Lines that may stand above a table or below it, and the share of its own rows.
+_TITLES, _EVEN = 10, 0.6
 _MISSING_WORDS = sorted(
     {form for word in MISSING for form in (word, word.upper(), word.title(), "NaN")}
 )
@@ -162,7 +165,7 @@ class Sheet:
 
 def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
     """Read a text table, compressed or not, or a sheet of a workbook."""
-    sheet = read_sheet(path, budget, options.variable)
+    sheet = read_sheet(path, budget, options.variable or "")
     if len(sheet.first) == 1:
         raise budget.error("has one column and needs two or more; check its separator.")
     if len(sheet.lines) == 1:
@@ -255,26 +258,35 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
     """Return the rows of a text file or of a workbook's page, checked to be a table."""
     if ending_of(path)[0] == ".xlsx":
         return _read_page(path, budget, page)
-    # Spreadsheets leave rows of nothing but separators.
-    lines = [line for line in read_lines(path, budget) if line.strip(' \t,;|"')]
+    # Spreadsheets leave rows of nothing but separators, and may name these first.
+    lines, note = read_lines(path, budget)
+    lines = [line for line in lines if line.strip(' \t,;|"')]
+    lines = lines[bool(lines and re.fullmatch('"?sep=.*', lines[0])) :]
     rows = [line for line in lines if not _is_comment(line)]
     if not rows:
         raise budget.error("is empty.")
     signs = max(sum(line.count(s) for line in rows[:_ROWS]) for s in _SEPARATORS)
     budget.require_memory(_PER_TEXT * signs, _CURE)
     separator = _find_separator(rows[:_ROWS], path)
-    marked = _find_marked_header(lines, rows, separator)
-    if len(rows) < len(lines):
-        _refuse_hidden_rows(lines, rows[0], separator, budget)
-    rows = [*marked, *rows]
     if separator == " ":
         rows = [line.replace("\t", " ").strip() for line in rows]
-    rows, widths, first = _split_records(rows, separator, budget)
-    named = bool(marked)
-    if len(rows) > 1 and len(first) == widths[1] - 1:
-        # write.table of R leaves out the name of the column of row names.
-        first, named = ["", *first], True
-        rows[0] = separator.replace(" ", '"" ') + rows[0]
+    records, widths = _split_records(rows, separator, budget)
+    kept, notes = _find_table(records, separator)
+    records, widths = records[kept], widths[kept]
+    top = records[0].partition("\n")[0]
+    if marked := _find_marked_header(lines, top, separator):
+        records, widths = [marked, *records], [widths[0], *widths]
+    if len(rows) < len(lines):
+        _refuse_hidden_rows(lines, top, separator, budget)
+    first, named = _split_cells(records[0], separator), bool(marked)
+    if len(records) > 1 and len(first) == widths[1] - 1:
+        if all(record.endswith(separator) for record in records[1:]):
+            # Each row ends with a separator, but that of the names.
+            records[0], first = records[0] + separator, [*first, ""]
+        else:
+            # write.table of R leaves out the name of the column of row names.
+            first, named = ["", *first], True
+            records[0] = separator.replace(" ", '"" ') + records[0]
         widths[0] += 1
     if len(set(widths)) > 1:
         odd = next(i for i, width in enumerate(widths) if width != widths[0])
@@ -282,11 +294,40 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
             f"has {widths[0]} cells in its first row and {widths[odd]} in row "
             f"{odd + 1}; every row needs the same number."
         )
-    decimal = _find_decimal(rows, separator)
-    return Sheet(rows, separator, decimal, first, named, budget)
+    decimal = _find_decimal(records, separator)
+    notes = [note, *notes] if note else notes
+    return Sheet(records, separator, decimal, first, named, budget, notes=tuple(notes))
 
 
-def read_lines(path: Path, budget: ReadBudget, errors: str = "strict") -> list[str]:
+def _find_table(records: list[str], separator: str) -> tuple[slice, list[str]]:
+    """Find the rows between lines of one cell of text, as titles and sources have."""
+    width = max(len(_split_cells(record, separator)) for record in records[-_ROWS:])
+    start, stop = 0, len(records)
+    while start < min(_TITLES, stop - 2) and _is_lone(records[start], separator, width):
+        start += 1
+    # A name without numbers is a sample of missing values, unless none has a name.
+    named = not is_number(_split_cells(records[(start + stop) // 2], separator)[0])
+    while stop > max(start + 2, len(records) - _TITLES) and _is_lone(
+        records[stop - 1], separator, width, short=named
+    ):
+        stop -= 1
+    notes = [
+        f"what stands {where} the table is left out ({title!r})"
+        for where, part in (("above", records[:start]), ("below", records[stop:]))
+        for title in [record.strip(f'{separator}" ')[:40] for record in part[:1]]
+    ]
+    return slice(start, stop), notes
+
+
+def _is_lone(record: str, separator: str, width: int, *, short: bool = False) -> bool:
+    """Tell whether a row of a wider table has one cell, or one that is filled."""
+    cells = _split_cells(record, separator)
+    words = [cell for cell in cells if cell.strip()]
+    lone = len(cells if short else words) == 1 and not is_number(words[0])
+    return width > 2 and lone
+
+
+def read_lines(path: Path, budget: ReadBudget) -> tuple[list[str], str]:
     """Return the lines of a text file, whichever system wrote it.
 
     Parameters
@@ -295,24 +336,27 @@ def read_lines(path: Path, budget: ReadBudget, errors: str = "strict") -> list[s
         The file, compressed or not.
     budget : ReadBudget
         Is asked for the memory of the lines before they are cut apart.
-    errors : {"strict", "replace"}
-        What becomes of bytes that are no text.
 
     Returns
     -------
-    list of str
+    lines : list of str
         Without their ends; signs of text that may end lines too are left alone.
+    note : str
+        How the file is encoded, if not as UTF-8.
     """
     content = read_bytes(path, budget, copies=_COPIES)
     n_lines = content.count(b"\n") + content.count(b"\r") + 1
+    note = ""
     try:
-        text = content.decode("utf-8-sig", errors)
-    except UnicodeDecodeError as error:
-        raise budget.error("is not UTF-8 text; save it again as UTF-8.") from error
+        wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+        text = content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", "replace")
+        note = "the file is no UTF-8 and is read as Windows-1252, as Latin-1"
     if "\x00" in text:
         raise budget.damage("a text table")
     budget.require_memory(2 * sys.getsizeof(text) + _PER_LINE * n_lines, _CURE)
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), note
 
 
 def _refuse_hidden_rows(
@@ -332,18 +376,17 @@ def _refuse_hidden_rows(
 
 
 def _is_comment(line: str) -> bool:
-    return line.startswith("#") and not line.upper().startswith("#N/A")
+    mark = line[:1] in ("#", "%")
+    return mark and not re.match(r"#(N/A|DIV|VALUE|REF|NUM|NAME|NULL)", line, re.I)
 
 
-def _find_marked_header(lines: list[str], rows: list[str], separator: str) -> list[str]:
+def _find_marked_header(lines: list[str], first: str, separator: str) -> str:
     """Return the last comment before the rows, if it is their row of names."""
-    comments = [line for line in lines[: lines.index(rows[0])] if _is_comment(line)]
-    if not comments:
-        return []
-    names = comments[-1].lstrip("#").strip(" ")
-    cells = _split_cells(rows[0], separator)
+    comments = [line for line in lines[: lines.index(first)] if _is_comment(line)]
+    names = comments[-1].lstrip("#%").strip(" ") if comments else ""
+    cells = _split_cells(first, separator)
     fits = 1 < len(cells) == len(_split_cells(names, separator))
-    return [names] if fits and any(is_number(cell) for cell in cells) else []
+    return names if fits and any(is_number(cell) for cell in cells) else ""
 
 
 def _split_cells(line: str, separator: str) -> list[str]:
@@ -358,13 +401,16 @@ def _find_separator(lines: list[str], path: Path) -> str:
     best, found = -1.0, ""
     for separator in _SEPARATORS:
         rows = [_split_cells(line.strip(" "), separator) for line in lines]
-        below = rows[1:] or rows
-        widths = {len(row) for row in below}
-        if len(widths) > 1 or widths == {1}:
+        widths = [len(row) for row in rows[1:] or rows]
+        width = max(set(widths), key=widths.count)
+        # Titles above the rows, and notes below them, have one cell.
+        if width == 1 or any(each not in (1, width) for each in widths[1:]):
             continue
-        if len(rows[0]) not in (max(widths), max(widths) - 1):
+        if len(rows[0]) not in (1, width, width - 1):
             continue
-        cells = _thin_out(below)
+        if widths.count(width) < _EVEN * len(widths):
+            continue
+        cells = _thin_out([row for row in rows[1:] or rows if len(row) == width])
         share = sum(is_number(c) or is_number(c, ",") for c in cells) / len(cells)
         if share > best + 1e-9:
             best, found = share, separator
@@ -383,37 +429,30 @@ def _thin_out(rows: list[list[str]]) -> list[str]:
 
 
 def _find_decimal(lines: list[str], separator: str) -> str:
-    if separator == ",":
-        return "."
+    """Return the sign with which more cells are numbers, the point if both do."""
     cells = _thin_out([_split_cells(line, separator) for line in lines[1 : _ROWS + 1]])
-    if strip_thousands(cells):
-        return "."
-    point = any("." in cell and is_number(cell) for cell in cells)
-    comma = any("," in cell and is_number(cell, ",") for cell in cells)
-    return "," if comma and not point else "."
+    counts = {sign: sum(reads_as(cell, sign) for cell in cells) for sign in ".,"}
+    return "," if counts[","] > counts["."] else "."
 
 
 def _split_records(
     lines: list[str], separator: str, budget: ReadBudget
-) -> tuple[list[str], list[int], list[str]]:
-    """Return the rows as text, how many cells each has, and the cells of the first."""
+) -> tuple[list[str], list[int]]:
+    """Return the rows as text, and how many cells each has."""
     if separator != " " and not any('"' in line for line in lines):
-        widths = [line.count(separator) + 1 for line in lines]
-        return lines, widths, lines[0].split(separator)
+        return lines, [line.count(separator) + 1 for line in lines]
     rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     records: list[str] = []
     widths, start = [], 0
-    first: list[str] = []
     try:
         for row in rows:
-            first = first or row
             # A quoted cell may go on in the next line.
             records.append("\n".join(lines[start : rows.line_num]))
             widths.append(len(row))
             start = rows.line_num
     except csv.Error as error:
         raise budget.error(f"is not a table: {error}.") from error
-    return records, widths, first
+    return records, widths
 
 
 def pandas() -> Any:
@@ -474,23 +513,14 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
     writer = csv.writer(text, delimiter="\t", lineterminator="")
     lines: list[str] = []
     widths: list[int] = []
-    first: list[str] = []
-    notes: tuple[str, ...] = ()
-    n_numbers, above = 0, True
+    n_numbers = 0
     for row in page.iter_rows(values_only=True):
         cells = [as_text(value) for value in row]
-        n_filled = sum(bool(cell.strip()) for cell in cells)
-        if not n_filled:
+        if not any(cell.strip() for cell in cells):
             continue
         # A text may stand in many cells and is in the file but once.
         budget.take(sum(len(cell) + 1 for cell in cells), copies=0)
         n_numbers += sum(type(value) in (int, float) for value in row)
-        if above and lines and n_filled > 2:
-            title = "".join(first)[:40]
-            notes = (f"what stands above the table is left out ({title!r})",)
-            lines, widths, first = [], [], []
-        above = above and n_filled == 1
-        first = first or cells
         line = "\t".join(cells)
         if any(s in line for s in '"\n\r') or line.count("\t") >= len(cells):
             text.seek(text.truncate(0))
@@ -501,8 +531,12 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
     width = max(widths, default=0)
     budget.take(8 * width * len(lines))
     lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
-    first = first + [""] * (width - len(first))
-    return Sheet(lines, "\t", ".", first, False, budget, notes=notes), n_numbers
+    if not lines:
+        return Sheet([], "\t", ".", [], False, budget), n_numbers
+    kept, notes = _find_table(lines, "\t")
+    first = _split_cells(lines[kept][0], "\t")
+    sheet = Sheet(lines[kept], "\t", ".", first, False, budget, notes=tuple(notes))
+    return sheet, n_numbers
 
 
 def read_gct(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
@@ -510,7 +544,7 @@ def read_gct(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
 
     Of the descriptions of samples in version 1.3 only the known classes are kept.
     """
-    lines = [line for line in read_lines(path, budget, "replace") if line.strip()]
+    lines = [line for line in read_lines(path, budget)[0] if line.strip()]
     version, sizes = (
         (lines[0].strip(), lines[1].split()) if len(lines) > 2 else ("", [])
     )
