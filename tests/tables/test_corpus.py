@@ -248,6 +248,96 @@ def cases() -> list[Case]:
     notes = plain.assign(remark=[f"called on day {i // 2}" for i in range(N)])
     add("free text", notes, plain, aside=["remark"], refused=True)
 
+    for mark in ("-", "--", "unknown", "N.A.", "#DIV/0!", "(null)"):
+        holes = plain.astype(object)
+        holes.iloc[[3, 7], 1] = mark
+        filled = plain.copy()
+        filled.iloc[[3, 7], 1] = plain["m1"].drop([3, 7]).median()
+        add(f"missing as {mark!r}", holes, filled, refused=True)
+    holes = plain.astype(object)
+    holes.iloc[[3, 7], 1] = -999
+    holes.iloc[[3, 7], 2] = "lost"
+    filled["m2"] = plain["m2"]
+    filled.iloc[[3, 7], 2] = plain["m2"].drop([3, 7]).median()
+    given = {"missing": ["-999", "lost"]}
+    add("marks of its own", holes, filled, given=given, refused=True)
+
+    # Signs beside numbers.
+    europe = {"index": False, "sep": ";", "decimal": ","}
+    for name, form in (
+        ("dollars", "${:,.2f}"),
+        ("euros", "{:.2f} \N{EURO SIGN}"),
+        ("percent", "{:.2f}%"),
+        ("centimetres", "{:.2f} cm"),
+        ("kilograms", "{:.2f}kg"),
+        ("spaces in thousands", "{:,.2f}"),
+        ("apostrophes in thousands", "{:,.2f}"),
+    ):
+        sign = {"spaces": " ", "apostrophes": "'"}.get(name.split()[0], ",")
+        cells = [form.format(x).replace(",", sign) for x in money]
+        add(name, plain.assign(money=cells), plain.assign(money=money))
+    cells = [f"{x:,}".replace(",", ".") for x in money]
+    true = plain.assign(money=money)
+    add("points in thousands", plain.assign(money=cells), true, how=europe)
+    cells = [f"{x:,.2f} \N{EURO SIGN}".translate({44: 46, 46: 44}) for x in money]
+    add("euros in Germany", plain.assign(money=cells), true, how=europe)
+    cells = [f"({x})" if x % 2 else f"{x}" for x in money]
+    true = plain.assign(money=np.where(money % 2, -money, money))
+    add("losses in parentheses", plain.assign(money=cells), true)
+    quoted = {"index": False, "decimal": ",", "quoting": 1}
+    add("quoted decimal commas", plain, plain, how=quoted)
+    ranges = plain.assign(age=words("18-25", "26-35"), z=plain["m0"])
+    ages, true = {"age": ["18-25", "26-35"]}, plain.assign(z=plain["m0"])
+    add("ranges", ranges, true, encoded=ages, refused=True)
+
+    # What stands around a table.
+    text = plain.to_csv(index=False)
+    add("a title", f"Measurements,,,\n{text}", plain)
+    add("titles", f"Measurements\nof 2024\n\n{text}", plain)
+    add("a source", f"{text}Source: the bureau of statistics\n", plain)
+    add("a wide source", f"{text}Source: the bureau,,,\n", plain)
+    add("comments", f"# one\n% two\n{text}", plain)
+    add("a separator named", "sep=;\n" + text.replace(",", ";"), plain)
+    add("separators at the ends", text.replace("\n", ",\n"), plain)
+    head, below = text.split("\n", 1)
+    add("separators below the names", f"{head}\n" + below.replace("\n", ",\n"), plain)
+    for name, row in (("Total", plain.sum()), ("Mean", plain.mean())):
+        more = plain.T.assign(last=row.round(2)).T
+        more.insert(0, "name", [*names, name])
+        add(f"a last row called {name}", more, plain, samples=names)
+    more = plain.T.assign(last=plain.iloc[3]).T
+    more.insert(0, "name", [*names, "Total"])
+    add("a sample called Total", more, more[plain.columns])
+    tops = pandas.MultiIndex.from_product([["x", "y"], ["a", "b"]])
+    add("names in two rows", plain.set_axis(tops, axis=1), plain)
+    add("names in two rows, an index", plain.set_axis(tops, axis=1), plain, how={})
+    remarks = plain.assign(remark=[f"one\nof {i // 2}" for i in range(N)])
+    add("cells of two lines", remarks, plain, aside=["remark"], refused=True)
+    series = f'!Series_title,"x"\n!table_begin\n{text}!table_end\n'
+    add("lines of a database", series, plain)
+    for code in ("latin-1", "utf-16", "utf-8-sig"):
+        named = plain.assign(**{"Gr\u00f6\u00dfe": plain["m0"]})
+        add(f"encoded as {code}", named.to_csv(index=False).encode(code), named)
+
+    # Doubts that others hide, and tables of few columns.
+    few = plain[["m0"]].assign(group=rng().integers(1, 3, N), dead=words("1", "0"))
+    add("codes at both ends", few, few, refused=True)
+    counted = plain[["m0"]].copy()
+    counted.insert(0, "time", np.arange(N))
+    add("a count beside one column", counted, counted, refused=True)
+    feeds = plain[["m0"]].assign(feed=words("oats", "hay"))
+    eaten = {"feed": ["hay", "oats"]}
+    add("words beside one column", feeds, plain[["m0"]], encoded=eaten, refused=True)
+    years = plain.copy()
+    years.insert(0, "year", np.arange(1900, 1900 + N))
+    index = [str(i) for i in range(N)]
+    add("years beside an index", years, years, how={}, samples=index)
+    lead = plain.copy()
+    lead.insert(0, "n", np.arange(N))
+    lead["m0"] = np.arange(N) * 7 + 3
+    rest = lead.drop(columns="n")
+    add("a first column behind the first", lead, rest, refused=True)
+
     # Everything at once.
     true = CUSTOMERS[["age", "income", "joined", "spent"]].assign(
         income=AMOUNTS, joined=since_1970()
@@ -278,7 +368,10 @@ CASES = {case.name: case for case in cases()}
 
 def write(case: Case, folder: Any) -> Any:
     path = folder / f"table.{case.ending}"
-    if case.ending == "npy":
+    if isinstance(case.table, str | bytes):
+        table = case.table
+        path.write_bytes(table if isinstance(table, bytes) else table.encode())
+    elif case.ending == "npy":
         np.save(path, case.table)
     elif case.ending == "npz":
         np.savez(path, X=case.table)

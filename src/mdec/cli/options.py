@@ -48,8 +48,8 @@ READING, CLUSTERS, METHOD, OUTPUT = "Reading", "Clusters", "Method", "Output"
 
 _TEXT = r"'(?:[^'\\]|\\.)*'" r'|"(?:[^"\\]|\\.)*"'
 _PARAMETER = re.compile(
-    r"\b(label_column|id_column|drop|features|header|index|transpose|variable|impute|"
-    r"max_bytes|overwrite|prepare|transform|n_clusters|categories|category_columns|"
+    r"\b(label_column|id_column|drop|features|header|index|transpose|variable|missing|"
+    r"impute|max_bytes|overwrite|prepare|transform|n_clusters|categories|category_columns|"
     r"dates|n_top_genes)="
     rf"(?:(True|False)|\.\.\.|\[?({_TEXT}|\d+)\]?)"
 )
@@ -178,6 +178,9 @@ class ReadOptions(LayoutOptions):
 
     transpose: bool | None = option(
         None, "Whether the file has features in rows; detected if absent, or auto."
+    )
+    missing: list[str] | None = option(
+        None, "Mark of missing values, such as -999; may be repeated."
     )
     impute: str | None = option(None, "Fill in missing values:", choices=IMPUTATIONS)
 

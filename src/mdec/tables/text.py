@@ -376,14 +376,14 @@ def _refuse_hidden_rows(
 
 
 def _is_comment(line: str) -> bool:
-    mark = line[:1] in ("#", "%")
+    mark = line[:1] in ("#", "%", "!")
     return mark and not re.match(r"#(N/A|DIV|VALUE|REF|NUM|NAME|NULL)", line, re.I)
 
 
 def _find_marked_header(lines: list[str], first: str, separator: str) -> str:
     """Return the last comment before the rows, if it is their row of names."""
     comments = [line for line in lines[: lines.index(first)] if _is_comment(line)]
-    names = comments[-1].lstrip("#%").strip(" ") if comments else ""
+    names = comments[-1].lstrip("#%!").strip(" ") if comments else ""
     cells = _split_cells(first, separator)
     fits = 1 < len(cells) == len(_split_cells(names, separator))
     return names if fits and any(is_number(cell) for cell in cells) else ""
@@ -398,7 +398,7 @@ def _split_cells(line: str, separator: str) -> list[str]:
 
 def _find_separator(lines: list[str], path: Path) -> str:
     """Return the sign that cuts the rows into the most numbers, evenly."""
-    best, found = -1.0, ""
+    best, found = (False, 0.0), ""
     for separator in _SEPARATORS:
         rows = [_split_cells(line.strip(" "), separator) for line in lines]
         widths = [len(row) for row in rows[1:] or rows]
@@ -412,8 +412,9 @@ def _find_separator(lines: list[str], path: Path) -> str:
             continue
         cells = _thin_out([row for row in rows[1:] or rows if len(row) == width])
         share = sum(is_number(c) or is_number(c, ",") for c in cells) / len(cells)
-        if share > best + 1e-9:
-            best, found = share, separator
+        score = len(rows[0]) > 1, round(share, 9)
+        if not found or score > best:
+            best, found = score, separator
     if found:
         return found
     first = lines[0]
