@@ -220,13 +220,29 @@ class FeatureScales:
     centers, widths : ndarray of shape (n_features,)
         What is subtracted and divided by: mean and standard deviation, or the median
         and the spread by quartiles.
-    heavy : ndarray of bool of shape (n_features,)
+    heavy : ndarray of bool of shape (n_features,) or None
         Features with heavy tails, which the inverse hyperbolic sine draws in.
     """
 
-    centers: NDArray[np.float64]
-    widths: NDArray[np.float64]
-    heavy: NDArray[np.bool_]
+    centers: NDArray[np.floating]
+    widths: NDArray[np.floating]
+    heavy: NDArray[np.bool_] | None = None
+
+
+def standard_scales(
+    X: Array, groups: NDArray[np.int64] | None = None
+) -> FeatureScales:
+    """Return means and standard deviations; the values of a category weigh as one.
+
+    Examples
+    --------
+    >>> standard_scales(np.array([[0.0, 1.0], [4.0, 1.0]])).widths
+    array([2., 1.])
+    """
+    spreads = X.std(axis=0)
+    if groups is not None:
+        spreads = join_spreads(spreads, groups)
+    return FeatureScales(X.mean(axis=0), np.where(spreads > 0.0, spreads, 1.0))
 
 
 def learn_scales(X: Array, groups: NDArray[np.int64] | None = None) -> FeatureScales:
@@ -298,5 +314,6 @@ def scale_features(X: Array, scales: FeatureScales) -> Array:
            [ 1.,  1.]])
     """
     scaled = (X - scales.centers) / scales.widths
-    scaled[:, scales.heavy] = np.arcsinh(scaled[:, scales.heavy])
+    if scales.heavy is not None:
+        scaled[:, scales.heavy] = np.arcsinh(scaled[:, scales.heavy])
     return scaled.astype(X.dtype, copy=False)

@@ -27,9 +27,9 @@ from mdec.preparation.kinds import MIN_FEATURES
 from mdec.preparation.recipes import MIN_CELLS, fill_zeros
 from mdec.preparation.units import (
     FeatureScales,
-    join_spreads,
     learn_scales,
     scale_features,
+    standard_scales,
 )
 from mdec.tables.budget import TableError
 from mdec.tables.reading import Table
@@ -109,9 +109,8 @@ class TableSteps:
         """
         arrays: dict[str, NDArray[Any]] = {}
         if transform == "standardise":
-            arrays["means"], arrays["spreads"] = feature_scales(
-                table.values, table.groups
-            )
+            scales = standard_scales(table.values, table.groups)
+            arrays |= {"means": scales.centers, "spreads": scales.widths}
         rest = None
         if isinstance(fitted, FeatureScales):
             arrays |= {f"scale_{n}": each for n, each in vars(fitted).items()}
@@ -140,13 +139,14 @@ class TableSteps:
     def apply(self, values: Array) -> Array:
         """Return the values of a new table as the model takes them."""
         if self.transform == "standardise":
-            values = (values - self.arrays["means"]) / self.arrays["spreads"]
+            learnt = FeatureScales(self.arrays["means"], self.arrays["spreads"])
+            values = scale_features(values, learnt)
         else:
             values = transform_values(values, self.transform)
         if "scale_centers" in self.arrays:
             names = ("centers", "widths", "heavy")
-            learnt = (self.arrays[f"scale_{name}"] for name in names)
-            return scale_features(values, FeatureScales(*learnt))
+            found = (self.arrays[f"scale_{name}"] for name in names)
+            return scale_features(values, FeatureScales(*found))
         if self.preparation is None:
             return values
         recipe = Preparation(**self.preparation, order=self.arrays["order"])
@@ -286,29 +286,66 @@ def prepare_table(
     PreparedTable
         With the values themselves where nothing is done, filled in if they are sparse.
     """
-    if n_top_genes is not None:
-        other = f"transform={transform!r}" if transform != "none" else ""
-        other = f"prepare={prepare!r}" if prepare in ("none", "diversified") else other
-        if other:
-            raise TableError(
-                f"n_top_genes={n_top_genes} chooses genes once for all base "
-                f"clusterings, after preparing the values, and {other} does not; give "
-                "one of them."
-            )
+    given = {"prepare": prepare} if prepare in ("none", "diversified") else {}
+    given = {"transform": transform} if transform != "none" else given
+    if n_top_genes is not None and given:
+        name, value = given.popitem()
+        raise TableError(
+            f"n_top_genes={n_top_genes} chooses genes once for all base clusterings, "
+            f"after preparing the values, and {name}={value!r} does not; give one of "
+            "them."
+        )
     words: dict[str, str | None] = {"kind": None, "prepared": None}
-    if prepare == "none" or (prepare == "auto" and transform != "none"):
+    fitted: ExpressionPreparation | FeatureScales | None = None
+    drawn = False
+    if prepare == "none":
+        words["reason"] = "Preparing is turned off."
+    elif prepare == "auto" and transform != "none":
         words["reason"] = f"The values are transformed: {transform}."
-        if prepare == "none":
-            words["reason"] = "Preparing is turned off."
-        return _leave_table(table, words, transform)
-    if table.encoding and prepare == "auto":
-        return _prepare_categories(table, TableSteps.from_table(table), words)
-    kind, reason = _kind_of(table, prepare, transform)
-    drawn = prepare == "diversified" or (
-        prepare == "auto" and kind in DRAWN and diversify and n_top_genes is None
-    )
-    if drawn:
+    elif table.encoding and prepare == "auto":
+        fitted = _scale_categories(table, words)
+    else:
+        kind, words["reason"] = _kind_of(table, prepare, transform)
+        words["kind"] = kind
+        drawn = prepare == "diversified" or (
+            prepare == "auto" and kind in DRAWN and diversify and n_top_genes is None
+        )
+        table = _fill_table(table) if drawn else table
+        fitted = _fit_recipe(table, kind, words, n_top_genes, drawn=drawn)
+        few = len(table.feature_names) < MIN_FEATURES
+        if kind == "other" and prepare == "auto" and few:
+            table = _fill_table(table)
+            mixed, reason = find_mixed_units(table.values, table.feature_names)
+            words["reason"] = reason if mixed else f"{words['reason']} {reason}"
+            fitted = _scale_units(table, words) if mixed else None
+    if fitted is None:
         table = _fill_table(table)
+        steps = TableSteps.from_table(table, transform)
+        shown = replace(table, values=steps.apply(table.values))
+        return PreparedTable(shown, steps, words)
+    raw = table.values
+    steps = TableSteps.from_table(
+        table, fitted=None if drawn else fitted, words=words["prepared"]
+    )
+    if isinstance(fitted, FeatureScales):
+        shown = replace(table, values=steps.apply(raw))
+        return PreparedTable(shown, steps, words, raw=raw)
+    names = fitted.get_feature_names_out(table.feature_names).tolist()
+    shown = replace(table, values=fitted.transform(raw), feature_names=names)
+    if sparse.issparse(raw):
+        raw = fill_zeros(raw[:: -(-raw.shape[0] // _SHOWN_SAMPLES)])
+    return PreparedTable(shown, steps, words, "diversified" if drawn else None, raw)
+
+
+def _fit_recipe(
+    table: Table,
+    kind: str,
+    words: dict[str, str | None],
+    n_top_genes: int | None,
+    *,
+    drawn: bool,
+) -> ExpressionPreparation | None:
+    """Learn what suits a kind of values and say what it is; None for nothing."""
     fitted = ExpressionPreparation(
         kind, share=1.0 if drawn else None, n_top_genes=n_top_genes
     ).fit(table.values)
@@ -319,37 +356,10 @@ def prepare_table(
         drawn=drawn,
         n_kept=n_kept if counted and n_kept < len(table.feature_names) else None,
     )
+    words["prepared"] = done or None
     if not done and kind != "other":
-        reason += " They need no more."
-    words |= {"kind": kind, "prepared": done or None, "reason": reason}
-    if (
-        kind == "other"
-        and prepare == "auto"
-        and len(table.feature_names) < MIN_FEATURES
-    ):
-        return _prepare_units(_fill_table(table), TableSteps.from_table(table), words)
-    if not done:
-        return _leave_table(table, words)
-    names = fitted.get_feature_names_out(table.feature_names).tolist()
-    values = fitted.transform(table.values)
-    shown = replace(table, values=values, feature_names=names)
-    if drawn:
-        steps = TableSteps.from_table(table)
-        return PreparedTable(shown, steps, words, "diversified", table.values)
-    steps = TableSteps.from_table(table, fitted=fitted, words=done)
-    raw = table.values
-    if sparse.issparse(raw):
-        raw = fill_zeros(raw[:: -(-raw.shape[0] // _SHOWN_SAMPLES)])
-    return PreparedTable(shown, steps, words, raw=raw)
-
-
-def _leave_table(
-    table: Table, words: dict[str, str | None], transform: str = "none"
-) -> PreparedTable:
-    """Return a table that is not prepared, transformed perhaps."""
-    table = _fill_table(table)
-    steps = TableSteps.from_table(table, transform)
-    return PreparedTable(replace(table, values=steps.apply(table.values)), steps, words)
+        words["reason"] = f"{words['reason']} They need no more."
+    return fitted if done else None
 
 
 def _fill_table(table: Table) -> Table:
@@ -365,38 +375,26 @@ def _fill_table(table: Table) -> Table:
     return replace(table, values=fill_zeros(table.values))
 
 
-def _prepare_units(
-    table: Table, steps: TableSteps, words: dict[str, str | None]
-) -> PreparedTable:
-    """Put measurements in different units on one scale, if a table holds such."""
-    mixed, reason = find_mixed_units(table.values, table.feature_names)
-    if mixed:
-        return _scale_table(table, words, reason)
-    words["reason"] = f"{words['reason']} {reason}"
-    return PreparedTable(table, steps, words)
-
-
-def _prepare_categories(
-    table: Table, steps: TableSteps, words: dict[str, str | None]
-) -> PreparedTable:
-    """Put numbers and the categories beside them on one scale."""
+def _scale_categories(
+    table: Table, words: dict[str, str | None]
+) -> FeatureScales | None:
+    """Learn what puts numbers and the categories beside them on one scale."""
     numbers = table.values[:, table.groups < 0]
     if not numbers.shape[1]:
         words["reason"] = "All features are values of categories."
-        return PreparedTable(table, steps, words)
+        return None
     kind, reason = kind_of_values(numbers)
     if kind != "other":
         raise TableError(
             f"expression values ({reason.rstrip('.')}) are not clustered together with "
             "categories; set these aside with categories='annotate'."
         )
-    return _scale_table(table, words, "Categories stand beside numbers.")
+    words["reason"] = "Categories stand beside numbers."
+    return _scale_units(table, words)
 
 
-def _scale_table(
-    table: Table, words: dict[str, str | None], reason: str
-) -> PreparedTable:
-    """Put all features on one scale, and say so."""
+def _scale_units(table: Table, words: dict[str, str | None]) -> FeatureScales:
+    """Learn what puts all features on one scale, and say so."""
     scales = learn_scales(table.values, table.groups)
     done = "each feature is standardised"
     if heavy := [table.feature_names[j] for j in np.flatnonzero(scales.heavy)]:
@@ -405,10 +403,8 @@ def _scale_table(
         done += f", by median and quartiles where tails are heavy ({listed}{more})"
     if table.encoding:
         done += "; a category weighs as one feature"
-    words |= {"kind": UNITS, "prepared": done, "reason": reason}
-    steps = TableSteps.from_table(table, fitted=scales, words=done)
-    shown = replace(table, values=scale_features(table.values, scales))
-    return PreparedTable(shown, steps, words, raw=table.values)
+    words |= {"kind": UNITS, "prepared": done}
+    return scales
 
 
 def _kind_of(table: Table, prepare: str, transform: str) -> tuple[str, str]:
@@ -537,23 +533,4 @@ def transform_values(values: NDArray[np.floating], how: str) -> NDArray[np.float
         return np.log2(values + 1.0)
     if how != "standardise":
         raise ValueError(f"transform={how!r} is not one of {', '.join(TRANSFORMS)}.")
-    means, spreads = feature_scales(values)
-    return (values - means) / spreads
-
-
-def feature_scales(
-    values: NDArray[np.floating], groups: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return what standardising subtracts from each feature, and what it divides by.
-
-    The values of a category, see `Table.groups`, weigh as one feature together.
-
-    Examples
-    --------
-    >>> feature_scales(np.array([[0.0, 1.0], [4.0, 1.0]]))
-    (array([2., 1.]), array([2., 1.]))
-    """
-    spreads = values.std(axis=0)
-    if groups is not None:
-        spreads = join_spreads(spreads, groups)
-    return values.mean(axis=0), np.where(spreads > 0.0, spreads, 1.0)
+    return scale_features(values, standard_scales(values))
