@@ -1,6 +1,6 @@
 """Preparing values: what they are, and what is done to them first."""
 
-from mdec.preparation.kinds import KINDS, kind_of_values
+from mdec.preparation.kinds import KINDS, find_mixed_units, kind_of_values
 from mdec.preparation.recipes import DRAWN, RECIPES, Preparation, Recipe, prepare
 from mdec.preparation.transformers import (
     ExpressionPreparation,
@@ -9,7 +9,6 @@ from mdec.preparation.transformers import (
     UnitScaler,
     VarianceStabilizer,
 )
-from mdec.preparation.units import find_mixed_units
 
 __all__ = [
     "DRAWN",

@@ -24,7 +24,13 @@ from sklearn.utils.validation import (
 )
 
 from mdec._support.arrays import Array
-from mdec.preparation.kinds import KINDS, kind_of_values
+from mdec.preparation.kinds import (
+    KINDS,
+    find_mixed_units,
+    kind_of_values,
+    learn_scales,
+    scale_features,
+)
 from mdec.preparation.recipes import (
     RECIPES,
     center_samples,
@@ -38,7 +44,6 @@ from mdec.preparation.recipes import (
     stabilize,
     variance_order,
 )
-from mdec.preparation.units import find_mixed_units, learn_scales, scale_features
 
 
 class _Transformer(TransformerMixin, BaseEstimator):
@@ -316,7 +321,8 @@ class ExpressionPreparation(_Transformer):
 class UnitScaler(OneToOneFeatureMixin, _Transformer):
     """Put measurements in different units on one scale, where a table holds such.
 
-    Each feature then has mean 0 and standard deviation 1. Features with heavy tails
+    Each feature then has mean 0 and standard deviation 1; a feature of two values has
+    these one apart, so that a yes or no decides no neighbours. Features with heavy tails
     are measured from their median, by the spread that their quartiles tell, and values
     far out are drawn in by the inverse hyperbolic sine. Images, embeddings, expression,
     counts, percentages of one whole and standardised values are left as they are.

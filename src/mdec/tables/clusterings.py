@@ -83,9 +83,7 @@ def read_base_clusterings(
     budget = ReadBudget(display_name(source), max_bytes)
     names, columns, samples = _read_cells(source, budget, header, variable)
     only = () if column is None else (column,)
-    options = TableOptions(
-        id_column=id_column, drop=drop, features=only, index=index
-    )
+    options = TableOptions(id_column=id_column, drop=drop, features=only, index=index)
     indexed = samples is not None
     roles = _find_members(names, columns, options, budget, indexed=indexed)
     members = roles.features

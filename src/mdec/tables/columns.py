@@ -222,11 +222,13 @@ class RawTable:
 
     def keep_rows(self, rows: slice) -> RawTable:
         """Return a run of the rows, as it was read."""
-        samples = None if self.samples is None else self.samples[rows]
-        labels = None if self.labels is None else self.labels[rows]
-        texts = {j: cells[rows] for j, cells in self.texts.items()}
-        kept = {"values": self.values[rows], "samples": samples, "texts": texts}
-        return replace(self, **kept, labels=labels)
+        return replace(
+            self,
+            values=self.values[rows],
+            texts={j: cells[rows] for j, cells in self.texts.items()},
+            samples=None if self.samples is None else self.samples[rows],
+            labels=None if self.labels is None else self.labels[rows],
+        )
 
     def transpose(self, rows: Sequence[str] | None, budget: ReadBudget) -> RawTable:
         """Return the table with rows and columns exchanged.
@@ -386,10 +388,9 @@ def leave_out_totals(raw: RawTable) -> RawTable:
     values = raw.values[:, numeric].astype(np.float64)
     filled = ~np.isnan(values[-1])
     above, last = values[:-1, filled], values[-1, filled]
-    close = [
-        np.isclose(last, each, rtol=1e-2) for each in (np.nansum(above, 0), np.nanmean(above, 0))
-    ]
-    if not last.size or np.mean(close[0] | close[1]) < 0.5:
+    sums = np.isclose(last, np.nansum(above, axis=0), rtol=1e-2)
+    means = np.isclose(last, np.nanmean(above, axis=0), rtol=1e-2)
+    if not last.size or np.mean(sums | means) < 0.5:
         note = f"the last row is called {name!r}; delete it if it sums up the others"
         return replace(raw, notes=[*raw.notes, note])
     note = f"the last row, {name!r}, sums up the others and is left out"

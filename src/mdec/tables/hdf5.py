@@ -29,7 +29,7 @@ def read_h5ad(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
     of obs. Names and classes are outside the columns.
     """
     with _open_guarded(path, budget) as file:
-        place = _find_matrix(file, options.variable)
+        place = _find_matrix(file, options.variable or "")
         values = _read_matrix(file, place, options)
         samples = [str(each) for each in file.column("obs", file.index("obs"))]
         label, labels = options.label_column, None

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import accumulate
 
 from mdec.tables.budget import ReadBudget, list_names
 from mdec.tables.columns import (
@@ -136,8 +135,10 @@ def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
     note = f"row 2 holds text in every column ({list_names(below, 2)}) and is left out"
     if raw.columns is not None and not _differ(raw.columns) and _differ(below):
         # A name of several columns may stand above the first of them alone.
-        tops = list(accumulate(raw.columns, lambda left, name: name or left))
-        left.columns = [f"{top} {n}".strip() for top, n in zip(tops, below, strict=True)]
+        left.columns, top = [], ""
+        for name, more in zip(raw.columns, below, strict=True):
+            top = name or top
+            left.columns.append(f"{top} {more}".strip())
         note = "the first two rows together name the columns"
     left.notes = [*raw.notes, note]
     left.samples = None if raw.samples is None else raw.samples[n_rows:]

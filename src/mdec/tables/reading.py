@@ -218,7 +218,7 @@ def read_table(
         return _finish(turned, roles, budget, reading, options)
 
     def attempt(cure: Mapping[str, Any]) -> list[Doubt]:
-        more = {
+        more: dict[str, Any] = {
             name: [*given[name], *value] if isinstance(value, list) else value
             for name, value in cure.items()
         }
@@ -245,7 +245,7 @@ def _read_file(
     try:
         raw = READERS[ending](source, budget, options)
     except AmbiguousTableError as error:
-        if not error.cure:
+        if not error.cure or str(source) == STANDARD_INPUT:
             raise
         options = replace(options, **error.cure)
         budget.taken = 0

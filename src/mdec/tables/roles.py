@@ -341,7 +341,8 @@ def _take_known_features(
     if roles.ids is None and raw.samples is None and options.index is not False:
         roles.ids = _find_names(raw, others)
     columns = {name: places[name] for name in known}
-    roles.encoded = {columns[n]: list(each) for n, each in (options.encoding or {}).items()}
+    encoding = options.encoding or {}
+    roles.encoded = {columns[name]: list(each) for name, each in encoding.items()}
     roles.features = [j for j in columns.values() if j not in roles.encoded]
     roles.dropped += [j for j in others if j != roles.ids]
     for j in roles.features:

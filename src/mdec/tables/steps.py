@@ -23,14 +23,14 @@ from mdec.preparation import (
     kind_of_values,
     prepare,
 )
-from mdec.preparation.kinds import MIN_FEATURES
-from mdec.preparation.recipes import MIN_CELLS, fill_zeros
-from mdec.preparation.units import (
+from mdec.preparation.kinds import (
+    MIN_FEATURES,
     FeatureScales,
     learn_scales,
     scale_features,
     standard_scales,
 )
+from mdec.preparation.recipes import MIN_CELLS, fill_zeros
 from mdec.tables.budget import TableError
 from mdec.tables.reading import Table
 
@@ -139,8 +139,7 @@ class TableSteps:
     def apply(self, values: Array) -> Array:
         """Return the values of a new table as the model takes them."""
         if self.transform == "standardise":
-            learnt = FeatureScales(self.arrays["means"], self.arrays["spreads"])
-            values = scale_features(values, learnt)
+            values = (values - self.arrays["means"]) / self.arrays["spreads"]
         else:
             values = transform_values(values, self.transform)
         if "scale_centers" in self.arrays:
