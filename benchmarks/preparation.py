@@ -161,7 +161,7 @@ def diversified(X: Array, n_clusters: int, seed: int) -> dict[str, Labels]:
 
 
 def as_auto(X: Array, n_clusters: int, seed: int) -> dict[str, Labels]:
-    """Do what the command line does by itself."""
+    """Let members draw the power of the kinds that have several."""
     drawn = kind_of_values(X)[0] in DRAWN
     return (diversified if drawn else on_expression())(X, n_clusters, seed)
 

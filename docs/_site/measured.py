@@ -282,8 +282,8 @@ def preparation() -> str:
     """Return what preparing expression values gains."""
     shown = {
         "none": "none",
-        "expression": "`ExpressionPreparation`",
-        "auto": "`mdec fit`, `--prepare auto`",
+        "expression": "`ExpressionPreparation`, as `mdec fit`",
+        "auto": "each base clustering draws the power",
     }
     before, _ = prepared_scores("none")
 

@@ -11,10 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from mdec.estimator import MDEC
-from mdec.generation import resolve_base
 from mdec.preparation.kinds import kind_of_layer
 from mdec.results import read_result_model
-from mdec.rows import as_rows
 from mdec.rows.blocks import block_bounds
 from mdec.tables import Table
 from mdec.tables.containers import add_clusters, describe_clustering
@@ -85,13 +83,8 @@ def cluster(
         raise ValueError("layer and use_rep both say what to cluster; give one.")
     table = _read_cells(adata, layer, use_rep)
     model = MDEC(n_clusters, **parameters)
-    rows = as_rows(table.values)
-    prepared = prepare_table(
-        table,
-        prepare if use_rep is None else "none",
-        n_top_genes=n_top_genes,
-        diversify=resolve_base(str(model.base), model.device, rows) == ("graph", "cpu"),
-    )
+    how = prepare if use_rep is None else "none"
+    prepared = prepare_table(table, how, n_top_genes=n_top_genes)
     if prepared.preparation is not None:
         model.set_params(preparation=prepared.preparation)
     model.fit(prepared.values)

@@ -139,10 +139,9 @@ def test_one_change_is_enough():
             prepare(X, how, "standardise")
 
 
-@pytest.mark.parametrize("how", ["auto", "diversified"])
-def test_members_draw_from_the_values_as_they_are(how):
+def test_members_draw_from_the_values_as_they_are():
     X = intensities()
-    ready = prepare(X, how)
+    ready = prepare(X, "diversified")
     assert ready.values is X
     assert ready.preparation == "diversified"
     np.testing.assert_allclose(ready.table.values, X**0.75)
@@ -151,9 +150,9 @@ def test_members_draw_from_the_values_as_they_are(how):
     assert "10% to 100%" in drawn.words["prepared"]
 
 
-def test_where_members_cannot_draw_auto_takes_the_one_recipe():
+def test_auto_takes_one_recipe_for_all_members():
     X = intensities()
-    ready = prepare_table(as_table(X), diversify=False)
+    ready = prepare(X)
     np.testing.assert_array_equal(
         ready.values, ExpressionPreparation().fit_transform(X)
     )
@@ -255,7 +254,8 @@ def test_labels_are_those_of_the_pipeline(tmp_path, capsys):
 def test_one_p_value_at_every_door(tmp_path):
     X = intensities()
     path, out, again = written(tmp_path, X), tmp_path / "out", tmp_path / "again"
-    assert call("fit", path, "--out", out, *SMALL[:2], "-q") == 0
+    words = [*SMALL[:2], "--prepare", "diversified", "-q"]
+    assert call("fit", path, "--out", out, *words) == 0
     assert call("consensus", out / "ensemble.npz", "--out", again, "-q") == 0
     model = MDEC("auto", ensemble_size=10, preparation="diversified", random_state=0)
     selection = model.fit(X).k_selection_

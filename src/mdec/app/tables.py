@@ -79,7 +79,7 @@ def look_at(
         source, clusters, method = make_groups(given, folder.max_bytes)
         found["preview"] = _preview(path, source, find)
         model = method.estimator(clusters)
-        inputs = read_inputs(path, source, model)
+        inputs = read_inputs(path, source)
         number = cli.parse_k(clusters.k, len(inputs.first.values))
         model.set_params(preparation=inputs.preparation)
         found |= {

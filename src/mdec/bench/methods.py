@@ -97,7 +97,7 @@ def baseline(
 def generate_prepared_ensemble(
     X: Any, *, random_state: int, **settings: Any
 ) -> Ensemble:
-    """Generate MDEC's ensemble from values that are prepared as `mdec fit` does."""
+    """Generate an ensemble from prepared values; members draw powers that vary."""
     values = np.asarray(X, dtype=np.float64)
     if kind_of_values(values)[0] in DRAWN:
         settings["preparation"] = "diversified"

@@ -88,7 +88,7 @@ def command(
     if output.write_h5ad is not None:
         _check_h5ad(file, output.write_h5ad, source)
     try:
-        inputs = read_inputs(file, source, model)
+        inputs = read_inputs(file, source)
     except AmbiguousTableError as error:
         if output.dry_run and error.reading is not None:
             known: dict[str, Any] = {"reading": dict(error.reading), "plan": None}

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mdec.cli.options import InputOptions, name_flags
-from mdec.estimator import MDEC
-from mdec.generation import resolve_base
 from mdec.preparation.recipes import CELL_KINDS
-from mdec.rows import as_rows
 from mdec.tables import Table
 from mdec.tables.budget import display_name, list_names
 from mdec.tables.steps import PreparedTable, TableSteps, prepare_table
@@ -105,17 +102,13 @@ class Inputs:
         return f"{size} features of {listed}"
 
 
-def read_inputs(file: Path, options: InputOptions, model: MDEC) -> Inputs:
-    """Read the tables of a run, and prepare each by itself for an estimator."""
+def read_inputs(file: Path, options: InputOptions) -> Inputs:
+    """Read the tables of a run, and prepare each by itself."""
     tables = read_tables([file, *(options.view or ())], options)
-    rows = as_rows(next(iter(tables.values())).values)
-    diversify = resolve_base(str(model.base), model.device, rows) == ("graph", "cpu")
     how = options.prepare, options.transform
     return Inputs(
         {
-            name: prepare_table(
-                table, *how, n_top_genes=options.n_top_genes, diversify=diversify
-            )
+            name: prepare_table(table, *how, n_top_genes=options.n_top_genes)
             for name, table in tables.items()
         }
     )

@@ -314,8 +314,8 @@ RECIPES = {
 # Kinds of which highly variable genes are chosen, as of single cells.
 CELL_KINDS = tuple(kind for kind, each in RECIPES.items() if each.n_top is not None)
 
-# Kinds for which members do better each with its own draw than all with one recipe.
-DRAWN = ("intensities",)
+# Kinds of which the members of a diversified ensemble draw the power.
+DRAWN = tuple(kind for kind, each in RECIPES.items() if len(each.drawn_powers) > 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -321,11 +321,12 @@ class ExpressionPreparation(_Transformer):
 class UnitScaler(OneToOneFeatureMixin, _Transformer):
     """Put measurements in different units on one scale, where a table holds such.
 
-    Each feature then has mean 0 and standard deviation 1; a feature of two values has
-    these one apart, so that a yes or no decides no neighbours. Features with heavy tails
-    are measured from their median, by the spread that their quartiles tell, and values
-    far out are drawn in by the inverse hyperbolic sine. Images, embeddings, expression,
-    counts, percentages of one whole and standardised values are left as they are.
+    Each feature then has mean 0 and standard deviation 1; one of two values has them
+    one apart, so that a yes or no alone decides no neighbours. Features with heavy
+    tails are measured from their median, by the spread that their quartiles tell, and
+    values far out are drawn in by the inverse hyperbolic sine. Images, embeddings,
+    expression, counts, percentages of one whole and standardised values are left as
+    they are.
 
     Parameters
     ----------

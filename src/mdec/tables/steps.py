@@ -14,7 +14,6 @@ from scipy import sparse
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec.preparation import (
-    DRAWN,
     RECIPES,
     ExpressionPreparation,
     Preparation,
@@ -260,7 +259,6 @@ def prepare_table(
     transform: str = "none",
     *,
     n_top_genes: int | None = None,
-    diversify: bool = True,
 ) -> PreparedTable:
     """Decide what the values of a table are and prepare them accordingly.
 
@@ -276,9 +274,6 @@ def prepare_table(
         One of `TRANSFORMS`; values are not prepared on top of it.
     n_top_genes : int, optional
         How many of the most variable features are kept; None for what suits the values.
-    diversify : bool
-        Whether "auto" may leave it to the base clusterings, which those of graphs on
-        the CPU can do.
 
     Returns
     -------
@@ -306,9 +301,7 @@ def prepare_table(
     else:
         kind, words["reason"] = _kind_of(table, prepare, transform)
         words["kind"] = kind
-        drawn = prepare == "diversified" or (
-            prepare == "auto" and kind in DRAWN and diversify and n_top_genes is None
-        )
+        drawn = prepare == "diversified"
         table = _fill_table(table) if drawn else table
         fitted = _fit_recipe(table, kind, words, n_top_genes, drawn=drawn)
         few = len(table.feature_names) < MIN_FEATURES
