@@ -231,21 +231,21 @@ def _kind_of_signed(X: Array, rows: Array) -> tuple[str, str]:
 
 def _typical_moment(rows: Array, degree: int) -> float:
     """Return the median over the samples of a standardised moment."""
-    moments = [
-        np.mean(scale_to_spread(center_samples(rows[i : i + 100])) ** degree, axis=1)
-        for i in range(0, len(rows), 100)
-    ]
+    blocks = np.split(rows, range(100, len(rows), 100))
+    moments = [(_standardised(each) ** degree).mean(axis=1) for each in blocks]
     return float(np.median(np.concatenate(moments)))
 
 
 def _typical_agreement(rows: Array) -> float:
     """Return the median correlation of samples with the mean of all."""
-    mean = scale_to_spread(center_samples(rows.mean(axis=0, keepdims=True)))
-    found = [
-        np.mean(scale_to_spread(center_samples(rows[i : i + 100])) * mean, axis=1)
-        for i in range(0, len(rows), 100)
-    ]
+    mean = _standardised(rows.mean(axis=0, keepdims=True))
+    blocks = np.split(rows, range(100, len(rows), 100))
+    found = [(_standardised(each) * mean).mean(axis=1) for each in blocks]
     return float(np.median(np.concatenate(found)))
+
+
+def _standardised(rows: Array) -> Array:
+    return scale_to_spread(center_samples(rows))
 
 
 def _logs_of_counts(rows: Array) -> bool:

@@ -310,23 +310,19 @@ def prepare_table(
             mixed, reason = find_mixed_units(table.values, table.feature_names)
             words["reason"] = reason if mixed else f"{words['reason']} {reason}"
             fitted = _scale_units(table, words) if mixed else None
-    if fitted is None:
-        table = _fill_table(table)
-        steps = TableSteps.from_table(table, transform)
-        shown = replace(table, values=steps.apply(table.values))
-        return PreparedTable(shown, steps, words)
-    raw = table.values
-    steps = TableSteps.from_table(
-        table, fitted=None if drawn else fitted, words=words["prepared"]
-    )
-    if isinstance(fitted, FeatureScales):
-        shown = replace(table, values=steps.apply(raw))
-        return PreparedTable(shown, steps, words, raw=raw)
-    names = fitted.get_feature_names_out(table.feature_names).tolist()
-    shown = replace(table, values=fitted.transform(raw), feature_names=names)
+    table = table if fitted is not None else _fill_table(table)
+    drawn = drawn and fitted is not None
+    raw, names = table.values, table.feature_names
+    steps = TableSteps.from_table(table, transform, fitted, words["prepared"])
+    if isinstance(fitted, ExpressionPreparation):
+        names = fitted.get_feature_names_out(names).tolist()
+    shown = replace(table, values=steps.apply(raw), feature_names=names)
+    # What base clusterings do by themselves is done to no new table before.
+    steps = TableSteps.from_table(table) if drawn else steps
     if sparse.issparse(raw):
         raw = fill_zeros(raw[:: -(-raw.shape[0] // _SHOWN_SAMPLES)])
-    return PreparedTable(shown, steps, words, "diversified" if drawn else None, raw)
+    before = None if fitted is None else raw
+    return PreparedTable(shown, steps, words, "diversified" if drawn else None, before)
 
 
 def _fit_recipe(
