@@ -338,6 +338,15 @@ def test_a_column_of_labels_keeps_its_first_sample(tmp_path, name):
         assert len(read_base_clusterings(tmp_path / "a.csv")[0]) == n_samples
 
 
+def test_words_that_may_mark_missing_numbers_are_labels(tmp_path):
+    words = ["unknown", "-", "missing", "a"]
+    rows = [f"s{i},{words[i % 4]},{i % 2}" for i in range(12)]
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(["sample,kind,cluster", *rows]))
+    labels = read_base_clusterings(path)[0]
+    assert labels[:4, 0].tolist() == words
+
+
 def test_measurements_are_no_clusterings(tmp_path):
     rows = [f"s{i},{i % 2},0.{i}3" for i in range(9)]
     path = tmp_path / "labels.csv"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
@@ -60,6 +62,16 @@ def test_new_samples_are_scaled_as_training_was():
     expected = UnitScaler().fit(X).transform(2.0 * X[:5])
     np.testing.assert_array_equal(again.apply(2.0 * X[:5]), expected)
     assert again.description.startswith("each feature is standardised")
+
+
+def test_sparse_logarithms_are_centred_as_filled_ones_are():
+    draw = np.random.default_rng(0)
+    X = draw.normal(9.0, 1.5, 300) + draw.normal(0.0, 0.5, (40, 300))
+    found = prepare_table(replace(as_table(X), values=csr_array(X)))
+    expected = prepare_table(as_table(X))
+    assert found.words == expected.words
+    assert "mean is subtracted" in found.words["prepared"]
+    np.testing.assert_array_equal(found.values, expected.values)
 
 
 @pytest.mark.parametrize("how", ["none", "diversified"])

@@ -21,6 +21,7 @@ from mdec.tables.columns import (
     is_class_name,
     is_id_name,
     is_number,
+    number,
 )
 from mdec.tables.reading import check_ending, name_samples
 from mdec.tables.roles import Doubt, Roles, find_column, leave_out, raise_doubts
@@ -81,17 +82,16 @@ def read_base_clusterings(
     """
     source = Path(path)
     budget = ReadBudget(display_name(source), max_bytes)
-    names, columns, samples = _read_cells(source, budget, header, variable)
+    raw = _read_cells(source, budget, header, variable)
     only = () if column is None else (column,)
     options = TableOptions(id_column=id_column, drop=drop, features=only, index=index)
-    indexed = samples is not None
-    roles = _find_members(names, columns, options, budget, indexed=indexed)
+    roles = _find_members(raw, options, budget)
     members = roles.features
-    if len(columns[0]) < 3 or not members:
+    if len(raw.values) < 3 or not members:
         raise budget.error(
             "needs at least three samples in rows and one base clustering in columns."
         )
-    cells = [[None if _is_absent(c) else c for c in columns[j]] for j in members]
+    cells = [[None if _is_absent(c) else c for c in raw.text(j)] for j in members]
     labels = np.array(cells, dtype=np.object_).T
     if is_consensus_matrix(labels):
         raise budget.error(
@@ -100,42 +100,33 @@ def read_base_clusterings(
             "in each column."
         )
     if roles.doubts:
-        names_in_doubt = [name for each in roles.doubts for name in each.cure["drop"]]
-        cure = {"drop": names_in_doubt} if len(members) > len(names_in_doubt) else {}
+        doubtful = [name for each in roles.doubts for name in each.cure["drop"]]
+        cure = {"drop": doubtful} if len(members) > len(doubtful) else {}
         raise_doubts(roles.doubts, budget, cure)
-    raw = RawTable(labels, names, texts=dict(enumerate(columns)), samples=samples)
     shown = [f"clustering {j + 1}" for j in range(len(members))]
-    if names is not None:
-        shown = [names[j] for j in members]
+    if raw.columns is not None:
+        shown = [raw.columns[j] for j in members]
     return labels, name_samples(raw, roles, budget), shown
 
 
-def _find_members(
-    names: list[str] | None,
-    columns: Sequence[list[str]],
-    options: TableOptions,
-    budget: ReadBudget,
-    *,
-    indexed: bool,
-) -> Roles:
+def _find_members(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Roles:
     """Find the samples' names and the clusterings, which are the features."""
-    roles = Roles(names or [str(i + 1) for i in range(len(columns))])
+    roles = Roles(raw.names)
     left = leave_out(roles, options, budget)
-    search = options.index is None and not indexed and len(left) > 1
+    search = options.index is None and raw.samples is None and len(left) > 1
     if roles.ids is None and left and (options.index or search):
-        differ = len(set(columns[left[0]])) == len(columns[left[0]])
-        if options.index or differ or (names and is_id_name(names[left[0]])):
+        first = raw.text(left[0])
+        named = raw.columns is not None and is_id_name(raw.columns[left[0]])
+        if options.index or named or len(set(first)) == len(first):
             roles.ids = left.pop(0)
     roles.features = left
     if options.features:
-        chosen = [find_column(roles.names, n, budget) for n in options.features]
-        roles.dropped += [j for j in left if j not in chosen]
-        roles.features = chosen
+        roles.features = [find_column(raw.names, n, budget) for n in options.features]
+        roles.dropped += [j for j in left if j not in roles.features]
         return roles
     for j in left:
-        present = [cell for cell in columns[j] if not _is_absent(cell)]
-        numbers = [float(cell) for cell in present if is_number(cell)]
-        measured = any(not each.is_integer() for each in numbers)
+        present = [cell for cell in raw.text(j) if not _is_absent(cell)]
+        measured = any(number(cell) % 1.0 for cell in present if _is_size(cell))
         if measured or (len(present) > 10 and len(set(present)) == len(present)):
             name = roles.names[j]
             clause = (
@@ -147,6 +138,11 @@ def _find_members(
     return roles
 
 
+def _is_size(cell: str) -> bool:
+    """Tell whether a label is a number, and not a word for a missing one."""
+    return is_number(cell) and not math.isnan(number(cell))
+
+
 def _is_absent(cell: str) -> bool:
     """Tell whether a cell says that a clustering leaves the sample out."""
     return cell.strip().lower() in _ABSENT
@@ -154,14 +150,15 @@ def _is_absent(cell: str) -> bool:
 
 def _read_cells(
     source: Path, budget: ReadBudget, header: bool | None, page: str | None
-) -> tuple[list[str] | None, list[list[str]], Sequence[str] | None]:
-    """Return names, cells by column, and names of the rows where they stand apart."""
+) -> RawTable:
+    """Return the cells as they are written, in columns that may have names."""
     ending = check_ending(source, budget)
+    cure = "split the table, or give an ensemble.npz of mdec"
     if ending == ".parquet":
         raw = read_parquet(source, budget, TableOptions())
-        _ask_for_labels(raw.values.size, budget)
-        columns = [raw.text(j) for j in range(raw.values.shape[1])]
-        return raw.columns, columns, raw.samples
+        budget.require_memory(_PER_CELL * raw.values.size, cure)
+        raw.texts = {j: raw.text(j) for j in range(raw.values.shape[1])}
+        return raw
     if ending not in (*TEXT_ENDINGS, ".xlsx"):
         raise budget.error(
             "is no table of labels that mdec reads; use text, .xlsx, .parquet, or an "
@@ -169,7 +166,7 @@ def _read_cells(
         )
     sheet = read_sheet(source, budget, page or "")
     whole = list(sheet.texts(0, range(len(sheet.first))).values())
-    _ask_for_labels(len(sheet.lines) * len(whole), budget)
+    budget.require_memory(_PER_CELL * len(sheet.lines) * len(whole), cure)
     whole = [[unescape_formula(cell.strip()) for cell in cells] for cells in whole]
     columns = [column[1:] for column in whole]
     if header is None:
@@ -177,9 +174,9 @@ def _read_cells(
         header = sheet.named or (some and _first_row_is_members(sheet.first, columns))
     if header is None:
         raise ambiguous_header(budget, sheet.first)
-    if header:
-        return [column[0] for column in whole], columns, None
-    return None, whole, None
+    names = [column[0] for column in whole] if header else None
+    texts = dict(enumerate(columns if header else whole))
+    return RawTable(np.empty((len(texts[0]), len(texts))), names, texts=texts)
 
 
 def _first_row_is_members(
@@ -205,12 +202,6 @@ def _first_row_is_members(
     if len(tops) == 1:
         return True if is_class_name(tops[0]) else None
     return True
-
-
-def _ask_for_labels(n_cells: int, budget: ReadBudget) -> None:
-    """Raise one sentence if there is no memory for so many labels."""
-    cure = "split the table, or give an ensemble.npz of mdec"
-    budget.require_memory(_PER_CELL * n_cells, cure)
 
 
 def read_consensus_matrix(
@@ -240,10 +231,10 @@ def read_consensus_matrix(
     if source.suffix.lower() == ".npy" and source.is_file():
         values = read_npy(source, budget, TableOptions()).values.astype(np.float64)
         return values, [str(i + 1) for i in range(len(values))]
-    first, columns, samples = _read_cells(source, budget, True, variable)
-    assert first is not None
-    names = None if samples is None else list(samples)
-    width, height = len(columns), len(columns[0])
+    raw = _read_cells(source, budget, True, variable)
+    first, columns = raw.names, list(raw.texts.values())
+    names = None if raw.samples is None else list(raw.samples)
+    height, width = raw.values.shape
     # A square says by itself whether a row or a column of names stands beside it.
     whole = [[a, *b] for a, b in zip(first, columns, strict=True)]
     if width == height + 1 and all(is_number(cell) for cell in first):

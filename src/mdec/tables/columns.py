@@ -379,7 +379,7 @@ def leave_out_totals(raw: RawTable) -> RawTable:
     >>> leave_out_totals(raw).notes
     ["the last row, 'Total', sums up the others and is left out"]
     """
-    if len(raw.values) < 3 or not isinstance(raw.values, np.ndarray):
+    if not isinstance(raw.values, np.ndarray) or len(raw.values) < 3:
         return raw
     name = str((raw.text(0) if raw.samples is None else raw.samples)[-1])
     if not _TOTAL.fullmatch(name.strip().lower()):

@@ -327,7 +327,13 @@ def _finish(
     features = [f"feature {j + 1}" for j in roles.features]
     if raw.columns is not None:
         features = [raw.columns[j] for j in roles.features]
-    _check_infinite(values, samples, features, budget)
+    if not issparse(values) and np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise TableError(
+            f"{budget.name!r}, sample {samples[row][:60]!r}, column "
+            f"{features[column][:60]!r}: the value is infinite; correct it or leave "
+            "the sample out."
+        )
     labels = _read_classes(raw, roles, budget)
     n_missing = 0 if issparse(values) else int(np.isnan(values).sum())
     reading |= {"missing": n_missing, "impute": options.impute}
@@ -379,25 +385,6 @@ def _note_missing(raw: RawTable, roles: Roles, impute: str | None) -> None:
             "or impute='knn', or leave columns out with drop=..."
         )
         roles.doubts.append(Doubt("missing", clause, {"impute": "median"}))
-
-
-def _check_infinite(
-    values: NDArray[np.floating],
-    samples: list[str],
-    features: list[str],
-    budget: ReadBudget,
-) -> None:
-    """Raise for the first infinite value."""
-    if issparse(values):
-        return
-    infinite = np.isinf(values)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
-        raise TableError(
-            f"{budget.name!r}, sample {samples[row][:60]!r}, column "
-            f"{features[column][:60]!r}: the value is infinite; correct it or leave "
-            "the sample out."
-        )
 
 
 def _impute_missing(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:

@@ -118,9 +118,13 @@ class TableSteps:
             arrays |= {"order": learnt.order, "features": fitted.features_}
             rest = {n: getattr(learnt, n) for n in ("power", "total", "center")}
             if learnt.center:
-                arrays["levels"] = _usual_means(
-                    transform_values(table.values, transform)
-                )
+                # The samples' means, and as much again as they span, or for equal
+                # ones a typical sample's spread.
+                means = table.values.mean(axis=1, dtype=np.float64)
+                spreads = table.values.std(axis=1, dtype=np.float64)
+                low, high = means.min(), means.max()
+                room = max(high - low, float(np.median(spreads)))
+                arrays["levels"] = np.array([low - room, high + room])
         done = [] if transform == "none" else [f"transform {transform}"]
         done += [words] if fitted is not None and words else []
         named = bool(table.reading.get("names_of_columns"))
@@ -209,17 +213,6 @@ class TableSteps:
         return steps
 
 
-def _usual_means(values: Array) -> Array:
-    """Return bounds of the samples' means: theirs, and as much again as they span.
-
-    Samples of equal means are given the room of a typical sample's spread.
-    """
-    means = values.mean(axis=1, dtype=np.float64)
-    low, high = means.min(), means.max()
-    room = max(high - low, float(np.median(values.std(axis=1, dtype=np.float64))))
-    return np.array([low - room, high + room])
-
-
 @dataclass(frozen=True, eq=False)
 class PreparedTable:
     """A table that is ready to be clustered.
@@ -302,11 +295,12 @@ def prepare_table(
         kind, words["reason"] = _kind_of(table, prepare, transform)
         words["kind"] = kind
         drawn = prepare == "diversified"
-        table = _fill_table(table) if drawn else table
+        # Genes of cells are chosen first, which leaves few zeros to fill in.
+        if drawn or RECIPES[kind].n_top is None:
+            table = _fill_table(table)
         fitted = _fit_recipe(table, kind, words, n_top_genes, drawn=drawn)
         few = len(table.feature_names) < MIN_FEATURES
         if kind == "other" and prepare == "auto" and few:
-            table = _fill_table(table)
             mixed, reason = find_mixed_units(table.values, table.feature_names)
             words["reason"] = reason if mixed else f"{words['reason']} {reason}"
             fitted = _scale_units(table, words) if mixed else None

@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -115,15 +114,11 @@ class Sheet:
     quoted: bool = True
     notes: tuple[str, ...] = ()
 
-    @cached_property
-    def n_letters(self) -> int:
-        """Length of all rows together."""
-        return sum(map(len, self.lines)) + len(self.lines)
-
     def parse(self, start: int, n_bytes: int, **options: Any) -> Any:
         """Return rows as a pandas frame of columns with numbers, for bytes by cell."""
         n_cells = (len(self.lines) - start) * len(options.get("usecols", self.first))
-        self.budget.require_memory(n_bytes * n_cells + 5 * self.n_letters, _CURE)
+        n_letters = sum(map(len, self.lines)) + len(self.lines)
+        self.budget.require_memory(n_bytes * n_cells + 5 * n_letters, _CURE)
         return pandas().read_csv(
             io.BytesIO("\n".join(self.lines[start:]).encode()),
             sep=r"\s+" if self.separator == " " else self.separator,
