@@ -296,6 +296,8 @@ def cases() -> list[Case]:
     add("titles", f"Measurements\nof 2024\n\n{text}", plain)
     add("a source", f"{text}Source: the bureau of statistics\n", plain)
     add("a wide source", f"{text}Source: the bureau,,,\n", plain)
+    wide = plain.to_string(index=False)
+    add("fixed widths", f"# one\n{wide}\n", plain, ending="txt")
     add("comments", f"# one\n% two\n{text}", plain)
     add("a separator named", "sep=;\n" + text.replace(",", ";"), plain)
     add("separators at the ends", text.replace("\n", ",\n"), plain)

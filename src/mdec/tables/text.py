@@ -264,7 +264,8 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
     budget.require_memory(_PER_TEXT * signs, _CURE)
     separator = _find_separator(rows[:_ROWS], path)
     if separator == " ":
-        rows = [line.replace("\t", " ").strip() for line in rows]
+        lines = [line.replace("\t", " ").strip() for line in lines]
+        rows = [line for line in lines if not _is_comment(line)]
     records, widths = _split_records(rows, separator, budget)
     kept, notes = _find_table(records, separator)
     records, widths = records[kept], widths[kept]
