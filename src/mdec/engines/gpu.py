@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.base.copies import CopiesError
-from mdec.base.members import DrawnRows, base_clustering
+from mdec.base.members import DrawnRows
+from mdec.engines import threads
 from mdec.ensemble.plan import Member, Plan
+from mdec.numerics.eigen import is_dense
 from mdec.rows.blocks import Rows
 
 Labels = NDArray[np.int32]
@@ -55,18 +57,17 @@ def cluster_members(
     """Yield members batch by batch, as many at a time as fit the device.
 
     Those of one kernel with like numbers of clusters are made together, so that little
-    is padded.
+    is padded. Those of few samples, or of few distinct ones, need no device.
     """
     from mdec.engines import tensors
 
     assert rows.array is not None
-    waiting = []
+    here, waiting = [], []
     for member in members:
         few = DrawnRows.of(rows.array, member, plan).few_distinct(member.n_clusters)
-        if few is None:
-            waiting.append(member)
-        else:
-            yield member, [few]
+        small = few is not None or is_dense(plan.n_samples, member.n_clusters)
+        (here if small else waiting).append(member)
+    yield from threads.cluster_members(here, rows, plan, None)
     data = tensors.Data.on(rows.array, tensors.find_device(plan.device))
     most = min(MAX_BATCH, max(16, BATCH_ROWS // plan.n_samples))
     for kernel in plan.kernel_shares:
@@ -84,6 +85,6 @@ def cluster_members(
             )
             for member, labels in zip(batch, found, strict=True):
                 if isinstance(labels, CopiesError):
-                    # Of few distinct rows, for which no device is needed.
-                    labels = base_clustering(rows.array, member, plan)
-                yield member, labels if isinstance(labels, Exception) else [labels]
+                    yield from threads.cluster_members([member], rows, plan, None)
+                else:
+                    yield member, labels if isinstance(labels, Exception) else [labels]

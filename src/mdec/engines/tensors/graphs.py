@@ -137,20 +137,6 @@ def normalized_graph(graph: BatchGraph) -> BatchGraph:
     return graph.with_data(graph.data * by_row * by_column)
 
 
-def dense_leading(graph: BatchGraph, known: Tensor, n_vectors: int) -> Tensor:
-    """Return leading eigenvectors by a full factorisation, for small orders.
-
-    The graph holds normalised affinities; `known`, (n_members, order, n_known), are
-    orthonormal eigenvectors to leave out, columns of zeros standing for none. The
-    result, (n_members, order, n_vectors), has the largest eigenvalue first.
-    """
-    identity = torch.eye(graph.order, dtype=graph.data.dtype, device=known.device)
-    dense = graph(identity.repeat(graph.n_members, 1, 1))
-    dense -= 3.0 * (known @ known.mT)
-    vectors = torch.linalg.eigh(dense).eigenvectors
-    return vectors.flip(-1)[..., :n_vectors]
-
-
 def iterated_leading(
     graph: BatchGraph,
     block: Tensor,
@@ -161,9 +147,12 @@ def iterated_leading(
 ) -> Tensor:
     """Return leading eigenvectors by filtered subspace iteration.
 
-    As `dense_leading`, from starting vectors `block`, (n_members, order, width), whose
-    columns are zeros from each member's own of `widths` on. Of each member its
-    `n_wanted` vectors come out, with residual norms up to `tol`, then zeros.
+    The graph holds normalised affinities; `known`, (n_members, order, n_known), are
+    orthonormal eigenvectors to leave out, columns of zeros standing for none. The
+    starting vectors `block`, (n_members, order, width), are zeros from each member's
+    own of `widths` on. Of each member its `n_wanted` vectors come out, (n_members,
+    order, width), largest eigenvalue first, with residual norms up to `tol`, then
+    zeros.
 
     A member takes the same rounds as it would alone: its columns of zeros stay zeros,
     and it leaves the batch when it has settled.

@@ -17,7 +17,6 @@ from mdec.base.kernels import ANGULAR, angular_coordinates
 from mdec.engines.tensors.device import full_precision, host_pool
 from mdec.engines.tensors.graphs import (
     BatchGraph,
-    dense_leading,
     iterated_leading,
     join_graph,
     normalized_graph,
@@ -25,7 +24,7 @@ from mdec.engines.tensors.graphs import (
 from mdec.engines.tensors.neighbors import Neighbors, list_neighbors
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import TOLERANCE, component_roots, mix_roots, unit_rows
-from mdec.numerics.eigen import block_width, is_dense
+from mdec.numerics.eigen import block_width
 from mdec.numerics.kmeans import MAX_ITER, N_INIT
 from mdec.numerics.magnitude import at_safe_scale
 
@@ -136,37 +135,23 @@ def neighbor_lists(
     return lists
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What the host prepares for one member's eigenvectors."""
-
-    component: NDArray[np.intp]
-    roots: Array
-    n_known: int
-    n_wanted: int
-    vectors: Array
-
-
 def _start(
     plan: Plan, member: Member, degrees: Array, component: NDArray[np.int64]
-) -> _Start:
-    """Number the components and draw the starting vectors.
+) -> tuple[Array, Array]:
+    """Return the eigenvectors of the components, and the solver's starting vectors.
 
-    With more components than vectors wanted, the vectors are final. They are none
-    where a full factorisation needs no start.
+    Of more components than vectors wanted only as many, mixed, and nothing to solve.
     """
     order, solver = degrees.size, plan.stream(member, "solver")
     numbers, roots = component_roots(degrees, component)
     n_known = int(numbers.max()) + 1
-    n_wanted = member.n_clusters - n_known
-    if n_wanted <= 0:
-        vectors = mix_roots(numbers, roots, member.n_clusters, solver)
-    elif is_dense(order, n_wanted):
-        vectors = np.empty((order, 0))
-    else:
-        shape = order, block_width(n_wanted, order - n_known)
-        vectors = solver.standard_normal(shape).astype(np.float32)
-    return _Start(numbers, roots, n_known, n_wanted, vectors)
+    if n_known >= member.n_clusters:
+        mixed = mix_roots(numbers, roots, member.n_clusters, solver)
+        return mixed.astype(np.float32), np.empty((order, 0), dtype=np.float32)
+    known = np.zeros((order, n_known), dtype=np.float32)
+    known[np.arange(order), numbers] = roots
+    width = block_width(member.n_clusters - n_known, order - n_known)
+    return known, solver.standard_normal((order, width)).astype(np.float32)
 
 
 def _embeddings(graph: BatchGraph, plan: Plan, members: Sequence[Member]) -> Tensor:
@@ -174,57 +159,36 @@ def _embeddings(graph: BatchGraph, plan: Plan, members: Sequence[Member]) -> Ten
     degrees, components = graph.degrees().cpu().numpy(), graph.components().cpu()
     prepare = partial(_start, plan)
     starts = list(host_pool().map(prepare, members, degrees, components.numpy()))
-    affinity = normalized_graph(graph)
+    known = _side_by_side([each[0] for each in starts], graph.data.device)
     n_columns = max(member.n_clusters for member in members)
-    dtype = torch.float64 if is_dense(graph.order, 0) else torch.float32
-    shape = graph.n_members, graph.order, n_columns
-    vectors = torch.zeros(shape, dtype=dtype, device=graph.data.device)
-    solvable: dict[bool, list[int]] = {True: [], False: []}
-    for place, start in enumerate(starts):
-        if start.n_wanted <= 0:
-            mixed = torch.from_numpy(start.vectors).to(vectors)
-            vectors[place, :, : mixed.shape[1]] = mixed
-        else:
-            solvable[is_dense(graph.order, start.n_wanted)].append(place)
-    for dense, places in solvable.items():
-        if places:
-            some = [starts[place] for place in places]
-            known = _known_vectors(some, vectors)
-            solve = _solve_dense if dense else _solve_iterated
-            found = solve(affinity.members(places), known, some)
-            for place, start, old, new in zip(places, some, known, found, strict=True):
-                first, last = start.n_known, start.n_known + start.n_wanted
-                vectors[place, :, :first] = old[:, :first]
-                vectors[place, :, first:last] = new[:, : start.n_wanted]
+    vectors = torch.nn.functional.pad(known, (0, n_columns - known.shape[2]))
+    places = [i for i, each in enumerate(starts) if each[1].shape[1]]
+    if places:
+        affinity = normalized_graph(graph).members(places)
+        single = affinity.with_data(affinity.data.to(known.dtype))
+        blocks = [starts[i][1] for i in places]
+        n_known = [starts[i][0].shape[1] for i in places]
+        ends = [members[i].n_clusters for i in places]
+        found = iterated_leading(
+            single,
+            _side_by_side(blocks, known.device),
+            known[places],
+            [each.shape[1] for each in blocks],
+            [end - start for start, end in zip(n_known, ends, strict=True)],
+            TOLERANCE,
+        )
+        for i, start, end, new in zip(places, n_known, ends, found, strict=True):
+            vectors[i, :, start:end] = new[:, : end - start]
     return unit_rows(vectors)
 
 
-def _known_vectors(starts: list[_Start], like: Tensor) -> Tensor:
-    """Return the components' eigenvectors, zeros beyond a member's own."""
-    component = torch.from_numpy(np.stack([s.component for s in starts]))
-    roots = torch.from_numpy(np.stack([s.roots for s in starts]))
-    n_known = max(s.n_known for s in starts)
-    known = like.new_zeros((*component.shape, n_known))
-    place = component.to(like.device)[..., None]
-    return known.scatter_(2, place, roots.to(known)[..., None])
-
-
-def _solve_dense(affinity: BatchGraph, known: Tensor, starts: list[_Start]) -> Tensor:
-    most = max(start.n_wanted for start in starts)
-    return dense_leading(affinity, known.double(), most).to(known)
-
-
-def _solve_iterated(
-    affinity: BatchGraph, known: Tensor, starts: list[_Start]
-) -> Tensor:
-    widths = [start.vectors.shape[1] for start in starts]
-    block = known.new_zeros((len(starts), affinity.order, max(widths)))
-    for member, start in enumerate(starts):
-        own = torch.from_numpy(start.vectors)
-        block[member, :, : widths[member]] = own.to(known.device)
-    single = affinity.with_data(affinity.data.to(known.dtype))
-    n_wanted = [start.n_wanted for start in starts]
-    return iterated_leading(single, block, known, widths, n_wanted, TOLERANCE)
+def _side_by_side(blocks: list[Array], device: torch.device) -> Tensor:
+    """Copy blocks of vectors to the device, filled up with columns of zeros."""
+    width = max(each.shape[1] for each in blocks)
+    joined = np.zeros((len(blocks), len(blocks[0]), width), dtype=np.float32)
+    for place, each in enumerate(blocks):
+        joined[place, :, : each.shape[1]] = each
+    return torch.from_numpy(joined).to(device)
 
 
 def _discretize(

@@ -221,26 +221,15 @@ def list_neighbors(
     have hidden one of the k best, all distances of the row are computed so. The k best
     stay, the first of equals.
     """
-    wide = torch.float64, max(1, tile // 2)
-    if rows.shape[2] > FLOAT32_FEATURES and dtype != torch.float64:
-        dtype, tile = wide
+    if rows.shape[2] > FLOAT32_FEATURES and dtype == torch.float32:
+        dtype, tile = torch.float64, max(1, tile // 2)
     search = _Search(rows, members, TiledDistances.of(rows, dtype, tile), limit)
     columns, exact = search.candidates()
     unsettled = search.kth(exact) >= search.distances.unseen(exact)
-    if dtype != torch.float64:
-        many = (unsettled.sum(dim=1) > MAX_OPEN_SHARE * rows.shape[1]).tolist()
-        if any(many):
-            # In float64, apart from the rest.
-            found: dict[int, Neighbors] = {}
-            for wanted, (kind, height) in ((False, (dtype, tile)), (True, wide)):
-                part = [i for i, each in enumerate(many) if each == wanted]
-                if part:
-                    some = [members[i] for i in part]
-                    lists = list_neighbors(
-                        rows[part], kernel, some, dtype=kind, tile=height, limit=limit
-                    )
-                    found |= zip(part, lists, strict=True)
-            return [found[member] for member in range(len(members))]
+    many = unsettled.sum(dim=1) > MAX_OPEN_SHARE * rows.shape[1]
+    if dtype == torch.float32 and bool(many.any()):
+        wide, tile = torch.float64, max(1, tile // 2)
+        return list_neighbors(rows, kernel, members, dtype=wide, tile=tile, limit=limit)
     columns, exact = search.settle(columns, exact, unsettled, lambda near, *_: near)
     if kernel in ANGULAR:
         nearest, negative = search.best(columns, -exact)
