@@ -62,7 +62,8 @@ def cluster_members(
     from mdec.engines import tensors
 
     assert rows.array is not None
-    here, waiting = [], []
+    here: list[Member] = []
+    waiting: list[Member] = []
     for member in members:
         few = DrawnRows.of(rows.array, member, plan).few_distinct(member.n_clusters)
         small = few is not None or is_dense(plan.n_samples, member.n_clusters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -40,6 +41,7 @@ except ImportError:  # before scikit-learn 1.9
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
+@dataclass(eq=False, repr=False)
 class MDEC(CallbackSupportMixin, ClusteringEstimator):
     r"""Multidiversified ensemble clustering.
 
@@ -184,48 +186,26 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        n_clusters: NumberOfClusters = 8,
-        *,
-        consensus: str = "hierarchical",
-        ensemble_size: int = 100,
-        max_features: float = 0.5,
-        kernel: Kernel = "scaled_gaussian",
-        mu_range: tuple[float, float] = (0.2, 0.8),
-        n_neighbors_range: tuple[int, int] = (5, 20),
-        base_n_clusters_range: tuple[int, int] | None = None,
-        weighting: str = "entropy",
-        base: str | Base = "graph",
-        metric: str | Metric | None = None,
-        preparation: str | Mapping[str, str] | None = None,
-        max_samples: float = 1.0,
-        min_confidence: float | None = None,
-        device: str = "cpu",
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.consensus = consensus
-        self.ensemble_size = ensemble_size
-        self.max_features = max_features
-        self.kernel = kernel
-        self.mu_range = mu_range
-        self.n_neighbors_range = n_neighbors_range
-        self.base_n_clusters_range = base_n_clusters_range
-        self.weighting = weighting
-        self.base = base
-        self.metric = metric
-        self.preparation = preparation
-        self.max_samples = max_samples
-        self.min_confidence = min_confidence
-        self.device = device
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: NumberOfClusters = 8
+    _: KW_ONLY
+    consensus: str = "hierarchical"
+    ensemble_size: int = 100
+    max_features: float = 0.5
+    kernel: Kernel = "scaled_gaussian"
+    mu_range: tuple[float, float] = (0.2, 0.8)
+    n_neighbors_range: tuple[int, int] = (5, 20)
+    base_n_clusters_range: tuple[int, int] | None = None
+    weighting: str = "entropy"
+    base: str | Base = "graph"
+    metric: str | Metric | None = None
+    preparation: str | Mapping[str, str] | None = None
+    max_samples: float = 1.0
+    min_confidence: float | None = None
+    device: str = "cpu"
+    checkpoint: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    verbose: int = 0
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)

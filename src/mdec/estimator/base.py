@@ -46,6 +46,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
     confidence_: Any
     labels_: Any
     n_clusters_: int
+    views_: list[str]
     k_selection_: KSelection
     _feature_names: list[FeatureNames]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from mdec.rows.sources import is_dask_array
 Tables = Mapping[str, ArrayLike]
 
 
+@dataclass(eq=False, repr=False)
 class MultiViewMDEC(ClusteringEstimator):
     r"""Multidiversified ensemble clustering of several views of the same samples.
 
@@ -75,16 +77,9 @@ class MultiViewMDEC(ClusteringEstimator):
     _file_kind: ClassVar[str] = "mdec model of views"
     _file_format: ClassVar[int] = 2
 
-    views_: list[str]
-
-    def __init__(
-        self,
-        estimator: MDEC | None = None,
-        *,
-        view_weights: Mapping[str, float] | Sequence[float] | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.view_weights = view_weights
+    estimator: MDEC | None = None
+    _: KW_ONLY
+    view_weights: Mapping[str, float] | Sequence[float] | None = None
 
     def fit(self, X: Tables, y: object = None) -> Self:  # noqa: ARG002
         """Cluster the samples of several tables.
