@@ -41,20 +41,21 @@ class Profiles:
         Handles of the consensus clusters of each row block.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
-    sums : handle of ndarray of shape (n_clusters, n_base_clusters)
-        :math:`\sum_{j \in k} F_j` with :math:`A = F F^T`.
-    sizes : handle of ndarray of shape (n_clusters,)
-        Samples of each cluster.
-    present : handle of ndarray of shape (n_clusters, n_members), or None
-        The rows of presence summed, where members leave samples out.
+    sums : handle of ndarray of shape (n_clusters, n_columns)
+        Sums over the samples of each cluster: of the factor, :math:`\sum_{j \in k} F_j`
+        with :math:`A = F F^T`, of ones, and of the rows of presence, which have no
+        columns where every member clusters every sample.
     """
 
     ensemble: LabelBlocks
     clusters: list[Any]
     weights: Array
     sums: Any
-    sizes: Any
-    present: Any = None
+
+    def split_sums(self) -> tuple[Array, Array, Array]:
+        """Bring the sums here: of the factor, of the samples and of presence."""
+        table = self.ensemble.executor.value(self.sums)
+        return _split_columns(table, self.ensemble.n_base_clusters)
 
     def associations(self) -> list[Any]:
         """Return handles of the item consensus of each block's samples."""
@@ -65,15 +66,11 @@ class Profiles:
         return self._map_blocks(_block_confidence)
 
     def _map_blocks(self, func: Callable[..., Array]) -> list[Any]:
-        call, offsets = self.ensemble.executor.call, self.ensemble.offsets
-        sums, weights, complete = self.sums, self.weights, self.ensemble.is_complete
-        greatest = greatest_association(offsets, weights, complete=complete)
-        if greatest != 1.0:
-            root, weights = np.sqrt(greatest), weights / greatest
-            sums = call(np.divide, sums, root)
-        profile = sums, self.sizes, self.present, offsets, weights
+        offsets, complete = self.ensemble.offsets, self.ensemble.is_complete
+        greatest = greatest_association(offsets, self.weights, complete=complete)
+        over = self.sums, offsets, self.weights, greatest
         pairs = zip(self.ensemble.parts, self.clusters, strict=True)
-        return [call(func, *each, *profile) for each in pairs]
+        return [self.ensemble.executor.call(func, *each, *over) for each in pairs]
 
     def means(self, *, by_degree: bool) -> Array:
         r"""Return the mean of the factor over each cluster, to compare new rows with.
@@ -83,15 +80,16 @@ class Profiles:
         co-association with a sample is divided by the root of that sample's degree, as
         the spectral and the bipartite consensus do.
         """
-        ensemble, value = self.ensemble, self.ensemble.executor.value
-        sums, sizes = value(self.sums), value(self.sizes)
-        if self.present is not None:
+        ensemble = self.ensemble
+        sums, sizes, present = self.split_sums()
+        if present.size:
             # As a row that every member clusters meets them.
-            sizes = value(self.present).sum(axis=1) / np.sqrt(len(ensemble))
+            sizes = present.sum(axis=1) / np.sqrt(len(ensemble))
         if by_degree:
             pairs = list(zip(ensemble.parts, self.clusters, strict=True))
-            over = len(sums), ensemble.offsets, self.weights, sums.sum(axis=0)
-            sums = value(ordered_sum(ensemble.executor, _sum_factor, pairs, *over))
+            over = len(sums), ensemble.offsets, self.weights, True, sums.sum(axis=0)
+            scaled = ordered_sum(ensemble.executor, _sum_rows, pairs, *over)
+            sums = ensemble.executor.value(scaled)[:, : sums.shape[1]]
         means: Array = sums / sizes[:, None]
         return means
 
@@ -104,7 +102,7 @@ def sum_profiles(
     The clusters are handles for each row block; the work is done block by block, where
     the labels are.
     """
-    executor, n_base = ensemble.executor, ensemble.n_base_clusters
+    n_base = ensemble.n_base_clusters
     require_memory(
         # The sums with what is added, and means of both kinds.
         5 * 8 * n_clusters * n_base,
@@ -112,50 +110,40 @@ def sum_profiles(
         "ask for fewer clusters, or make fewer base clusterings",
     )
     pairs = list(zip(ensemble.parts, clusters, strict=True))
-    over = n_clusters, ensemble.offsets, weights
-    present = None
-    if not ensemble.is_complete:
-        present = ordered_sum(executor, _sum_presence, pairs, n_clusters)
-    return Profiles(
-        ensemble,
-        clusters,
-        weights,
-        ordered_sum(executor, _sum_factor, pairs, *over),
-        ordered_sum(executor, _count_samples, clusters, n_clusters),
-        present,
-    )
+    over = n_clusters, ensemble.offsets, weights, ensemble.is_complete
+    sums = ordered_sum(ensemble.executor, _sum_rows, pairs, *over)
+    return Profiles(ensemble, clusters, weights, sums)
 
 
-def _sum_factor(
+def _sum_rows(
     parts: list[tuple[NDArray[np.int32], Labels]],
     n_clusters: int,
     offsets: NDArray[np.int64],
     weights: Array,
+    complete: bool,
     totals: Array | None = None,
 ) -> Array:
-    """Sum the factor; with its sums over all samples each row is scaled by degree."""
-    total = np.zeros((n_clusters, int(offsets[-1])))
+    """Sum over each cluster the factor, ones and presence.
+
+    With the factor's sums over all samples each of its rows is scaled by degree.
+    """
+    n_base, n_members = int(offsets[-1]), 0 if complete else len(offsets) - 1
+    total = np.zeros((n_clusters, n_base + 1 + n_members))
     for labels, clusters in parts:
+        inside = cluster_indicator(clusters, n_clusters)
         factor = factor_rows(labels, offsets, weights)
         if totals is not None:
             factor = scale_by_degree(factor, totals)
-        total += (cluster_indicator(clusters, n_clusters) @ factor).toarray()
+        total[:, :n_base] += (inside @ factor).toarray()
+        total[:, n_base] += inside.sum(axis=1)
+        if not complete:
+            total[:, n_base + 1 :] += inside @ presence_rows(labels)
     return total
 
 
-def _sum_presence(
-    parts: list[tuple[NDArray[np.int32], Labels]], n_clusters: int
-) -> Array:
-    sums = [
-        cluster_indicator(clusters, n_clusters) @ presence_rows(labels)
-        for labels, clusters in parts
-    ]
-    return np.sum(sums, axis=0)
-
-
-def _count_samples(parts: list[Labels], n_clusters: int) -> Array:
-    counts = [np.bincount(part, minlength=n_clusters) for part in parts]
-    return np.sum(counts, axis=0).astype(np.float64)
+def _split_columns(table: Array, n_base: int) -> tuple[Array, Array, Array]:
+    sums, sizes, present = np.split(table, [n_base, n_base + 1], axis=1)
+    return sums, sizes[:, 0], present
 
 
 def cluster_indicator(clusters: Labels, n_clusters: int) -> sparse.csr_array:
@@ -217,17 +205,17 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
 def _block_association(
     labels: NDArray[np.int32],
     clusters: Labels,
-    profiles: Array,
-    sizes: Array,
-    present: Array | None,
+    table: Array,
     offsets: NDArray[np.int64],
     weights: Array,
+    greatest: float,
 ) -> Array:
+    profiles, sizes, present = _split_columns(table, int(offsets[-1]))
     factor = factor_rows(labels, offsets, weights)
     sums: Array = factor @ profiles.T
     samples = np.arange(len(clusters))
     own = sums[samples, clusters] - np.asarray(factor.power(2).sum(axis=1)).ravel()
-    if present is None:
+    if present.size == 0:
         association: Array = sums / sizes
         others = own / np.maximum(sizes[clusters] - 1.0, 1.0)
     else:
@@ -237,19 +225,23 @@ def _block_association(
         # shares one member is rounding.
         rest = draws[samples, clusters] - 1.0
         others = divide_by_presence(own, np.where(rest > _ROUNDING, rest, 0.0))
-    association[samples, clusters] = np.where(sizes[clusters] == 1.0, 1.0, others)
-    return np.clip(association, 0.0, 1.0)
+    association[samples, clusters] = others
+    association /= greatest
+    alone = sizes[clusters] == 1.0
+    association[samples[alone], clusters[alone]] = 1.0
+    return np.clip(association, 0.0, 1.0, out=association)
 
 
 def _block_confidence(
-    labels: NDArray[np.int32], clusters: Labels, profiles: Array, *rest: Any
+    labels: NDArray[np.int32], clusters: Labels, table: Array, *rest: Any
 ) -> Array:
     """Return the confidence of a block's samples, some of them at a time."""
     sure = np.empty(len(clusters))
-    for part in row_slices(len(clusters), len(profiles)):
+    for part in row_slices(len(clusters), len(table)):
         some = clusters[part]
-        association = _block_association(labels[part], some, profiles, *rest)
-        sure[part] = confidence(association, some)
+        sure[part] = confidence(
+            _block_association(labels[part], some, table, *rest), some
+        )
     return sure
 
 

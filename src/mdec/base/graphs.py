@@ -10,17 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
-from mdec.base.kernels import (
-    ANGULAR,
-    SIMILARITY,
-    angular_coordinates,
-    angular_similarity,
-    as_kernel_takes_them,
-    greatest_unseen_similarity,
-    mean_neighbor_distance,
-    scaling_term,
-    sparse_coordinates,
-)
+from mdec.base import kernels
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import (
     BlockedDistances,
@@ -79,13 +69,13 @@ def similarity_graph(
     >>> round(float(W[0, 1]), 6), round(float(W[3, 4]), 6)
     (0.240504, 0.057079)
     """
-    rows: Any
-    if sparse.issparse(X):
-        rows = at_safe_sparse_scale(sparse_coordinates(X, kernel))
+    if not np.issubdtype(X.dtype, np.floating):
+        X = X.astype(np.float64)
+    rows = kernels.coordinates(X, kernel)
+    if sparse.issparse(rows):
+        rows = at_safe_sparse_scale(rows)
     else:
-        if not np.issubdtype(X.dtype, np.floating):
-            X = X.astype(np.float64)
-        rows = angular_coordinates(X, kernel) if kernel in ANGULAR else at_safe_scale(X)
+        rows = at_safe_scale(rows)
         if len(rows) <= DENSE_SAMPLES:
             distances = squared_distances(rows.astype(np.float64, copy=False))
             return graph_from_distances(distances, kernel, n_neighbors, mu)
@@ -120,14 +110,14 @@ def graph_from_distances(
     from mdec.numerics.loops import dense
 
     n_samples = len(distances)
-    scaled = as_kernel_takes_them(distances, kernel)
-    if kernel in ANGULAR:
+    scaled = kernels.as_kernel_takes_them(distances, kernel)
+    if kernel in kernels.ANGULAR:
         near, _, _ = dense.upper_triangle(scaled, np.empty(n_samples))
-        similarity = angular_similarity(near)
+        similarity = kernels.angular_similarity(near)
     else:
-        rho = mean_neighbor_distance(dense.mean_of_nearest(scaled, n_neighbors))
+        rho = kernels.mean_neighbor_distance(dense.mean_of_nearest(scaled, n_neighbors))
         near, rho_i, rho_j = dense.upper_triangle(scaled, rho)
-        similarity = SIMILARITY[kernel](near, scaling_term(near, rho_i, rho_j), mu)
+        similarity = kernels.scaled_similarity(kernel, near, rho_i, rho_j, mu)
     order = similarity if kernel == "scaled_gaussian" else -near
     indptr, indices, data = dense.largest_both_ways(
         order, similarity, n_samples, n_neighbors
@@ -152,11 +142,11 @@ def _nearest_edges(
     limit = np.where(farthest < pairs.radius, -1.0, farthest)
     if np.any(limit >= 0.0):
         graph = _with_nearest(graph, distances, limit, n_neighbors)
-    graph = with_data(graph, as_kernel_takes_them(graph.data, kernel))
+    graph = with_data(graph, kernels.as_kernel_takes_them(graph.data, kernel))
     nearest = _keep_largest(graph, -graph.data, n_neighbors)
-    if kernel in ANGULAR:
-        return with_data(nearest, angular_similarity(nearest.data))
-    rho = mean_neighbor_distance(_nearest_entries(graph, n_neighbors)[0])
+    if kernel in kernels.ANGULAR:
+        return with_data(nearest, kernels.angular_similarity(nearest.data))
+    rho = kernels.mean_neighbor_distance(_nearest_entries(graph, n_neighbors)[0])
     return _similarities(nearest, kernel, rho, mu)
 
 
@@ -172,7 +162,7 @@ def _gaussian_edges(
     """
     n_candidates = min(2 * n_neighbors + 16, X.shape[0] - 1)
     distances, pairs, means, _ = _candidates(X, n_neighbors, n_candidates)
-    rho = mean_neighbor_distance(means)
+    rho = kernels.mean_neighbor_distance(means)
 
     def similarities(graph: sparse.csr_array) -> sparse.csr_array:
         return _similarities(graph, kernel, rho, mu)
@@ -256,7 +246,7 @@ def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
 
     def reaches(rows: NDArray[np.integer], distance: Array) -> NDArray[np.bool_]:
         far_rho = np.clip(distance / ratio, floor, greatest)
-        best = greatest_unseen_similarity(distance, rho[rows], far_rho, mu)
+        best = kernels.greatest_unseen_similarity(distance, rho[rows], far_rho, mu)
         return best >= worst[rows]
 
     rows = np.flatnonzero(reaches(np.arange(rho.size), radius))
@@ -302,8 +292,8 @@ def _search_within(
 def _similarities(
     graph: sparse.csr_array, kernel: str, rho: Array, mu: float
 ) -> sparse.csr_array:
-    scale = scaling_term(graph.data, rho[row_numbers(graph)], rho[graph.indices])
-    return with_data(graph, SIMILARITY[kernel](graph.data, scale, mu))
+    ends = rho[row_numbers(graph)], rho[graph.indices]
+    return with_data(graph, kernels.scaled_similarity(kernel, graph.data, *ends, mu))
 
 
 def _keep_largest(

@@ -168,6 +168,14 @@ SIMILARITY: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 ANGULAR = tuple(LEAST_FEATURES)
 
+
+def scaled_similarity(
+    kernel: str, distance: Any, rho_i: Any, rho_j: Any, mu: Any
+) -> Any:
+    """Return the similarity of pairs by a scaled kernel, Eqs. 1 and 3."""
+    return SIMILARITY[kernel](distance, scaling_term(distance, rho_i, rho_j), mu)
+
+
 # The kernels that sparse rows stay sparse for.
 SPARSE_KERNELS = (*SIMILARITY, "cosine")
 
@@ -266,6 +274,15 @@ def angular_similarity(squared: Any) -> Any:
     similarity = (1.0 - 0.5 * squared).clip(0.0)
     rounding = _ROUNDINGS * namespace(squared).finfo(squared.dtype).eps
     return similarity * (similarity > rounding)
+
+
+def coordinates(X: Any, kernel: str, *, fixed_width: bool = False) -> Any:
+    """Return rows of a subspace as a kernel looks at them; sparse ones stay so."""
+    if sparse.issparse(X):
+        return sparse_coordinates(X, kernel)
+    if kernel not in ANGULAR:
+        return X
+    return angular_coordinates(X, kernel, fixed_width=fixed_width)
 
 
 def require_sparse_kernel(kernel: str) -> None:

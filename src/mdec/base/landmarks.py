@@ -18,18 +18,8 @@ from scipy import sparse
 
 from mdec._support.arrays import Array
 from mdec._support.random import member_stream
+from mdec.base import kernels
 from mdec.base.copies import CopiesError, group_copies
-from mdec.base.kernels import (
-    ANGULAR,
-    RELATIVE_FLOOR,
-    SIMILARITY,
-    angular_coordinates,
-    angular_similarity,
-    as_kernel_takes_them,
-    mean_neighbor_distance,
-    scaling_term,
-    sparse_coordinates,
-)
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans_centers
@@ -139,13 +129,10 @@ def coordinates(rows: Any, features: NDArray[np.int64], kernel: str) -> Any:
 
     The angular kernels take rows of unit length.
     """
-    if sparse.issparse(rows):
-        return sparse_coordinates(rows[:, features], kernel)
-    # Indexing would leave the columns, not the rows, together in memory.
-    inside = np.take(rows, features, axis=1)
-    if kernel not in ANGULAR:
-        return inside
-    return angular_coordinates(inside, kernel, fixed_width=True)
+    # Indexing would leave the columns, not the rows, of an array together in memory.
+    dense = not sparse.issparse(rows)
+    inside = np.take(rows, features, axis=1) if dense else rows[:, features]
+    return kernels.coordinates(inside, kernel, fixed_width=True)
 
 
 def fit_landmarks(
@@ -198,9 +185,9 @@ def fit_landmarks(
             rows, center, scale, n_landmarks, k, kernel, rng
         )
     rho = np.zeros(n_landmarks)
-    if kernel not in ANGULAR:
-        means = as_kernel_takes_them(between, kernel).mean(axis=1)
-        rho = mean_neighbor_distance(means.astype(np.float64))
+    if kernel not in kernels.ANGULAR:
+        means = kernels.as_kernel_takes_them(between, kernel).mean(axis=1)
+        rho = kernels.mean_neighbor_distance(means.astype(np.float64))
     rho = rho.astype(centred.dtype)
     landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho, scale)
     return landmarks, drawn[chosen], tie_rows(centred[chosen], landmarks)
@@ -232,7 +219,7 @@ def _place(rows: Any, kernel: str) -> tuple[Array, float]:
 
     Rows of ordinary magnitudes are left at theirs.
     """
-    if kernel in ANGULAR:
+    if kernel in kernels.ANGULAR:
         return np.zeros(rows.shape[1]), 1.0
     if sparse.issparse(rows):
         # The middle one, so that few rows far away do not count.
@@ -256,9 +243,9 @@ def _choose(
 ) -> tuple[NDArray[np.intp], LandmarkIndex, Array]:
     """Choose landmarks; return them with the distances to their k nearest others."""
     chosen, points = refine_landmarks(rows, n_landmarks, rng)
-    if kernel in ANGULAR and sparse.issparse(points):
+    if kernel in kernels.ANGULAR and sparse.issparse(points):
         points = unit_sparse_rows(points)[0]
-    elif kernel in ANGULAR:
+    elif kernel in kernels.ANGULAR:
         points = unit_rows(points).astype(rows.dtype)
     index = index_landmarks(points, rng)
     return chosen, index, nearest_landmarks(points, index, k + 1)[1][:, 1:]
@@ -317,15 +304,15 @@ def tie_rows(rows: Any, landmarks: Landmarks) -> BipartiteRows:
     the :math:`\rho` of a landmark that does.
     """
     index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
-    if landmarks.kernel in ANGULAR:
-        return BipartiteRows(index, angular_similarity(squared))
+    if landmarks.kernel in kernels.ANGULAR:
+        return BipartiteRows(index, kernels.angular_similarity(squared))
     unit = squared.dtype.type(np.median(landmarks.rho))
-    distance = as_kernel_takes_them(squared, landmarks.kernel) / unit
-    floor = min(RELATIVE_FLOOR, landmarks.rho.min() / unit)
+    distance = kernels.as_kernel_takes_them(squared, landmarks.kernel) / unit
+    floor = min(kernels.RELATIVE_FLOOR, landmarks.rho.min() / unit)
     rho = distance.mean(axis=1, keepdims=True)
     rho = np.where(rho > 0.0, rho, squared.dtype.type(floor))
-    scale = scaling_term(distance, rho, (landmarks.rho / unit)[index])
-    weights = SIMILARITY[landmarks.kernel](distance, scale, landmarks.mu)
+    both = rho, (landmarks.rho / unit)[index]
+    weights = kernels.scaled_similarity(landmarks.kernel, distance, *both, landmarks.mu)
     return BipartiteRows(index, weights.astype(np.float32, copy=False))
 
 

@@ -308,8 +308,9 @@ def region_similarities(
     sizes = np.bincount(regions).astype(np.int64)
     clusters = ensemble.split(regions)
     profiles = sum_profiles(ensemble, clusters, weights, sizes.size)
-    means = profiles.sums / sizes[:, None]
-    if profiles.present is None:
+    sums, _, present = profiles.split_sums()
+    means = sums / sizes[:, None]
+    if present.size == 0:
         return means @ means.T, sizes
-    present = profiles.present / sizes[:, None]
+    present = present / sizes[:, None]
     return divide_by_presence(means @ means.T, present @ present.T), sizes

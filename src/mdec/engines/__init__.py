@@ -6,6 +6,7 @@ and keeping are the same for all of them and are done in `mdec.generation`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,12 +15,16 @@ from scipy import sparse
 
 from mdec.base.copies import group_copies, share_labels
 from mdec.base.custom import Base
+from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.pairs import Metric
-from mdec.engines import dask, gpu, threads
+from mdec.engines import gpu, threads
 from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import Rows
 
 __all__ = ["cluster_members"]
+
+# Members whose blocks are on the workers of a Dask cluster at the same time.
+MEMBERS_IN_FLIGHT = 3
 
 
 def cluster_members(
@@ -53,7 +58,7 @@ def cluster_members(
         blocks, or an exception.
     """
     if rows.source is None:
-        return dask.cluster_members(members, rows, plan)
+        return _cluster_on_workers(members, rows, plan)
     if plan.device != "cpu":
         found = gpu.cluster_members(members, rows, plan)
     else:
@@ -61,6 +66,20 @@ def cluster_members(
     # Landmarks look at each row by itself; a user's own functions do as they like.
     by_graph = plan.base == "graph" and plan.metric is None
     return _share_among_copies(found, rows.in_memory) if by_graph else found
+
+
+def _cluster_on_workers(
+    members: Sequence[Member], rows: Rows, plan: Plan
+) -> Iterator[tuple[Member, list[Any]]]:
+    """Yield members in order, by landmarks; their labels stay on the workers."""
+    pool = landmark_pool(rows, plan)
+    waiting: deque[tuple[Member, list[Any]]] = deque()
+    for member in members:
+        parts = landmark_clustering(rows.executor, rows.blocks, pool, member, plan)
+        waiting.append((member, parts))
+        if len(waiting) == MEMBERS_IN_FLIGHT:
+            yield waiting.popleft()
+    yield from waiting
 
 
 def _share_among_copies(

@@ -80,12 +80,6 @@ class Ensemble:
         for attribute in ("parameters", "names"):
             object.__setattr__(self, attribute, read_only(getattr(self, attribute)))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only mapping cannot be pickled.
-        plain = dict(self.parameters), dict(self.names)
-        arrays = self.labels, self.members, self.failures
-        return type(self), (*arrays, *plain, self.views, self.origins)
-
     @classmethod
     def from_labels(cls, labels: ArrayLike) -> Ensemble:
         """Make an ensemble of a user's own base clusterings.

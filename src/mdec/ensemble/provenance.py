@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
@@ -57,11 +58,6 @@ class View:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", read_only(self.parameters))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only mapping cannot be pickled.
-        fields = {**vars(self), "parameters": dict(self.parameters)}
-        return type(self), tuple(fields.values())
-
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """Return the view that `to_json` wrote; raise if it is none."""
@@ -77,12 +73,12 @@ class View:
 
     def to_json(self) -> dict[str, Any]:
         """Return what JSON can hold."""
-        failures = [asdict(failure) for failure in self.failures]
-        return {
-            **vars(self),
-            "parameters": dict(self.parameters),
-            "failures": failures,
-        }
+        parameters, failures = dict(self.parameters), map(asdict, self.failures)
+        return {**vars(self), "parameters": parameters, "failures": list(failures)}
+
+
+# Python itself does not pickle or copy read-only mappings.
+copyreg.pickle(MappingProxyType, lambda values: (MappingProxyType, (dict(values),)))
 
 
 def read_only(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -15,17 +15,7 @@ from scipy import sparse
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.parallel import map_parallel
-from mdec.base.kernels import (
-    ANGULAR,
-    KERNELS,
-    RELATIVE_FLOOR,
-    SIMILARITY,
-    angular_coordinates,
-    angular_similarity,
-    as_kernel_takes_them,
-    scaling_term,
-    sparse_coordinates,
-)
+from mdec.base import kernels
 from mdec.base.landmarks import (
     coordinates,
     fit_landmarks,
@@ -36,8 +26,8 @@ from mdec.base.landmarks import (
 from mdec.base.pairs import PRECOMPUTED, PairwiseRows, compare_new_pairs
 from mdec.confidence import row_slices
 from mdec.ensemble.plan import Member, Plan
-from mdec.numerics.magnitude import has_safe_scale
-from mdec.numerics.nearest import NearestRows, SearchIndex, at_common_scale
+from mdec.numerics.magnitude import at_safe_scale, has_safe_scale
+from mdec.numerics.nearest import NearestRows, SearchIndex
 from mdec.numerics.novelty import NoveltyDetector
 from mdec.numerics.sparse_rows import NearestSparseRows, at_safe_sparse_scale
 from mdec.preparation.recipes import Preparation, Versions, prepare
@@ -50,8 +40,8 @@ N_PROBES = 256
 
 Search = NearestRows | NearestSparseRows | PairwiseRows
 
-# The base clusters of one member, and what is known of the spacing of old rows now.
-Answer = tuple[NDArray[np.int32], Array | None]
+# A member, its number, and the base clusters of the old rows in it.
+Asked = tuple[int, Member, NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
@@ -122,7 +112,7 @@ class TrainingRows:
         of every member to length one, if members look at samples of their own, or if
         the rows are sparse.
         """
-        angular = set(self.plan.kernel_shares) <= set(ANGULAR)
+        angular = set(self.plan.kernel_shares) <= set(kernels.ANGULAR)
         if sparse.issparse(self.rows) or angular or self.plan.max_samples < 1.0:
             return {}
         versions: dict[Any, Array] = self.versions.made or {None: self.rows}
@@ -159,7 +149,9 @@ class TrainingRows:
             learnt = next(iter(self.learnt.values()))
             X = prepare(X, replace(learnt, center=False), everything)
         # They stand in the order of what they lose: nothing, lengths, means, values.
-        kernel = next(each for each in KERNELS if each in self.plan.kernel_shares)
+        kernel = next(
+            each for each in kernels.KERNELS if each in self.plan.kernel_shares
+        )
         return coordinates(X, everything, kernel)
 
     def as_stored(self, X_new: Any) -> Any:
@@ -209,17 +201,17 @@ def predict_base_clusters(
     together = min(effective_n_jobs(n_jobs), n_members)
     n_taken = 0 if sparse.issparse(X_new) else plan.n_drawn
     require_memory(
-        # Labels, the spacing of training rows, and what members look at.
-        4 * n_new * n_members + 8 * known.labels.size + 16 * together * n_new * n_taken,
+        # Labels twice, the spacing of training rows, and what members look at.
+        8 * n_new * n_members + 8 * known.labels.size + 16 * together * n_new * n_taken,
         f"placing {n_new} new rows in {n_members} base clusterings",
         "give fewer rows at a time, or lower n_jobs",
     )
-    ask: Callable[..., Answer]
+    ask: Callable[..., NDArray[np.int32]]
     shared: tuple[Any, ...]
     if plan.metric is not None:
         ask, shared = _ask_pairs, _compare_pairs(X_new, known)
     elif plan.base == "landmark":
-        ask, shared = _ask_landmarks, (known.rows, known.labels, X_new)
+        ask, shared = _ask_landmarks, (known.rows, X_new)
     else:
         asked = known.versions_of(X_new)
         indices, shown = known.search_indices, [X_new, *asked.made.values()]
@@ -227,16 +219,10 @@ def predict_base_clusters(
             has_safe_scale(X.astype(np.float64, copy=False)) for X in shown
         ):
             indices = {}
-        ask = _ask_member
-        shared = known.versions, indices, known.spacing, known.labels, asked
-    base = np.empty((n_new, n_members), dtype=np.int32)
-    ask = partial(ask, members=known.members, plan=plan)
-    answers = map_parallel(ask, range(n_members), shared=shared, n_jobs=n_jobs)
-    for index, (column, spacing) in enumerate(answers):
-        base[:, index] = column
-        if spacing is not None:
-            known.spacing[:, index] = spacing
-    return base
+        ask, shared = _ask_member, (known.versions, indices, known.spacing, asked)
+    items = zip(range(n_members), known.members, known.labels.T, strict=True)
+    columns = map_parallel(partial(ask, plan=plan), items, shared=shared, n_jobs=n_jobs)
+    return np.stack(list(columns), axis=1)
 
 
 def _compare_pairs(X_new: Array, known: TrainingRows) -> tuple[Any, ...]:
@@ -247,27 +233,20 @@ def _compare_pairs(X_new: Array, known: TrainingRows) -> tuple[Any, ...]:
             "and not new ones; fit with metric='precomputed' to place rows by their "
             "distances."
         )
-    return *compare_new_pairs(known.rows, X_new), known.labels
+    return compare_new_pairs(known.rows, X_new)
 
 
 def _ask_pairs(
-    index: int,
-    old: Array,
-    new: Array,
-    similar: bool,
-    labels: NDArray[np.int32],
-    members: Sequence[Member],
-    plan: Plan,
-) -> Answer:
+    item: Asked, old: Array, new: Array, similar: bool, plan: Plan
+) -> NDArray[np.int32]:
     """Return one member's base clusters of rows known by their pairs with old ones."""
-    member, own = members[index], labels[:, index]
+    _, member, own = item
     present = _present_rows(own)
     if present is not None:
         old, new, own = old[np.ix_(present, present)], new[:, present], own[present]
-    search = PairwiseRows(old)
     kernel = None if similar else plan.kernel_of(member)
     means = np.full(len(old), np.nan)
-    return _vote_in_blocks(own, search, new, member, kernel, means), None
+    return _vote_in_blocks(own, PairwiseRows(old), new, member, kernel, means)
 
 
 def _vote_in_blocks(
@@ -298,84 +277,66 @@ def _present_rows(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
     return None if own.min() >= 0 else np.flatnonzero(own >= 0)
 
 
-def _ask_landmarks(
-    index: int,
-    pool: Any,
-    labels: NDArray[np.int32],
-    X_new: Any,
-    members: Sequence[Member],
-    plan: Plan,
-) -> Answer:
+def _ask_landmarks(item: Asked, pool: Any, X_new: Any, plan: Plan) -> NDArray[np.int32]:
     """Return one member's base clusters by its landmarks."""
-    member = members[index]
+    _, member, labels = item
     landmarks, drawn, sample = fit_landmarks(pool, member, plan)
-    n_clusters = int(labels[:, index].max()) + 1
-    own = labels[drawn, index]
-    votes = np.zeros((len(landmarks.rho), n_clusters))
+    votes = np.zeros((len(landmarks.rho), int(labels.max()) + 1))
     shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
-    np.add.at(votes, (sample.index, own[:, None]), shares)
+    np.add.at(votes, (sample.index, labels[drawn, None]), shares)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     found = np.empty(X_new.shape[0], dtype=np.int32)
-    for part in row_slices(X_new.shape[0], n_clusters):
+    for part in row_slices(len(found), votes.shape[1]):
         new = tie_block(X_new[part], landmarks)
         indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
-        ties = sparse.csr_array(
-            (new.weights.ravel(), new.index.ravel().astype(np.int32), indptr),
-            shape=(len(new.index), len(votes)),
-        )
-        found[part] = _winners(ties @ votes)
-    return found, None
+        ties = new.weights.ravel(), new.index.ravel().astype(np.int32), indptr
+        shape = len(new.index), len(votes)
+        found[part] = _winners(sparse.csr_array(ties, shape=shape) @ votes)
+    return found
 
 
 def _ask_member(
-    index: int,
+    item: Asked,
     known: Versions,
     indices: dict[float | None, SearchIndex],
     spacing: Array,
-    labels: NDArray[np.int32],
     asked: Versions,
-    members: Sequence[Member],
     plan: Plan,
-) -> Answer:
-    """Return one member's base clusters, and what is known of its spacing now."""
-    member, own = members[index], labels[:, index]
+) -> NDArray[np.int32]:
+    """Return one member's base clusters; note what is known of its spacing now."""
+    index, member, own = item
     draw, kernel = member.preparation, plan.kernel_of(member)
     old, among = known.select(draw)
-    new, _ = asked.select(draw)
     features = plan.features(member, among)
-    new = new[:, features].astype(np.float64, copy=False)
+    new = asked.select(draw)[0][:, features].astype(np.float64, copy=False)
     present = _present_rows(own)
-    if indices and kernel not in ANGULAR and present is None:
-        # Their column, not the table: it is filled where it was unknown.
-        means = spacing[:, index].copy()
+    if indices and kernel not in kernels.ANGULAR and present is None:
         rows = indices[None if draw is None else draw.power]
+        # Other processes cannot write to it.
+        means = spacing[:, index] if spacing.flags.writeable else spacing[:, index] + 0
         search = NearestRows(rows, features)
-        return _vote_in_blocks(own, search, new, member, kernel, means), means
+        return _vote_in_blocks(own, search, new, member, kernel, means)
     old = old[:, features]
     if present is not None:
         old, own = old[present], own[present]
     means = np.full(old.shape[0], np.nan)
-    looked = _as_kernel_looks(old, new, kernel)
-    return _vote_in_blocks(own, *looked, member, kernel, means), None
+    return _vote_in_blocks(
+        own, *_as_kernel_looks(old, new, kernel), member, kernel, means
+    )
 
 
 def _as_kernel_looks(
     old: Any, new: Any, kernel: str
 ) -> tuple[NearestRows | NearestSparseRows, Any]:
-    """Return both as the kernel looks at them, at one scale that float64 can square.
-
-    The old rows are ready to be searched.
-    """
-    n_old = old.shape[0]
-    if sparse.issparse(old):
-        both = sparse_coordinates(sparse.vstack([old, new], format="csr"), kernel)
+    """Return old rows to search among and new ones, at one scale for float64."""
+    n_old, is_sparse = old.shape[0], sparse.issparse(old)
+    stack: Any = partial(sparse.vstack, format="csr") if is_sparse else np.concatenate
+    both = kernels.coordinates(stack([old, new]), kernel)
+    if is_sparse:
         both = at_safe_sparse_scale(both)
         return NearestSparseRows(both[:n_old]), both[n_old:]
-    if kernel in ANGULAR:
-        both = angular_coordinates(np.concatenate([old, new]), kernel)
-        old, new = both[:n_old], both[n_old:]
-    old, new = at_common_scale(old, new)
-    return NearestRows(old), new
+    both = at_safe_scale(both)
+    return NearestRows(both[:n_old]), both[n_old:]
 
 
 def vote(
@@ -414,9 +375,9 @@ def nearest_similarities(
     """
     k = min(member.n_neighbors, len(search) - 1)
     neighbors, squared = search.nearest(new, k)
-    if kernel in ANGULAR:
-        return neighbors, angular_similarity(squared)
-    distance = as_kernel_takes_them(squared, kernel)
+    if kernel in kernels.ANGULAR:
+        return neighbors, kernels.angular_similarity(squared)
+    distance = kernels.as_kernel_takes_them(squared, kernel)
     _fill_means(means, search, neighbors, k, kernel)
     own, theirs = distance.mean(axis=1, keepdims=True), means[neighbors]
     if not (own.all() and theirs.all()):
@@ -427,11 +388,12 @@ def nearest_similarities(
         positive = means[probes][means[probes] > 0.0]
         floor = 1.0
         if positive.size:
-            floor = min(RELATIVE_FLOOR * float(np.median(positive)), positive.min())
+            floor = min(
+                kernels.RELATIVE_FLOOR * float(np.median(positive)), positive.min()
+            )
         own = np.where(own > 0.0, own, floor)
         theirs = np.where(theirs > 0.0, theirs, floor)
-    scale = scaling_term(distance, own, theirs)
-    similarity = SIMILARITY[kernel](distance, scale, member.mu)
+    similarity = kernels.scaled_similarity(kernel, distance, own, theirs, member.mu)
     # The nearest rows decide where every similarity has vanished.
     lost = similarity.sum(axis=1) == 0.0
     similarity[lost] = 1.0 / (1.0 + distance[lost])
@@ -455,4 +417,4 @@ def _fill_means(
     # Among many copies a row may be missing from its own list; then the last goes.
     itself[~itself.any(axis=1), -1] = True
     others = squared[~itself].reshape(len(chosen), n_neighbors)
-    means[chosen] = as_kernel_takes_them(others, kernel).mean(axis=1)
+    means[chosen] = kernels.as_kernel_takes_them(others, kernel).mean(axis=1)

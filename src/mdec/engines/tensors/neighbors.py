@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -12,11 +12,10 @@ from torch import Tensor
 from mdec.base.graphs import MAX_OPEN_SHARE
 from mdec.base.kernels import (
     ANGULAR,
-    SIMILARITY,
     angular_similarity,
     as_kernel_takes_them,
     mean_neighbor_distance,
-    scaling_term,
+    scaled_similarity,
 )
 from mdec.ensemble.plan import Member
 from mdec.numerics.digits import nine_digits
@@ -247,9 +246,7 @@ def _scaled_neighbors(
     distances, mu = search.distances, search.mu
     exact = as_kernel_takes_them(exact, kernel)
     rho = search.neighbor_distances(exact)
-
-    def similarity(near: Tensor, own: Tensor, others: Tensor, mu: Tensor) -> Tensor:
-        return SIMILARITY[kernel](near, scaling_term(near, own, others), mu)
+    similarity = partial(scaled_similarity, kernel)
 
     def of_columns(columns: Tensor, near: Tensor) -> Tensor:
         others = rho.flatten()[across_members(columns)]
