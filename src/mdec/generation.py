@@ -232,23 +232,16 @@ def generate_ensemble(
     )
     report = report_progress(progress, ensemble_size, verbose)
     outcomes: list[Outcome] = []
-    with _announce_compiling(verbose):
+    compiling: AbstractContextManager[None] = nullcontext()
+    if verbose:
+        from mdec.numerics.loops.jit import report_compiling
+
+        compiling = report_compiling(partial(print, "mdec:", file=sys.stderr))
+    with compiling:
         for outcome in make_members(cluster, rows.executor, plan, ensemble_size, store):
             outcomes.append(outcome)
             report(len(outcomes), ensemble_size)
     return _collect_ensemble(rows, plan, outcomes)
-
-
-def _announce_compiling(verbose: int) -> AbstractContextManager[None]:
-    """Write one line to stderr, if asked to, when the loops have to be compiled."""
-    if not verbose:
-        return nullcontext()
-    from mdec.numerics.loops.jit import report_compiling
-
-    def write(line: str) -> None:
-        sys.stderr.write(f"mdec: {line}\n")
-
-    return report_compiling(write)
 
 
 def make_members(

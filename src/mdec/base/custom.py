@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeGuard
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,24 +54,31 @@ def measure_pairs(metric: Metric, rows: Array) -> Pairs:
     return Pairs.of(found, f"metric={name}")
 
 
-def _fit_copy(
-    estimator: Any, rows: Array, n_clusters: int, rng: np.random.Generator
-) -> NDArray[Any]:
-    """Fit a copy of a clusterer to the rows of a subspace, and return its labels."""
-    known = sorted(estimator.get_params())
-    # Parts of a pipeline have names such as "kmeans__n_clusters".
-    last = {name: name.rpartition("__")[2] for name in known}
-    wanted = {name: n_clusters for name in known if last[name] == "n_clusters"}
-    if not wanted and "n_components" in known:
-        wanted = {"n_components": n_clusters}
-    for name in known:
-        if last[name] == "random_state":
-            wanted[name] = int(rng.integers(2**31))
-    labels: NDArray[Any] = clone(estimator).set_params(**wanted).fit_predict(rows)
-    return labels
+@dataclass(frozen=True)
+class _FittedCopies:
+    """A base clustering that fits copies of a clusterer."""
+
+    estimator: Any
+
+    def __call__(
+        self, rows: Array, n_clusters: int, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Fit a copy to the rows of a subspace, and return its labels."""
+        known = sorted(self.estimator.get_params())
+        # Parts of a pipeline have names such as "kmeans__n_clusters".
+        last = {name: name.rpartition("__")[2] for name in known}
+        wanted = {name: n_clusters for name in known if last[name] == "n_clusters"}
+        if not wanted and "n_components" in known:
+            wanted = {"n_components": n_clusters}
+        for name in known:
+            if last[name] == "random_state":
+                wanted[name] = int(rng.integers(2**31))
+        copy = clone(self.estimator).set_params(**wanted)
+        labels: NDArray[Any] = copy.fit_predict(rows)
+        return labels
 
 
-def from_estimator(estimator: Any) -> partial[NDArray[Any]]:
+def from_estimator(estimator: Any) -> Base:
     """Make a base clustering of a scikit-learn clusterer.
 
     Parameters
@@ -100,12 +107,7 @@ def from_estimator(estimator: Any) -> partial[NDArray[Any]]:
             f"{estimator!r} has no fit_predict; give a clusterer of scikit-learn's "
             "kind, such as KMeans()."
         )
-    return partial(_fit_copy, estimator)
-
-
-def _is_from_estimator(function: Any) -> TypeGuard[partial[Any]]:
-    ours = isinstance(function, partial) and function.func is _fit_copy
-    return ours and len(function.args) == 1 and not function.keywords
+    return _FittedCopies(estimator)
 
 
 def name_of(function: str | Callable[..., Any]) -> str:
@@ -118,9 +120,9 @@ def name_of(function: str | Callable[..., Any]) -> str:
     """
     if isinstance(function, str):
         return str(function)
-    if _is_from_estimator(function):
+    if isinstance(function, _FittedCopies):
         # The clusterer with its parameters, which tell it from another.
-        kind, known = type(function.args[0]), function.args[0].get_params()
+        kind, known = type(function.estimator), function.estimator.get_params()
         words = [f"{n}={known[n]!r}" for n in sorted(known)]
         return f"{kind.__module__}:{kind.__qualname__}({', '.join(words)})"
     named = function if hasattr(function, "__qualname__") else type(function)
@@ -129,7 +131,7 @@ def name_of(function: str | Callable[..., Any]) -> str:
 
 def check_findable(parameter: str, function: Callable[..., Any]) -> None:
     """Raise unless another run can tell by its name that a function is the same."""
-    if _is_from_estimator(function):
+    if isinstance(function, _FittedCopies):
         return
     found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     for name in getattr(function, "__qualname__", "").split("."):

@@ -54,7 +54,7 @@ def member_similarity(
     if isinstance(X, Pairs):
         return X.among(plan.samples(member)).graph(*drawn)
     if metric is not None:
-        return measure_pairs(metric, _subspace(X, member, plan)).graph(*drawn)
+        return measure_pairs(metric, DrawnRows.of(X, member, plan).copy()).graph(*drawn)
     return DrawnRows.of(X, member, plan).graph(*drawn)
 
 
@@ -86,6 +86,10 @@ class DrawnRows:
             samples = places if samples is None else samples[places]
         return self._take(self.rows, samples)
 
+    def copy(self) -> Array:
+        """Return a copy of the rows, for a user's own function."""
+        return np.array(self.take(), order="C")
+
     def _take(self, X: Any, samples: NDArray[np.int64] | None) -> Any:
         if sparse.issparse(X):
             return (X if samples is None else X[samples])[:, self.features]
@@ -112,11 +116,6 @@ class DrawnRows:
         if group_copies(self.rows[head][:, self.features], most) is None:
             return None
         return group_copies(self.take(), most)
-
-
-def _subspace(X: Any, member: Member, plan: Plan) -> Array:
-    """Return a copy of the rows that a member sees, for a user's own function."""
-    return np.array(DrawnRows.of(X, member, plan).take(), order="C")
 
 
 def center_once(X: Array, kernels: Iterable[str]) -> Array | Versions:
@@ -211,7 +210,10 @@ def base_clustering(
         missing. -1 for samples that the member leaves out.
     """
     if base is not None:
-        rows, rng = _subspace(X, member, plan), plan.stream(member, "own_base")
+        rows, rng = (
+            DrawnRows.of(X, member, plan).copy(),
+            plan.stream(member, "own_base"),
+        )
         found = cluster_by_function(base, rows, member.n_clusters, rng)
     elif isinstance(X, Pairs) or metric is not None:
         found = _cut_graph(member_similarity(X, member, plan, metric), member, plan)

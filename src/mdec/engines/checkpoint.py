@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
+from operator import is_not
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ class Checkpoint:
         executor: Executor,
     ) -> None:
         self.folder, self.plan, self.executor = Path(folder), plan, executor
-        wanted = {"format": _FORMAT, "data": digest, **plan.to_json()}
-        wanted = json.loads(json.dumps(wanted))
+        text = json.dumps({"format": _FORMAT, "data": digest, **plan.to_json()})
+        wanted = json.loads(text)
         header = self.folder / HEADER
         if header.exists():
             _check_header(header, wanted)
@@ -85,18 +86,14 @@ class Checkpoint:
                 return member, [arrays["labels"]]
         except (FileNotFoundError, *DAMAGED):
             return None
-        return self._load_parts(member)
-
-    def _load_parts(self, member: Member) -> Outcome | None:
-        """Return a member whose labels Dask workers have written, if they are whole."""
-        call = self.executor.call
-        pieces = [
-            (os.fspath(self.folder), part, stop - start, member)
+        # Dask workers have written the labels; they are there if all blocks are whole.
+        call, folder = self.executor.call, os.fspath(self.folder)
+        parts = [
+            call(_load_part, folder, part, stop - start, member)
             for part, (start, stop) in enumerate(self.plan.bounds)
         ]
-        if not all(self.executor.values([call(_is_whole, *each) for each in pieces])):
-            return None
-        return member, [call(_load_part, *each) for each in pieces]
+        whole = self.executor.values([call(is_not, each, None) for each in parts])
+        return (member, parts) if all(whole) else None
 
     def save(self, outcome: Outcome) -> None:
         """Keep a member, or the reason why it failed."""
@@ -109,11 +106,8 @@ class Checkpoint:
         if isinstance(self.executor, LocalExecutor):
             arrays["labels"] = np.concatenate(parts)
         else:
-            folder = os.fspath(self.folder)
-            written = [
-                self.executor.call(_save_part, folder, part, member, labels)
-                for part, labels in enumerate(parts)
-            ]
+            call, folder = self.executor.call, os.fspath(self.folder)
+            written = [call(_save_part, folder, member, *e) for e in enumerate(parts)]
             self.executor.values(written)
         path = _member_path(self.folder, member.index)
         write_sealed(path, {"member": member.to_json()}, arrays)
@@ -148,33 +142,28 @@ def _check_labels(
         raise DamagedFileError("these are not the labels of that member")
 
 
-def _save_part(folder: str, part: int, member: Member, labels: Labels) -> None:
+def _save_part(folder: str, member: Member, part: int, labels: Labels) -> None:
     path = _member_path(folder, member.index, part)
     provenance = {"member": member.to_json(), "part": part}
     write_sealed(path, provenance, {"labels": labels})
 
 
-def _load_part(folder: str, part: int, n_rows: int, member: Member) -> Labels:
-    """Return one block of labels; raise if it is not whole or not the right one."""
+def _load_part(folder: str, part: int, n_rows: int, member: Member) -> Labels | None:
+    """Return one block of labels; None if it is not whole or not the right one."""
     path = _member_path(folder, member.index, part)
     old = path.with_suffix(".npy")  # of version 0.1
-    if old.exists():
-        labels: Labels = np.load(old, allow_pickle=False)
-    else:
-        provenance, arrays = read_sealed(path, _max_bytes(n_rows))
-        if provenance != {"member": member.to_json(), "part": part}:
-            raise DamagedFileError(f"{os.fspath(path)!r} belongs elsewhere.")
-        labels = arrays["labels"]
-    _check_labels(labels, n_rows, member)
-    return labels
-
-
-def _is_whole(folder: str, part: int, n_rows: int, member: Member) -> bool:
     try:
-        _load_part(folder, part, n_rows, member)
+        if old.exists():
+            labels: Labels = np.load(old, allow_pickle=False)
+        else:
+            provenance, arrays = read_sealed(path, _max_bytes(n_rows))
+            if provenance != {"member": member.to_json(), "part": part}:
+                return None
+            labels = arrays["labels"]
+        _check_labels(labels, n_rows, member)
     except (FileNotFoundError, *DAMAGED):
-        return False
-    return True
+        return None
+    return labels
 
 
 def _check_header(header: Path, wanted: dict[str, Any]) -> None:

@@ -13,18 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.random import member_stream
-from mdec.ensemble.draws import (
-    LEAST_FEATURES,
-    Shares,
-    base_n_clusters_bounds,
-    check_cluster_range,
-    check_kernel,
-    check_range,
-    draw_kernel_params,
-    draw_subspace,
-    landmark_count,
-    subspace_size,
-)
+from mdec.ensemble import draws
 from mdec.preparation.recipes import RECIPES, Draw, draw_preparation
 from mdec.rows.blocks import block_bounds
 
@@ -146,7 +135,7 @@ class Plan:
     base: str = "graph"
     device: str = "cpu"
     max_features: float = 0.5
-    kernel: str | Shares = "scaled_gaussian"
+    kernel: str | draws.Shares = "scaled_gaussian"
     mu_range: tuple[float, float] = (0.2, 0.8)
     n_neighbors_range: tuple[int, int] = (5, 20)
     base_n_clusters_range: tuple[int, ...] = ()
@@ -160,18 +149,18 @@ class Plan:
         self._check_shares()
         n_landmarks = self.n_landmarks
         if n_landmarks is None and self.base == "landmark":
-            n_landmarks = landmark_count(self.n_samples)
+            n_landmarks = draws.landmark_count(self.n_samples)
         clusters = self.base_n_clusters_range
         if len(clusters) == 0:
-            clusters = base_n_clusters_bounds(self.n_clustered, self.base)
-        k_range = check_range("n_neighbors_range", self.n_neighbors_range, 1)
+            clusters = draws.base_n_clusters_bounds(self.n_clustered, self.base)
+        k_range = draws.check_range("n_neighbors_range", self.n_neighbors_range, 1)
         # NumPy's numbers become Python's, which JSON can hold.
         plain = {
             "max_features": float(self.max_features),
             "max_samples": float(self.max_samples),
-            "mu_range": check_range("mu_range", self.mu_range),
+            "mu_range": draws.check_range("mu_range", self.mu_range),
             "n_neighbors_range": k_range,
-            "base_n_clusters_range": check_cluster_range(
+            "base_n_clusters_range": draws.check_cluster_range(
                 clusters, self.n_clustered, n_landmarks
             ),
             "n_landmarks": n_landmarks,
@@ -186,7 +175,7 @@ class Plan:
                 number = f"a whole number of at least {least}"
                 raise ValueError(f"{name}={_short(value)} must be {number}.")
         shares = self.kernel_shares
-        check_kernel(self.kernel if isinstance(self.kernel, str) else shares)
+        draws.check_kernel(self.kernel if isinstance(self.kernel, str) else shares)
         if abs(math.fsum(shares.values()) - 1.0) > 1e-9:
             raise ValueError("the shares of the kernels must add up to one.")
         texts = self.base, *([] if self.metric is None else [self.metric])
@@ -200,7 +189,7 @@ class Plan:
             raise ValueError(f"preparation={kind} is not one of {', '.join(RECIPES)}.")
         landmark, pairs = self.base == "landmark", self.metric == "precomputed"
         here_only = landmark or self.has_own_base or self.metric or self.preparation
-        scaled = not set(shares) & set(LEAST_FEATURES)
+        scaled = not set(shares) & set(draws.LEAST_FEATURES)
         n_landmarks = self.n_landmarks
         go_together = (
             not here_only or self.device == "cpu",
@@ -222,7 +211,7 @@ class Plan:
         for name, share in {"max_features": features, "max_samples": samples}.items():
             if not 0.0 < share <= 1.0:
                 raise ValueError(f"{name}={share} must be above 0 and at most 1.")
-        if subspace_size(self.n_features, features) < 1:
+        if draws.subspace_size(self.n_features, features) < 1:
             raise ValueError(
                 f"max_features={features} selects none of the {self.n_features} "
                 f"features; raise it to {0.5 / self.n_features:.3g} or more."
@@ -290,14 +279,14 @@ class Plan:
     @property
     def n_drawn(self) -> int:
         """Number of features that a member looks at; of several kernels the most."""
-        least = max(LEAST_FEATURES.get(name, 1) for name in self.kernel_shares)
-        drawn = subspace_size(self.n_features, self.max_features)
+        least = max(draws.LEAST_FEATURES.get(name, 1) for name in self.kernel_shares)
+        drawn = draws.subspace_size(self.n_features, self.max_features)
         return max(drawn, min(least, self.n_features))
 
     @property
     def n_clustered(self) -> int:
         """Number of samples that a member clusters."""
-        return subspace_size(self.n_samples, self.max_samples)
+        return draws.subspace_size(self.n_samples, self.max_samples)
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -324,7 +313,7 @@ class Plan:
             return member_stream(self.entropy, index, name, attempt)
 
         ranges = self.n_neighbors_range, self.mu_range
-        n_neighbors, mu = draw_kernel_params(
+        n_neighbors, mu = draws.draw_kernel_params(
             self.n_clustered, *ranges, stream("kernel")
         )
         low, high = self.base_n_clusters_range
@@ -387,7 +376,7 @@ class Plan:
         if self.max_samples == 1.0:
             return None
         rng = self.stream(member, "samples")
-        return draw_subspace(self.n_samples, self.max_samples, rng)
+        return draws.draw_subspace(self.n_samples, self.max_samples, rng)
 
     def features(
         self, member: Member, among: NDArray[np.int64] | None = None
@@ -408,8 +397,8 @@ class Plan:
         """
         rng = self.stream(member, "subspace")
         n_features = self.n_features if among is None else among.size
-        least = LEAST_FEATURES.get(self.kernel_of(member), 1)
-        drawn = draw_subspace(n_features, self.max_features, rng, least)
+        least = draws.LEAST_FEATURES.get(self.kernel_of(member), 1)
+        drawn = draws.draw_subspace(n_features, self.max_features, rng, least)
         return drawn if among is None else among[drawn]
 
 

@@ -21,12 +21,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from mdec import __version__
-from mdec._support.archives import (
-    DamagedFileError,
-    parts_that_fit,
-    read_sealed,
-    write_sealed,
-)
+from mdec._support import archives
 from mdec._support.memory import MAX_BYTES
 from mdec.base.custom import name_of
 from mdec.base.landmarks import pool_rows
@@ -106,7 +101,7 @@ def write_model(
     }
     for name, array in (step_arrays or {}).items():
         arrays[f"steps_{name}"] = array
-    write_sealed(path, content, arrays)
+    archives.write_sealed(path, content, arrays)
 
 
 def read_model(
@@ -119,11 +114,11 @@ def read_model(
     their arrays, both empty if there were none.
     """
     name = os.fspath(path)
-    content, arrays = read_sealed(path, max_bytes)
+    content, arrays = archives.read_sealed(path, max_bytes)
     kinds = {each._file_kind: each for each in np.atleast_1d(kind)}
     if content.get("kind") not in kinds:
         wanted = " or ".join(f"{each.__name__}.save" for each in kinds.values())
-        raise DamagedFileError(
+        raise archives.DamagedFileError(
             f"{name!r} is no {' or '.join(kinds)}; give the model.npz of a result, or "
             f"what {wanted} wrote."
         )
@@ -135,7 +130,7 @@ def read_model(
             f"{content.get('mdec')}, this version reads {known[-1]}; install that "
             "version, or fit again with this one."
         )
-    with parts_that_fit(path):
+    with archives.parts_that_fit(path):
         parameters = _as_tuples(content["parameters"]) | _MACHINE_PARAMETERS
         model = estimator._from_parameters(parameters, content.get("view_weights"))
         clustering, names = _restore_clustering(content, arrays, parameters, max_bytes)

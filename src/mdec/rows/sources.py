@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -170,8 +170,7 @@ class NpyRows:
                 f"{name!r} is stored column by column; save it with "
                 "np.ascontiguousarray so that rows lie together."
             )
-        self.shape: tuple[int, int] = (shape[0], shape[1])
-        _refuse_empty(name, self.shape)
+        self.shape = _check_filled(name, shape[0], shape[1])
 
     def read(self, start: int, stop: int) -> Array:
         """Return some rows."""
@@ -204,8 +203,7 @@ class ParquetRows:
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
         counts = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
         self.starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        self.shape = (int(self.starts[-1]), len(schema))
-        _refuse_empty(self.path.name, self.shape)
+        self.shape = _check_filled(self.path.name, int(self.starts[-1]), len(schema))
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
@@ -248,12 +246,13 @@ class ParquetRows:
         return found
 
 
-def _refuse_empty(name: str, shape: tuple[int, int]) -> None:
-    if 0 in shape:
+def _check_filled(name: str, n_rows: int, n_columns: int) -> tuple[int, int]:
+    if 0 in (n_rows, n_columns):
         raise ValueError(
-            f"{name!r} has {shape[0]} rows and {shape[1]} columns; there is nothing to "
+            f"{name!r} has {n_rows} rows and {n_columns} columns; there is nothing to "
             "cluster, check how it was written."
         )
+    return n_rows, n_columns
 
 
 def _changed(path: Path) -> DamagedFileError:
@@ -276,14 +275,12 @@ def open_rows(path: str | os.PathLike[str]) -> RowSource:
     RowSource
         What `MDEC.fit` and `generate_ensemble` take in place of an array.
     """
-    readers: dict[str, Callable[[Path], RowSource]] = {
-        ".npy": NpyRows,
-        ".parquet": ParquetRows,
-    }
+    readers: dict[str, Any] = {".npy": NpyRows, ".parquet": ParquetRows}
     source = Path(path)
     if source.suffix.lower() not in readers:
         raise ValueError(
             f"{source.name!r} cannot be read in blocks of rows; save it as .npy or "
             ".parquet."
         )
-    return readers[source.suffix.lower()](source)
+    rows: RowSource = readers[source.suffix.lower()](source)
+    return rows

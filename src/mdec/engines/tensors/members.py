@@ -14,13 +14,8 @@ from torch import Tensor
 from mdec._support.arrays import Array
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
+from mdec.engines.tensors import graphs
 from mdec.engines.tensors.device import full_precision, host_pool
-from mdec.engines.tensors.graphs import (
-    BatchGraph,
-    iterated_leading,
-    join_graph,
-    normalized_graph,
-)
 from mdec.engines.tensors.neighbors import Neighbors, list_neighbors
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import TOLERANCE, component_roots, mix_roots, unit_rows
@@ -103,7 +98,7 @@ def _base_labels(
     labels: Iterator[NDArray[np.int32]] = iter(())
     if found:
         able = [member for member, _ in found]
-        graph = join_graph([each for _, each in found], len(data.here))
+        graph = graphs.join_graph([each for _, each in found], len(data.here))
         labels = iter(_discretize(_embeddings(graph, plan, able), plan, able))
     return [each if isinstance(each, ValueError) else next(labels) for each in lists]
 
@@ -154,7 +149,9 @@ def _start(
     return known, solver.standard_normal((order, width)).astype(np.float32)
 
 
-def _embeddings(graph: BatchGraph, plan: Plan, members: Sequence[Member]) -> Tensor:
+def _embeddings(
+    graph: graphs.BatchGraph, plan: Plan, members: Sequence[Member]
+) -> Tensor:
     """Return unit rows of leading eigenvectors, zeros beyond a member's own."""
     degrees, components = graph.degrees().cpu().numpy(), graph.components().cpu()
     prepare = partial(_start, plan)
@@ -164,12 +161,12 @@ def _embeddings(graph: BatchGraph, plan: Plan, members: Sequence[Member]) -> Ten
     vectors = torch.nn.functional.pad(known, (0, n_columns - known.shape[2]))
     places = [i for i, each in enumerate(starts) if each[1].shape[1]]
     if places:
-        affinity = normalized_graph(graph).members(places)
+        affinity = graphs.normalized_graph(graph).members(places)
         single = affinity.with_data(affinity.data.to(known.dtype))
         blocks = [starts[i][1] for i in places]
         n_known = [starts[i][0].shape[1] for i in places]
         ends = [members[i].n_clusters for i in places]
-        found = iterated_leading(
+        found = graphs.iterated_leading(
             single,
             _side_by_side(blocks, known.device),
             known[places],

@@ -9,14 +9,8 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor
 
+from mdec.base import kernels
 from mdec.base.graphs import MAX_OPEN_SHARE
-from mdec.base.kernels import (
-    ANGULAR,
-    angular_similarity,
-    as_kernel_takes_them,
-    mean_neighbor_distance,
-    scaled_similarity,
-)
 from mdec.ensemble.plan import Member
 from mdec.numerics.digits import nine_digits
 from mdec.numerics.magnitude import to_power
@@ -230,9 +224,9 @@ def list_neighbors(
         wide, tile = torch.float64, max(1, tile // 2)
         return list_neighbors(rows, kernel, members, dtype=wide, tile=tile, limit=limit)
     columns, exact = search.settle(columns, exact, unsettled, lambda near, *_: near)
-    if kernel in ANGULAR:
+    if kernel in kernels.ANGULAR:
         nearest, negative = search.best(columns, -exact)
-        return search.cut(nearest, angular_similarity(-negative))
+        return search.cut(nearest, kernels.angular_similarity(-negative))
     return _scaled_neighbors(search, kernel, columns, exact)
 
 
@@ -244,9 +238,9 @@ def _scaled_neighbors(
     These are the nearest themselves for Eq. 1; the Gaussian's are searched again.
     """
     distances, mu = search.distances, search.mu
-    exact = as_kernel_takes_them(exact, kernel)
+    exact = kernels.as_kernel_takes_them(exact, kernel)
     rho = search.neighbor_distances(exact)
-    similarity = partial(scaled_similarity, kernel)
+    similarity = partial(kernels.scaled_similarity, kernel)
 
     def of_columns(columns: Tensor, near: Tensor) -> Tensor:
         others = rho.flatten()[across_members(columns)]
@@ -308,7 +302,7 @@ class _Search:
             # Without copies among the samples there is nothing to put a floor under.
             if zeros:
                 try:
-                    means[member] = mean_neighbor_distance(means[member])
+                    means[member] = kernels.mean_neighbor_distance(means[member])
                 except ValueError as error:
                     means[member], self.errors[member] = 1.0, error
         return means
