@@ -8,7 +8,9 @@ CHECKOUT/src in a process of its own and writes one file for each dataset, base,
 and seed; a run that was stopped goes on with the files that are missing or that other
 source code wrote. ``--part`` and ``--datasets`` do a share of the work. `compare`
 prints a table and exits with 1 if anything differs: labels, members and predictions
-must be equal, cluster weights within 1e-12 and confidences within 1e-9.
+must be equal, cluster weights within 1e-12 and confidences within 1e-9. Clusters are
+numbered by first samples before they are compared, because early versions numbered them
+otherwise. Under the table stands how many members and labels agree in all.
 
 Only the public names that all versions have are used, so that the checkouts may be
 laid out as they like.
@@ -32,6 +34,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 Array = NDArray[Any]
 
@@ -222,12 +225,48 @@ def difference(name: str, a: Array, b: Array) -> str:
     return f"{differs.sum()} of {len(a)} samples"
 
 
+def first_ranks(labels: Array) -> Array:
+    """Return the number of each cluster in the order of first samples."""
+    _, first = np.unique(labels, return_index=True)
+    return np.argsort(np.argsort(first))
+
+
+def numbered_by_first(key: str, found: dict[str, Array]) -> dict[str, Array]:
+    """Return a result with its clusters numbered by their first samples."""
+    ranks = {name: first_ranks(found[name]) for name in CONSENSUS}
+    canonical = {name: ranks[name][found[name]] for name in CONSENSUS}
+    predicted = ranks[PARTS[key.split("+")[0]].consensus][found["predicted"]]
+    members, weights, start = found["members"].copy(), found["weights"].copy(), 0
+    for column in members.T:
+        rank = first_ranks(column)
+        weights[start + rank] = found["weights"][start : start + rank.size]
+        column[:] = rank[column]
+        start += rank.size
+    rest = {"members": members, "weights": weights, "predicted": predicted}
+    return {**found, **canonical, **rest}
+
+
+def agreement(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """Return how many members and consensus labels of two folders agree, in words."""
+    both = sorted(ours.keys() & theirs.keys())
+    pairs = [(ours[key], theirs[key]) for key in both]
+    equal = [(a["members"] == b["members"]).all(axis=0) for a, b in pairs]
+    n_equal, n_members = sum(map(np.sum, equal)), sum(map(len, equal))
+    words = [f"members {n_equal} of {n_members}"]
+    for name in CONSENSUS:
+        same = [(a[name] == b[name]).all() for a, b in pairs]
+        scores = [adjusted_rand_score(a[name], b[name]) for a, b in pairs]
+        words.append(f"{name} {sum(same)} of {len(same)}, ARI {np.mean(scores):.3f}")
+    return "; ".join(words)
+
+
 def read_folder(folder: Path) -> dict[str, dict[str, Array]]:
     found = {}
     for path in sorted(folder.glob("*.npz")):
         with np.load(path, allow_pickle=False) as archive:
             found[path.stem] = dict(archive)
     sources = {str(arrays.pop("source")) for arrays in found.values()}
+    found = {key: numbered_by_first(key, arrays) for key, arrays in found.items()}
     if len(sources) != 1:
         raise SystemExit(
             f"{folder} holds results of {len(sources)} states of the package, not of "
@@ -254,6 +293,7 @@ def compare(a: Path, b: Path) -> int:
         different += any(found)
         cells = " | ".join(each or "identical" for each in found)
         print(f"| {key.replace('+', ' | ')} | {cells} |")
+    print(f"\nEqual: {agreement(ours, theirs)}.")
     print(f"\n{different} of {len(ours.keys() | theirs.keys())} results differ.")
     return int(different > 0)
 

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from mdec import MDEC, Ensemble, MultiViewMDEC
+from mdec._support.archives import DamagedFileError, read_sealed, write_sealed
 from mdec._support.progress import progress_to
 from mdec.base import from_estimator
 from mdec.clustering import Clustering, Settings, cluster_ensemble
@@ -377,3 +378,31 @@ def test_models_of_version_0_1_are_read() -> None:
     np.testing.assert_array_equal(two.recluster(), two.labels_)
     with pytest.raises(ValueError, match="no mdec model of views"):
         MultiViewMDEC.load(OLD / "model.npz")
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "sentence"),
+    [
+        (2.5, "2.5 is not understood"),
+        (True, "True is not understood"),
+        ((2, 2.5), "is not understood"),
+        ((1, 4), "is not understood"),
+        ((5, 2), "ends before it begins"),
+        ((2, 10**30), "is more than n_samples=90"),
+        (91, "is more than n_samples=90"),
+    ],
+)
+def test_numbers_of_clusters_that_cannot_be(X, n_clusters, sentence) -> None:
+    model = fit(X)
+    with pytest.raises(ValueError, match=sentence):
+        model.recluster(n_clusters)
+
+
+@pytest.mark.parametrize("kind", [[], {}, {"a": 1}, None, 3])
+def test_a_file_of_another_kind_is_no_model(X, tmp_path, kind) -> None:
+    model, path = fit(X), tmp_path / "model.npz"
+    write_model(path, model)
+    content, arrays = read_sealed(path)
+    write_sealed(path, {**content, "kind": kind}, arrays)
+    with pytest.raises(DamagedFileError, match="is no mdec model"):
+        MDEC.load(path)

@@ -37,6 +37,7 @@ from mdec.consensus import find_consensus
 from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.ensemble.numbering import renumber_columns
+from mdec.ensemble.plan import is_count
 from mdec.generation import check_resumable, generate_ensemble, refuse_unseen
 from mdec.prediction import Placement, TrainingRows
 from mdec.rows import Rows
@@ -408,18 +409,24 @@ def check_n_clusters(n_clusters: Any, n_samples: int) -> Sequence[int] | None:
 
     Raises if so many samples cannot have that number of clusters.
     """
-    if isinstance(n_clusters, Integral):
-        if int(n_clusters) > n_samples:
-            raise ValueError(
-                f"n_clusters={n_clusters} is more than n_samples={n_samples}; ask for "
-                "at most one cluster per sample."
-            )
+    if isinstance(n_clusters, str) and n_clusters == "auto":
         return None
-    if n_clusters == "auto":
-        return None
-    if len(n_clusters) != 2 or not all(isinstance(k, Integral) for k in n_clusters):
+    one = isinstance(n_clusters, Integral) and not isinstance(n_clusters, bool)
+    pair = isinstance(n_clusters, tuple | list) and len(n_clusters) == 2
+    if not one and not (pair and all(is_count(k, 2) for k in n_clusters)):
         raise ValueError(
             f"n_clusters={n_clusters!r} is not understood; give a whole number, "
-            "'auto', or a pair such as (2, 12)."
+            "'auto', or a pair of two or more such as (2, 12)."
         )
-    return check_k_range(range(n_clusters[0], n_clusters[1] + 1), n_samples)
+    low, high = (n_clusters, n_clusters) if one else n_clusters
+    if high > n_samples:
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than n_samples={n_samples}; ask for at "
+            "most one cluster per sample."
+        )
+    if low > high:
+        raise ValueError(
+            f"n_clusters={n_clusters} ends before it begins; give the least number of "
+            "clusters first."
+        )
+    return None if one else check_k_range(range(low, high + 1), n_samples)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
+from mdec._support.memory import require_memory
 from mdec._support.progress import Progress, report_progress
 from mdec._support.random import RandomState, root_entropy
 from mdec.base.custom import Base, check_findable, check_functions, name_of
@@ -149,8 +150,8 @@ def generate_ensemble(
         as `mdec.preparation` finds them to be.
     max_samples : float, default=1.0
         Share of the samples that a member clusters, drawn without replacement; the
-        others have the label -1 in it. 1 clusters them all, as the paper does. Below
-        1 with ``base="graph"`` on the CPU only.
+        others have the label -1 in it, but for copies of those drawn. 1 clusters them
+        all, as the paper does. Below 1 with ``base="graph"`` on the CPU only.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" makes many members at a time on an NVIDIA GPU, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
@@ -217,6 +218,12 @@ def generate_ensemble(
         for name in plan.kernel_shares:
             require_sparse_kernel(name)
     refuse_useless(rows)
+    if rows.source is not None:
+        require_memory(
+            8 * plan.n_samples * ensemble_size,
+            f"keeping {ensemble_size} base clusterings of {plan.n_samples} samples",
+            "make fewer of them, or cluster a Dask array",
+        )
     store = None
     if checkpoint is not None:
         check_resumable(random_state, base=own_base, metric=own_metric)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -156,3 +157,44 @@ def test_copies_are_numbered_by_the_first_of_them() -> None:
     labels = np.array([-1, 1, 2, 0], dtype=np.int32)
     shared = share_labels(labels, np.array([0, 1, 0, 0], dtype=np.int32))
     assert shared.tolist() == [-1, 1, 2, 2]
+
+
+def many_copies() -> Array:
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, size=(150, 5)).astype(np.float64)
+    return np.concatenate([X, rng.normal(size=(30, 5))])
+
+
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "cosine"])
+def test_copies_of_samples_that_are_drawn_join_them(kernel: str) -> None:
+    X = many_copies()
+    settings = {"ensemble_size": 10, "max_samples": 0.6, "random_state": 0}
+    for consensus in CONSENSUS:
+        model = MDEC(4, consensus=consensus, kernel=kernel, **settings).fit(X)
+        assert are_copies_together(X, model.labels_)
+        assert (model.ensemble_.labels < 0).any()
+
+
+def test_copies_among_pairs_are_together() -> None:
+    X = many_copies()
+    distances = np.abs(X[:, None] - X).sum(axis=2)
+    for pairs in (distances, np.exp(-distances)):
+        settings = {"ensemble_size": 10, "random_state": 0, "metric": "precomputed"}
+        ensemble = generate_ensemble(pairs, **settings)
+        for member in ensemble.labels.T:
+            assert are_copies_together(X, member)
+
+
+def test_a_checkpoint_of_drawn_samples_with_copies_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = many_copies()
+    settings = {"ensemble_size": 6, "max_samples": 0.6, "random_state": 0}
+    first = generate_ensemble(X, checkpoint=tmp_path, **settings)
+
+    def no_member(*_: object) -> None:
+        pytest.fail("a finished member was made again")
+
+    monkeypatch.setattr("mdec.engines.threads.base_clustering", no_member)
+    again = generate_ensemble(X, checkpoint=tmp_path, **settings)
+    np.testing.assert_array_equal(again.labels, first.labels)

@@ -57,17 +57,15 @@ def _bytes_of_row(X: Any, row: int) -> bytes:
 def share_labels(
     labels: NDArray[np.int32], group: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Give copies the label of the first of them; -1 stays for those left out.
+    """Give copies the label of the first of them that has one; -1 where none has.
 
     Examples
     --------
     >>> share_labels(np.array([-1, 4, 2, 3]), np.array([0, 1, 0, 0]))
-    array([-1,  4,  2,  2])
+    array([2, 4, 2, 2])
     """
-    present = np.flatnonzero(labels >= 0)
-    _, first, inverse = np.unique(
-        group[present], return_index=True, return_inverse=True
-    )
-    shared = labels.copy()
-    shared[present] = labels[present[first[inverse]]]
-    return shared
+    present = np.flatnonzero(labels >= 0)[::-1]
+    shared = np.full(int(group.max()) + 1, -1, dtype=labels.dtype)
+    # Backwards, so that the label of the first copy is the last that is written.
+    shared[group[present]] = labels[present]
+    return shared[group]

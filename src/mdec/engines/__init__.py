@@ -16,7 +16,7 @@ from scipy import sparse
 from mdec.base.copies import group_copies, share_labels
 from mdec.base.custom import Base
 from mdec.base.landmarks import landmark_clustering, landmark_pool
-from mdec.base.pairs import Metric
+from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.engines import gpu, threads
 from mdec.ensemble.plan import Member, Plan
 from mdec.rows.blocks import Rows
@@ -64,7 +64,7 @@ def cluster_members(
     else:
         found = threads.cluster_members(members, rows, plan, n_jobs, base, metric)
     # Landmarks look at each row by itself; a user's own functions do as they like.
-    by_graph = plan.base == "graph" and plan.metric is None
+    by_graph = plan.base == "graph" and plan.metric in (None, PRECOMPUTED)
     return _share_among_copies(found, rows.in_memory) if by_graph else found
 
 
@@ -87,7 +87,8 @@ def _share_among_copies(
 ) -> Iterator[tuple[Member, list[Any] | Exception]]:
     """Yield members in which equal rows have equal labels.
 
-    Their places in the graph differ, since of equal neighbours the first are kept.
+    Their places in the graph differ, since of equal neighbours the first are kept, and
+    a member that draws samples may leave some of them out.
     """
     group = None
     # Most often one feature tells all rows apart.

@@ -128,16 +128,16 @@ def _check_labels(
 ) -> None:
     """Raise unless these can be the labels of so many rows in a member.
 
-    With a plan, the rows that the member leaves out are those that it draws not; a
-    user's own base clustering may leave out more, and make any number of clusters.
+    With a plan, rows may be left out that the member does not draw; a user's own base
+    clustering may leave out more, and make any number of clusters.
     """
     fits = labels.shape == (n_rows,) and labels.dtype == np.int32
     drawn = None if plan is None else plan.samples(member)
-    if fits and drawn is not None:
-        fits = bool((np.delete(labels, drawn) == -1).all())
-        labels = labels[drawn]
     own = plan is not None and plan.has_own_base
     least, most = (-1, n_rows) if own else (0, member.n_clusters)
+    if fits and drawn is not None:
+        fits = bool(labels.min() >= -1 and labels[drawn].min() >= least)
+        least = -1
     if not fits or labels.min() < least or not 0 <= labels.max() < most:
         raise DamagedFileError("these are not the labels of that member")
 

@@ -96,15 +96,13 @@ class Plan:
         name.
     device : {"cpu", "cuda", "torch"}
         Where it does.
-    max_features : float
-        Share of the features that a member looks at.
+    max_features, max_samples : float
+        As in `mdec.generate_ensemble`.
     kernel : str or tuple of (str, float)
         Similarity of the samples; several names with shares where each member draws
         its own, as `check_kernel` returns them.
-    mu_range : tuple of float
-        Interval of the kernel's width.
-    n_neighbors_range : tuple of int
-        Interval of the number of neighbours.
+    mu_range, n_neighbors_range : tuple
+        As in `mdec.generate_ensemble`.
     base_n_clusters_range : tuple of int
         Interval of a member's number of clusters, filled in where it is empty.
     n_landmarks : int or None
@@ -112,8 +110,6 @@ class Plan:
     preparation : str or None
         The kind of the values where members draw their own preparation, one of
         `mdec.preparation.KINDS`; None takes the values as they are.
-    max_samples : float
-        Share of the samples that a member clusters.
     metric : str or None
         "precomputed" where the data are all pairs of samples, or the name of the
         function that measures them; None for the distances of the kernel.

@@ -78,10 +78,10 @@ class View:
 
 
 # Python itself does not pickle or copy read-only mappings.
-copyreg.pickle(MappingProxyType, lambda values: (MappingProxyType, (dict(values),)))
+copyreg.pickle(MappingProxyType, lambda values: (read_only, (dict(values),)))
 
 
-def read_only(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def read_only(values: Mapping[str, Any]) -> MappingProxyType[str, Any]:
     """Return parameters that cannot be changed, in Python's own numbers and tuples."""
     return MappingProxyType({name: _plain(value) for name, value in values.items()})
 

@@ -94,7 +94,8 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         In `MultiViewMDEC` also by the names of views.
     max_samples : float, default=1.0
         Share of the samples that a base clustering clusters, drawn without
-        replacement; the others are unlabelled (-1) in it. 1 is the paper's.
+        replacement; the others are unlabelled (-1) in it, but for copies of those
+        drawn. 1 is the paper's.
     min_confidence : float, default=None
         Samples of less confidence are left out: -1 in `labels_`, as are new rows in
         `predict`. None leaves none out.

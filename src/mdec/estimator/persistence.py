@@ -116,7 +116,8 @@ def read_model(
     name = os.fspath(path)
     content, arrays = archives.read_sealed(path, max_bytes)
     kinds = {each._file_kind: each for each in np.atleast_1d(kind)}
-    if content.get("kind") not in kinds:
+    # A file may claim to be a list, which no dictionary looks for.
+    if content.get("kind") not in list(kinds):
         wanted = " or ".join(f"{each.__name__}.save" for each in kinds.values())
         raise archives.DamagedFileError(
             f"{name!r} is no {' or '.join(kinds)}; give the model.npz of a result, or "
