@@ -22,7 +22,7 @@ from mdec._support.arrays import Array, Labels
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import root_entropy, view_entropy
-from mdec.base.custom import Base
+from mdec.base import Base
 from mdec.base.landmarks import pool_rows
 from mdec.confidence import (
     cluster_support,

@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 from mdec._support.memory import require_memory
 from mdec._support.progress import Progress, report_progress
 from mdec._support.random import RandomState, root_entropy
-from mdec.base.custom import Base, check_findable, check_functions, name_of
+from mdec.base import Base, check_findable, check_functions, name_of
 from mdec.base.kernels import require_sparse_kernel
 from mdec.base.members import MEMBER_ERRORS
 from mdec.base.pairs import Metric

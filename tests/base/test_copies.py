@@ -156,7 +156,7 @@ def test_copies_are_numbered_by_the_first_of_them() -> None:
         assert group_copies(rows, 3) is not None
     labels = np.array([-1, 1, 2, 0], dtype=np.int32)
     shared = share_labels(labels, np.array([0, 1, 0, 0], dtype=np.int32))
-    assert shared.tolist() == [-1, 1, 2, 2]
+    assert shared.tolist() == [2, 1, 2, 2]
 
 
 def many_copies() -> Array:

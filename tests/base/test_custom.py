@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from mdec import MDEC, Ensemble, generate_ensemble
-from mdec.base import from_estimator
-from mdec.base.custom import name_of
+from mdec.base import from_estimator, name_of
 from mdec.consensus import CONSENSUS
 from mdec.rows import open_rows
 from mdec.selection import select_n_clusters

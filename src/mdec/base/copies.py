@@ -37,21 +37,16 @@ def group_copies(X: Any, most: int | None = None) -> NDArray[np.int32] | None:
     numbers: dict[bytes, int] = {}
     group = np.empty(X.shape[0], dtype=np.int32)
     for row in range(X.shape[0]):
-        key = blake2b(_bytes_of_row(X, row), digest_size=16).digest()
+        if sparse.issparse(X):
+            part = slice(X.indptr[row], X.indptr[row + 1])
+            stored = X.indices[part].tobytes() + X.data[part].tobytes()
+        else:  # zero has a sign, which no distance tells
+            stored = (X[row] + 0.0).tobytes()
+        key = blake2b(stored, digest_size=16).digest()
         group[row] = numbers.setdefault(key, len(numbers))
         if most is not None and len(numbers) > most:
             return None
     return group
-
-
-def _bytes_of_row(X: Any, row: int) -> bytes:
-    if sparse.issparse(X):
-        part = slice(X.indptr[row], X.indptr[row + 1])
-        stored: bytes = X.indices[part].tobytes() + X.data[part].tobytes()
-        return stored
-    # Zero has a sign, which no distance tells.
-    plain: bytes = (X[row] + 0.0).tobytes()
-    return plain
 
 
 def share_labels(

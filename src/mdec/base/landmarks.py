@@ -204,12 +204,22 @@ def _choose_landmarks(
 ) -> tuple[Any, NDArray[np.intp], LandmarkIndex, Array]:
     """Return centred rows, those that landmarks start from, and the landmarks.
 
-    And the squared distances of each to its k nearest others.
+    And the squared distances of each to its k nearest others. In float64 if rounding
+    could have hidden the nearest others of some landmarks in float32.
     """
     for dtype in (np.float32, np.float64):
         centred = _center(rows, center, scale, dtype)
-        chosen, index, between = _choose(centred, n_landmarks, k, kernel, rng)
-        if centred.dtype == np.float64 or not _is_doubtful(index, between):
+        chosen, points = refine_landmarks(centred, n_landmarks, rng)
+        if kernel in kernels.ANGULAR and sparse.issparse(points):
+            points = unit_sparse_rows(points)[0]
+        elif kernel in kernels.ANGULAR:
+            points = unit_rows(points).astype(centred.dtype)
+        index = index_landmarks(points, rng)
+        between = nearest_landmarks(points, index, k + 1)[1][:, 1:]
+        error = np.finfo(index.points.dtype).eps * 2.0 * index.half_norms
+        farthest = between.max(axis=1)
+        hidden = (farthest > 0.0) & (farthest < 64.0 * error)
+        if centred.dtype == np.float64 or np.mean(hidden) <= MAX_HIDDEN_SHARE:
             break
     return centred, chosen, index, between
 
@@ -236,27 +246,6 @@ def _place(rows: Any, kernel: str) -> tuple[Array, float]:
 def _power(largest: float, ordinary: float) -> float:
     inside = 1.0 / ordinary <= largest <= ordinary
     return 1.0 if inside else to_power(largest, 0)
-
-
-def _choose(
-    rows: Any, n_landmarks: int, k: int, kernel: str, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], LandmarkIndex, Array]:
-    """Choose landmarks; return them with the distances to their k nearest others."""
-    chosen, points = refine_landmarks(rows, n_landmarks, rng)
-    if kernel in kernels.ANGULAR and sparse.issparse(points):
-        points = unit_sparse_rows(points)[0]
-    elif kernel in kernels.ANGULAR:
-        points = unit_rows(points).astype(rows.dtype)
-    index = index_landmarks(points, rng)
-    return chosen, index, nearest_landmarks(points, index, k + 1)[1][:, 1:]
-
-
-def _is_doubtful(index: LandmarkIndex, between: Array) -> bool:
-    """Tell whether rounding could have hidden the nearest others of some landmarks."""
-    error = np.finfo(index.points.dtype).eps * 2.0 * index.half_norms
-    farthest = between.max(axis=1)
-    hidden = (farthest > 0.0) & (farthest < 64.0 * error)
-    return float(np.mean(hidden)) > MAX_HIDDEN_SHARE
 
 
 def _scale(rows: sparse.csr_array, scale: float) -> sparse.csr_array:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
+from mdec.base import Base, cluster_by_function, measure_pairs
 from mdec.base.copies import CopiesError, group_copies
-from mdec.base.custom import Base, cluster_by_function, measure_pairs
 from mdec.base.graphs import DENSE_SAMPLES, graph_from_distances, similarity_graph
 from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory

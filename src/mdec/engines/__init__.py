@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mdec.base import Base
 from mdec.base.copies import group_copies, share_labels
-from mdec.base.custom import Base
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.engines import gpu, threads

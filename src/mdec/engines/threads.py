@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.parallel import map_parallel
-from mdec.base.custom import Base
+from mdec.base import Base
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.members import (

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from mdec import generation
 from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import RandomState
-from mdec.base.custom import Base
+from mdec.base import Base
 from mdec.base.kernels import SPARSE_KERNELS
 from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.clustering import NumberOfClusters, cluster_tables

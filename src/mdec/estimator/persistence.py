@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from mdec import __version__
 from mdec._support import archives
 from mdec._support.memory import MAX_BYTES
-from mdec.base.custom import name_of
+from mdec.base import name_of
 from mdec.base.landmarks import pool_rows
 from mdec.clustering import Clustering, Settings, check_n_clusters
 from mdec.ensemble import Ensemble

@@ -15,7 +15,7 @@ from mdec._support.arrays import Array
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
-from mdec.base.custom import Base
+from mdec.base import Base
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.ensemble.plan import Plan

@@ -13,7 +13,7 @@ from mdec._support.arrays import Array, Labels
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
-from mdec.base.custom import Base
+from mdec.base import Base
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus.dendrogram import merges
 from mdec.ensemble import Ensemble

@@ -29,7 +29,10 @@ class GramOperator:
         device: torch.device,
     ) -> None:
         self.device = device
-        self.matrix = self._full(matrix)
+        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        place = self.there(row * matrix.shape[1] + matrix.indices)
+        self.matrix = torch.zeros(matrix.shape, dtype=torch.float64, device=device)
+        self.matrix.view(-1)[place] = self.there(matrix.data.astype(np.float64))
         self.diagonal = None if diagonal is None else self.there(diagonal)[:, None]
         self.steps = (lambda block: torch.linalg.qr(block).Q), _largest_first
 
@@ -46,13 +49,6 @@ class GramOperator:
         """Copy a tensor from the device."""
         array: NDArray[np.floating] = tensor.cpu().numpy()
         return array
-
-    def _full(self, matrix: sparse.csr_array) -> Tensor:
-        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        place = self.there(row * matrix.shape[1] + matrix.indices)
-        full = torch.zeros(matrix.shape, dtype=torch.float64, device=self.device)
-        full.view(-1)[place] = self.there(matrix.data.astype(np.float64))
-        return full
 
 
 def _largest_first(matrix: Tensor) -> tuple[Tensor, Tensor]:
