@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -97,3 +98,26 @@ def test_parameters_of_public_functions_are_described() -> None:
         docstring = ast.get_docstring(node) or ""
         for argument in [*node.args.args, *node.args.kwonlyargs]:
             assert f"\n{argument.arg} : " in docstring, f"{name}: {argument.arg}"
+
+
+def test_functions_of_the_paper_are_there() -> None:
+    """The table that leads from equations to code names what exists."""
+    page = SOURCE.parents[1] / "docs" / "paper-to-code.md"
+    if not page.exists():
+        pytest.skip("the page is not beside an installed package")
+    rows = re.findall(r"^\|(.*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    cells = [row.split("|")[2] for row in rows]
+    names = [n for cell in cells for n in re.findall(r"`(\w+\.[\w.]+)`", cell)]
+    assert len(names) > 20
+    for name in names:
+        parts = name.split(".")
+        if parts[0] == "Ensemble":
+            parts = ["ensemble", *parts]
+        for length in range(len(parts), 0, -1):
+            path = SOURCE.joinpath(*parts[:length])
+            if path.is_dir() or path.with_suffix(".py").exists():
+                break
+        found = importlib.import_module(".".join(["mdec", *parts[:length]]))
+        for part in parts[length:]:
+            found = getattr(found, part, None)
+        assert found is not None, f"docs/paper-to-code.md names {name}"

@@ -68,10 +68,11 @@ def member_bytes(n_samples: int, n_clusters: int) -> int:
     return n_samples * (100 * vectors + 1500)
 
 
+@full_precision()
 def cluster_batch(
     data: Data, plan: Plan, members: Sequence[Member], member_bytes: int, n_bytes: int
 ) -> list[NDArray[np.int32] | ValueError]:
-    """Return the labels of base clusterings of one kernel, or why one has none.
+    """Return the labels of members of one kernel, Eqs. 8 to 13, or why one has none.
 
     They are made in parts where all of them would take more than `n_bytes`; members
     with like numbers of clusters waste least.
@@ -80,27 +81,15 @@ def cluster_batch(
     labels: list[NDArray[np.int32] | ValueError] = []
     for start in range(0, len(members), n_members):
         part = members[start : start + n_members]
-        labels += _base_labels(data, plan, part, n_bytes // 4)
+        lists = neighbor_lists(data, plan, part, n_bytes // 4)
+        found = {i: e for i, e in enumerate(lists) if not isinstance(e, ValueError)}
+        made: Iterator[NDArray[np.int32]] = iter(())
+        if found:
+            able = [part[i] for i in found]
+            graph = graphs.join_graph(list(found.values()), len(data.here))
+            made = iter(_discretize(_embeddings(graph, plan, able), plan, able))
+        labels += [e if isinstance(e, ValueError) else next(made) for e in lists]
     return labels
-
-
-@full_precision()
-def _base_labels(
-    data: Data, plan: Plan, members: Sequence[Member], n_bytes: int
-) -> list[NDArray[np.int32] | ValueError]:
-    """Return the labels of members, Eqs. 8 to 13; distances may take `n_bytes`."""
-    lists = neighbor_lists(data, plan, members, n_bytes)
-    found = [
-        (member, each)
-        for member, each in zip(members, lists, strict=True)
-        if not isinstance(each, ValueError)
-    ]
-    labels: Iterator[NDArray[np.int32]] = iter(())
-    if found:
-        able = [member for member, _ in found]
-        graph = graphs.join_graph([each for _, each in found], len(data.here))
-        labels = iter(_discretize(_embeddings(graph, plan, able), plan, able))
-    return [each if isinstance(each, ValueError) else next(labels) for each in lists]
 
 
 def neighbor_lists(
