@@ -21,7 +21,7 @@ from mdec.base.landmarks import (
 )
 from mdec.confidence import sum_profiles
 from mdec.consensus import bipartite, dendrogram, graph_cuts, hierarchical, spectral
-from mdec.ensemble import plan
+from mdec.ensemble import draws
 from mdec.ensemble.draws import base_n_clusters_bounds, landmark_count
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics import landmark_search
@@ -352,7 +352,7 @@ def test_graphs_stay_the_default() -> None:
 
 def test_bad_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = blobs(100)
-    monkeypatch.setattr(plan, "landmark_count", lambda n_samples: n_samples // 2)
+    monkeypatch.setattr(draws, "landmark_count", lambda n_samples: n_samples // 2)
     with pytest.raises(ValueError, match="base='tree' is not one of"):
         generate_ensemble(X, base="tree")
     with pytest.raises(ValueError, match="more clusters than the 50 landmarks"):
