@@ -1,4 +1,4 @@
-"""Average linkage by chains and by passes over the square of all pairs."""
+"""Average linkage by chains and by passes over the triangle of all pairs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from mdec.numerics.loops import linkage
 def merge(
     A: NDArray[np.floating], sizes: NDArray[np.int64], shift: float, *, passes: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    pairs = squareform(A, checks=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linkage, "CHAINED_ROWS", 0 if passes else len(A))
-        found = linkage.average_linkage(A.copy(), sizes, A.dtype.type(shift))
+        found = linkage.average_linkage(pairs, sizes, A.dtype.type(shift))
     return sort_merges(*found)
 
 
@@ -40,9 +41,12 @@ def test_passes_and_chains_merge_the_same_under_ties(
 ) -> None:
     factor = similarities_with_ties(n_rows, n_members)
     sizes = np.random.default_rng(0).integers(1, 5, size=n_rows)
-    A = linkage.square_of_products(factor, np.float64)
-    np.testing.assert_allclose(A, (factor @ factor.T).toarray(), rtol=1e-14)
-    shift = tie_shift(float(A.diagonal().max()), np.float64)
+    A = squareform(linkage.products_of_pairs(factor, np.float64), checks=False)
+    expected = (factor @ factor.T).toarray()
+    largest = float(expected.diagonal().max())
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(A, expected, rtol=1e-14)
+    shift = tie_shift(largest, np.float64)
     pairs, heights = merge(A, sizes, shift, passes=False)
     found = merge(A, sizes, shift, passes=True)
     np.testing.assert_array_equal(found[0], pairs)
@@ -93,17 +97,37 @@ def test_of_equals_the_lowest_mutual_neighbours_merge() -> None:
     np.testing.assert_allclose(heights, expected_heights, rtol=1e-5)
 
 
-def test_both_halves_of_the_square_stay_the_same() -> None:
-    """Regions would else be nearest to each other in one half alone."""
-    factor = similarities_with_ties(70, 8)
-    single = linkage.square_of_products(factor, np.float32)
-    np.testing.assert_array_equal(single, single.T)
-    sizes = np.random.default_rng(1).integers(1, 5, size=70)
-    merge(single, sizes, 0.0, passes=True)
-    square = single.copy()
+def test_what_members_leave_out_divides_the_products() -> None:
+    factor = similarities_with_ties(30, 8)
+    present = np.random.default_rng(1).integers(2, size=(30, 8)).astype(np.float64)
+    found = linkage.products_of_pairs(factor, np.float64, present)
+    products, both = (factor @ factor.T).toarray(), present @ present.T
+    expected = np.divide(products, both, out=products, where=both > 0)
+    assert (both == 0).any()
+    np.testing.assert_allclose(found, expected[np.triu_indices(30, 1)], rtol=1e-14)
+
+
+def test_a_chain_goes_on_where_a_pass_ends() -> None:
+    """Regions, their names, weights and similarities are handed over."""
+    A = squareform(linkage.products_of_pairs(similarities_with_ties(300, 3), float))
+    ranks = np.arange(300, dtype=np.float64)
+    # A third of the rows have twins; the others come one after the other.
+    A = 10.0 - np.maximum.outer(ranks, ranks) / 300 + 1e-3 * A
+    A[0:200:2, 1:200:2] += np.eye(100)
+    A[1:200:2, 0:200:2] += np.eye(100)
+    sizes = np.random.default_rng(1).integers(1, 5, size=300)
+    lengths = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linkage, "CHAINED_ROWS", 0)
-        patch.setattr(linkage, "_merge_chain", lambda left, *_: halves.append(left))
-        halves: list[NDArray[np.floating]] = []
-        linkage.average_linkage(square, sizes, np.float32(0.0))
-    np.testing.assert_array_equal(halves[0], halves[0].T)
+        chain = linkage._merge_chain
+        patch.setattr(
+            linkage,
+            "_merge_chain",
+            lambda pairs, size, *rest: (
+                lengths.append(size.size) or chain(pairs, size, *rest)
+            ),
+        )
+        found = merge(A, sizes, 0.0, passes=True)
+        expected = merge(A, sizes, 0.0, passes=False)
+    assert 2 < lengths[0] <= 200
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)

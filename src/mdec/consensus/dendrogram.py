@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
 
 from mdec._support.arrays import Array
 from mdec._support.random import RandomState, consensus_stream
@@ -139,7 +140,8 @@ def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     present = None
     if not ensemble.is_complete:
         present = presence_rows(ensemble.labels[first])
-    pairs, similarities = link_rows(factor[first], sizes, device, present)
+    largest = float(own.max())
+    pairs, similarities = link_rows(factor[first], sizes, largest, device, present)
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
         # Higher than all others, or a cut would part samples that nothing tells apart.
@@ -151,11 +153,8 @@ def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
 
 def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
     """Estimate the bytes of the factor and of the similarities of all pairs."""
-    each, pairs = 76, _precision(n_distinct).itemsize * n_distinct**2
-    if not ensemble.is_complete:
-        # Rows of presence are dense, and there twice; their products come in blocks.
-        each, pairs = each + 24, pairs + 9 * 256 * n_distinct
-    return each * ensemble.labels.size + pairs + 2**20
+    pairs = _precision(n_distinct).itemsize * n_distinct**2 // 2
+    return 68 * ensemble.labels.size + pairs + 2**20
 
 
 def _precision(n_rows: int) -> np.dtype[np.floating]:
@@ -166,15 +165,15 @@ def _precision(n_rows: int) -> np.dtype[np.floating]:
 def link_rows(
     factor: sparse.csr_array,
     sizes: NDArray[np.intp],
+    largest: float,
     device: str = "cpu",
     present: Array | None = None,
 ) -> Merges:
-    """Merge the rows of a factor by the mean of their products.
+    """Merge the rows of a factor by the mean of their products, at most `largest`.
 
     With rows of presence, products are divided by those of them.
     """
     n_rows, dtype = factor.shape[0], _precision(factor.shape[0])
-    largest = float(factor.power(2).sum(axis=1).max())
     if device != "cpu" and present is None:
         from mdec.engines import tensors
 
@@ -182,22 +181,22 @@ def link_rows(
         if tensors.fits(dtype.itemsize * sum(factor.shape) * n_rows, place):
             over = factor, sizes, dtype.type, place, float(shift)
             return sort_merges(*tensors.average_linkage(*over))
-    from mdec.numerics.loops.linkage import square_of_products
+    from mdec.numerics.loops.linkage import products_of_pairs
 
-    return link_matrix(square_of_products(factor, dtype, present), sizes, largest)
+    return link_pairs(products_of_pairs(factor, dtype, present), sizes, largest)
 
 
-def link_matrix(
-    similarity: Array, sizes: NDArray[np.integer], largest: float = 1.0
+def link_pairs(
+    similarities: Array, sizes: NDArray[np.integer], largest: float = 1.0
 ) -> Merges:
-    """Merge the rows of a symmetric matrix, which is overwritten, by their means.
+    """Merge rows by the means of their similarities, a condensed triangle.
 
-    Its entries are at most `largest`.
+    It is overwritten; its entries are at most `largest`.
     """
     from mdec.numerics.loops.linkage import average_linkage
 
-    shift = tie_shift(largest, similarity.dtype.type)
-    return sort_merges(*average_linkage(similarity, sizes, shift))
+    shift = tie_shift(largest, similarities.dtype.type)
+    return sort_merges(*average_linkage(similarities, sizes, shift))
 
 
 def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
@@ -266,7 +265,8 @@ def link_regions(
             f"n_clusters={n_clusters} is more than the {sizes.size} regions that the "
             "linkage of so many samples starts from; use consensus='bipartite'."
         )
-    found = link_matrix(similarity, sizes, float(similarity.diagonal().max()))
+    largest = float(similarity.diagonal().max())
+    found = link_pairs(squareform(similarity, checks=False), sizes, largest)
     return cut(*found, sizes.size, n_clusters)[regions]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
+from scipy.spatial.distance import squareform
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState, consensus_stream
-from mdec.consensus.dendrogram import cut, link_matrix
+from mdec.consensus.dendrogram import cut, link_pairs
 from mdec.consensus.partitions import number_by_appearance
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans
@@ -64,7 +65,8 @@ def from_matrix(
         )
     with single_threaded_blas():
         if consensus == "hierarchical" or n_clusters in (1, n_samples):
-            merges = link_matrix(similarity, np.ones(n_samples, dtype=np.int64))
+            pairs = squareform(similarity, checks=False)
+            merges = link_pairs(pairs, np.ones(n_samples, dtype=np.int64))
             labels = cut(*merges, n_samples, n_clusters)
         else:
             scale = 1.0 / np.sqrt(similarity.sum(axis=1))

@@ -1,5 +1,6 @@
 """Average linkage of the similarities of all pairs of rows.
 
+They are in the order of a condensed triangle, as of SciPy: (0, 1), (0, 2), ..., (1, 2).
 Of equal similarities the pair with the lowest rows merges first, a region being named
 by its lowest row. Sums in different orders differ by rounding, so similarities are
 compared as multiples of a small unit: adding a large number, `shift`, and taking it
@@ -18,13 +19,11 @@ from mdec.numerics.loops.jit import inner, jit
 # people wait less on their first run.
 CHAINED_ROWS = 1000
 
-# Rows whose products of presence are made together, and rows of a tile that stays in
-# the cache while it is mirrored.
-_ROWS_AT_ONCE = 256
-_TILE = 32
+# Similarities that are compared together before looking at any one of them.
+_TOGETHER = 64
 
 
-def square_of_products(factor: Any, dtype: Any, present: Any = None) -> Any:
+def products_of_pairs(factor: Any, dtype: Any, present: Any = None) -> Any:
     """Return the products of all pairs of rows of a CSR matrix.
 
     With dense rows of presence, they are divided by the products of these.
@@ -36,20 +35,21 @@ def square_of_products(factor: Any, dtype: Any, present: Any = None) -> Any:
     # Indices without a sign need no test for those below zero.
     by_column = start, columns.indices.astype(np.uint32), columns.data
     by_row = factor.indptr.astype(np.int64), factor.indices.astype(np.int32)
-    square = np.zeros((n_rows, n_rows), dtype=dtype)
-    _fill_upper(*by_row, factor.data, *by_column, start[:-1].copy(), square)
+    pairs = np.empty(n_rows * (n_rows - 1) // 2, dtype=dtype)
+    row = np.zeros(n_rows, dtype=dtype)
+    _fill_pairs(*by_row, factor.data, *by_column, start[:-1].copy(), row, pairs)
     if present is not None:
         present = present.astype(dtype, copy=False)
-        for first in range(0, n_rows, _ROWS_AT_ONCE):
-            rows = slice(first, first + _ROWS_AT_ONCE)
-            part, both = square[rows, first:], present[rows] @ present[first:].T
+        stop = 0
+        for i in range(n_rows - 1):
+            start, stop = stop, stop + n_rows - 1 - i
+            part, both = pairs[start:stop], present[i + 1 :] @ present[i]
             np.divide(part, both, out=part, where=both > 0)
-    _mirror(square)
-    return square
+    return pairs
 
 
 @jit()
-def _fill_upper(
+def _fill_pairs(
     indptr: Any,
     indices: Any,
     data: Any,
@@ -57,33 +57,28 @@ def _fill_upper(
     rows: Any,
     values: Any,
     passed: Any,
-    square: Any,
+    row: Any,
+    pairs: Any,
 ) -> None:
-    """Write the products from the diagonal on; `passed` is where columns go on."""
-    for i in range(square.shape[0]):
-        row = square[i]
+    """Write the products; `passed` is where columns go on and `row` holds zeros."""
+    n, end = row.size, 0
+    for i in range(n):
         for e in range(indptr[i], indptr[i + 1]):
             c, weight = indices[e], data[e]
+            passed[c] += 1
             first, stop = passed[c], start[c + 1]
             row_of, value_of = rows[first:stop], values[first:stop]
             for t in range(row_of.size):
                 row[row_of[t]] += weight * value_of[t]
-            passed[c] += 1
+        # Views that begin at zero spare the test for indices below it.
+        tail, part = row[i + 1 :], pairs[end : end + n - 1 - i]
+        for t in range(tail.size):
+            part[t] = tail[t]
+            tail[t] = 0
+        end += tail.size
 
 
-@jit()
-def _mirror(square: Any) -> None:
-    """Copy what is right of the diagonal to the left of it, tile by tile."""
-    n = square.shape[0]
-    for row in range(0, n, _TILE):
-        for column in range(0, row + 1, _TILE):
-            end = column + _TILE
-            for i in range(row, row + _TILE if row + _TILE < n else n):
-                for j in range(column, end if end < i else i):
-                    square[i, j] = square[j, i]
-
-
-def average_linkage(square: Any, sizes: Any, shift: Any) -> Any:
+def average_linkage(pairs: Any, sizes: Any, shift: Any) -> Any:
     """Merge the two rows of largest mean similarity, again and again.
 
     Takes the similarities of all pairs, which it overwrites, the weights of the rows,
@@ -92,24 +87,29 @@ def average_linkage(square: Any, sizes: Any, shift: Any) -> Any:
 
     No merge elsewhere makes a region more similar to one of two that are each other's
     most similar, so the order of such merges does not matter: of many rows, and while
-    they abound, all of them merge in one pass over the square. When fewer than a tenth
-    of the regions would merge in a pass, chains link those that are left.
+    they abound, all of them merge in one pass over the triangle. When fewer than a
+    tenth of the regions would merge in a pass, chains link those that are left.
     """
     size, n = sizes.astype(np.float64), sizes.size
-    name, pairs, heights = np.arange(n), [], []
-    near, row = np.zeros(n, dtype=np.int32), np.zeros((2, n), dtype=square.dtype)
-    if n > CHAINED_ROWS:
-        _find_nearest(square, near, shift)
-    while True:
+    name, merged, heights = np.arange(n), [], []
+    rows = np.zeros((3, n), dtype=pairs.dtype)
+    everything = np.arange(n, dtype=np.int32)
+    first, second, shares = everything, everything, np.zeros((2, n), pairs.dtype)
+    joined = everything[:0]
+    while n > CHAINED_ROWS or merged:
+        best = np.full(first.size, -np.inf, dtype=pairs.dtype)
+        near = np.zeros(first.size, dtype=np.int32)
+        _merge_pass(pairs, n, first, second, shares, joined, rows, best, near, shift)
+        n, size, name = first.size, size[first], name[first]
         place = np.arange(n)
         mutual = near[near] == place
         a = np.flatnonzero(mutual & (near > place))
         if 20 * a.size < n:
             break
         b = near[a]
-        pairs.append(name[np.stack([a, b], axis=1)])
-        heights.append(square[a, b].astype(np.float64))
-        shares = np.zeros((2, n), dtype=square.dtype)
+        merged.append(name[np.stack([a, b], axis=1)])
+        heights.append(pairs[_place(n, a, b)].astype(np.float64))
+        shares = np.zeros((2, n), dtype=pairs.dtype)
         shares[0, a], shares[1, a] = size[a], size[b]
         size[a] += size[b]
         shares[:, a] /= size[a]
@@ -118,21 +118,45 @@ def average_linkage(square: Any, sizes: Any, shift: Any) -> Any:
         first = np.flatnonzero(~mutual | (near > place)).astype(np.int32)
         second, shares = second[first], np.ascontiguousarray(shares[:, first])
         joined = np.flatnonzero(second != first).astype(np.int32)
-        near = np.zeros(first.size, dtype=np.int32)
-        _merge_pass(square, n, first, second, shares, joined, row, near, shift)
-        n, size, name = first.size, size[first], name[first]
     rest, similarities = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
-    chain, left = np.empty(n, dtype=np.int64), np.ascontiguousarray(square[:n, :n])
-    _merge_chain(left, size, shift, chain, rest, similarities)
+    chain = np.empty(n, dtype=np.int64)
+    _merge_chain(pairs, size, shift, chain, rows, rest, similarities)
     return (
-        np.concatenate([*pairs, name[rest]]),
+        np.concatenate([*merged, name[rest]]),
         np.concatenate([*heights, similarities]),
     )
 
 
+def _place(n: int, a: Any, b: Any) -> Any:
+    """Return where the pair of a row and a later one of n rows is."""
+    return a * (2 * n - 3 - a) // 2 + b - 1
+
+
+place_of: Any = inner()(_place)
+
+
+@inner()
+def _get_row(pairs: Any, n: int, i: int, first: int, row: Any) -> None:
+    """Copy the similarities of row i to rows from `first` on, without its own."""
+    place = place_of(n, first, i)
+    for j in range(first, i):
+        row[j] = pairs[place]
+        place += n - 2 - j
+    start = place_of(n, i, i + 1)
+    tail, part = row[i + 1 : n], pairs[start : start + n - 1 - i]
+    for t in range(tail.size):
+        tail[t] = part[t]
+
+
 @jit()
 def _merge_chain(
-    square: Any, size: Any, shift: Any, chain: Any, pairs: Any, heights: Any
+    pairs: Any,
+    size: Any,
+    shift: Any,
+    chain: Any,
+    rows: Any,
+    merged: Any,
+    heights: Any,
 ) -> None:
     """Merge regions by chains until one is left.
 
@@ -143,6 +167,7 @@ def _merge_chain(
     n = size.size
     length = 0
     first = 0
+    own, other = rows[0], rows[1]
     for step in range(n - 1):
         if length == 0:
             while size[first] == 0:
@@ -151,9 +176,10 @@ def _merge_chain(
             length = 1
         while True:
             tip = chain[length - 1]
+            _get_row(pairs, n, tip, 0, own)
             best, nearest = -np.inf, -1
             for i in range(n):
-                value = (square[tip, i] + shift) - shift
+                value = (own[i] + shift) - shift
                 if value > best and size[i] > 0 and i != tip:
                     best, nearest = value, i
             if length > 1 and nearest == chain[length - 2]:
@@ -162,90 +188,76 @@ def _merge_chain(
             length += 1
         length -= 2
         a, b = (tip, nearest) if tip < nearest else (nearest, tip)
-        pairs[step, 0] = a
-        pairs[step, 1] = b
-        heights[step] = square[a, b]
+        merged[step, 0] = a
+        merged[step, 1] = b
+        heights[step] = own[nearest]
+        _get_row(pairs, n, nearest, 0, other)
         total = size[a] + size[b]
-        share_a, share_b = size[a] / total, size[b] / total
+        share, rest = size[tip] / total, size[nearest] / total
         size[a] = total
         size[b] = 0
-        for i in range(n):
-            mean = share_a * square[a, i] + share_b * square[b, i]
-            square[a, i] = mean
-            square[i, a] = mean
-
-
-@inner()
-def _nearest(row: Any, n: int, i: int, shift: Any) -> int:
-    """Return the region most similar to region i, the lowest of equals."""
-    best, nearest = -np.inf, -1
-    for j in range(i):
-        value = (row[j] + shift) - shift
-        if value > best:
-            best, nearest = value, j
-    # A view that begins at zero spares the test for indices below it.
-    tail = row[i + 1 : n]
-    for j in range(tail.size):
-        value = (tail[j] + shift) - shift
-        if value > best:
-            best, nearest = value, i + 1 + j
-    return nearest
-
-
-@jit()
-def _find_nearest(square: Any, near: Any, shift: Any) -> None:
-    for i in range(near.size):
-        near[i] = _nearest(square[i], near.size, i, shift)
+        place = place_of(n, 0, a)
+        for i in range(a):
+            pairs[place] = share * own[i] + rest * other[i]
+            place += n - 2 - i
+        for i in range(a + 1, n):
+            pairs[place + i - a] = share * own[i] + rest * other[i]
 
 
 @jit()
 def _merge_pass(
-    square: Any,
+    pairs: Any,
     n: int,
     first: Any,
     second: Any,
     shares: Any,
     joined: Any,
-    scratch: Any,
+    rows: Any,
+    best: Any,
     near: Any,
     shift: Any,
 ) -> None:
-    """Store the first n rows of a square anew with pairs of them merged.
+    """Store the pairs of n rows anew with rows merged, and find the nearest of each.
 
     Region r becomes the mean of `first` and `second` by their `shares` if these differ,
-    as they do for the `joined` ones, and stays what it is otherwise. A row may be
-    written once it is made: all that is read later belongs to higher firsts. Both
-    halves of the square get the same digits, since the lower of two regions is always
-    merged first.
+    as they do for the `joined` ones, and stays what it is otherwise. Its pairs may be
+    written once they are made: all that is read later belongs to higher firsts.
     """
-    n_left = first.size
-    merged, row = scratch[0, :n], scratch[1, :n_left]
-    done = 0
+    n_left, end, done = first.size, 0, 0
+    merged, other, row = rows[0], rows[1], rows[2]
     for r in range(n_left):
-        one, other = square[first[r]], square[second[r]]
-        share, rest = shares[0, r], shares[1, r]
+        a, b = first[r], second[r]
+        _get_row(pairs, n, a, a, merged)
+        if a != b:
+            _get_row(pairs, n, b, a + 1, other)
+            share, rest = shares[0, r], shares[1, r]
+            for i in range(a + 1, n):
+                merged[i] = share * merged[i] + rest * other[i]
+        left = first[r + 1 :]
+        part, best_of, near_of = row[: left.size], best[r + 1 :], near[r + 1 :]
+        for c in range(left.size):
+            part[c] = merged[left[c]]
         while done < joined.size and joined[done] <= r:
             done += 1
-        if second[r] == first[r]:
-            below = 0
-            for i in range(n):
-                merged[i] = one[i]
-        else:
-            below = done
-            for i in range(n):
-                merged[i] = share * one[i] + rest * other[i]
-        for c in range(n_left):
-            row[c] = merged[first[c]]
-        for t in range(below):
+        for t in range(done, joined.size):
             c = joined[t]
-            a, b, share_c, rest_c = first[c], second[c], shares[0, c], shares[1, c]
-            of_one = share_c * one[a] + rest_c * one[b]
-            of_other = share_c * other[a] + rest_c * other[b]
-            row[c] = share * of_one + rest * of_other
-        for t in range(below, joined.size):
-            c = joined[t]
-            row[c] = shares[0, c] * row[c] + shares[1, c] * merged[second[c]]
-        near[r] = _nearest(row, n_left, r, shift)
-        target = square[r]
-        for c in range(n_left):
-            target[c] = row[c]
+            mean = shares[0, c] * merged[first[c]] + shares[1, c] * merged[second[c]]
+            part[c - r - 1] = mean
+        target, number = pairs[end : end + left.size], np.int32(r)
+        for c in range(left.size):
+            target[c] = part[c]
+        for c in range(left.size):
+            value = (part[c] + shift) - shift
+            near_of[c] = number if value > best_of[c] else near_of[c]
+            best_of[c] = value if value > best_of[c] else best_of[c]
+        # Many are compared with the best so far at once, which most do not exceed.
+        for start in range(0, left.size, _TOGETHER):
+            some, higher, own = part[start : start + _TOGETHER], np.int32(0), best[r]
+            for t in range(some.size):
+                higher += np.int32((some[t] + shift) - shift > own)
+            for t in range(some.size if higher > 0 else 0):
+                value = (some[t] + shift) - shift
+                if value > own:
+                    own, near[r] = value, r + 1 + start + t
+            best[r] = own
+        end += left.size
