@@ -17,9 +17,8 @@ from scipy import sparse
 from mdec._support.arrays import Array
 from mdec.numerics.sparse_rows import (
     by_distance,
+    by_feature,
     group_means,
-    least_scores,
-    nearest_sparse_centers,
     products,
     squared_norms,
 )
@@ -77,12 +76,12 @@ def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
         Every landmark is among those around its own cell, so that a row which is a
         landmark finds itself.
     """
-    half_norms = 0.5 * _squared_norms(points)
+    half_norms = 0.5 * squared_norms(points)
     if points.shape[0] <= SEARCHED_WHOLE:
         return LandmarkIndex(points, half_norms, points[:0], [])
     centers = refine_landmarks(points, N_CELLS, rng)[1]
-    own = _nearest_center(points, centers)
-    scores = half_norms - _products(centers, points)
+    own = nearest_centers(points, centers)
+    scores = half_norms - products(centers, by_feature(points))
     near = np.argpartition(scores, AROUND_CELL, axis=1)[:, :AROUND_CELL]
     around = [
         np.union1d(near[cell], np.flatnonzero(own == cell)) for cell in range(N_CELLS)
@@ -122,48 +121,14 @@ def refine_landmarks(
     if n_landmarks == n_candidates:
         return chosen, points
     for _ in range(REFINEMENTS):
-        labels = _nearest_landmark(candidates, index_landmarks(points, rng))
-        points = _group_means(candidates, labels, points)
+        index = index_landmarks(points, rng)
+        labels: NDArray[np.integer]
+        if index.around:
+            labels = nearest_landmarks(candidates, index, 1)[0][:, 0]
+        else:
+            labels = nearest_centers(candidates, points)
+        points = group_means(candidates, labels, points)
     return chosen, points
-
-
-def _nearest_landmark(rows: Any, index: LandmarkIndex) -> NDArray[np.integer]:
-    if index.around:
-        return nearest_landmarks(rows, index, 1)[0][:, 0]
-    return _nearest_center(rows, index.points)
-
-
-def _squared_norms(rows: Any) -> Array:
-    if sparse.issparse(rows):
-        return squared_norms(rows)
-    norms: Array = np.einsum("ij,ij->i", rows, rows)
-    return norms
-
-
-def _products(rows: Any, others: Any) -> Array:
-    if sparse.issparse(rows):
-        return products(rows, others.T.tocsr())
-    found: Array = rows @ others.T
-    return found
-
-
-def _nearest_center(rows: Any, centers: Any) -> NDArray[np.int32]:
-    if sparse.issparse(rows):
-        return nearest_sparse_centers(rows, centers)
-    return nearest_centers(rows, centers)
-
-
-def _group_means(rows: Any, labels: NDArray[np.integer], points: Any) -> Any:
-    """Return the mean of the rows around each point; one without rows stays."""
-    from mdec.numerics.loops import landmarks
-
-    if sparse.issparse(rows):
-        return group_means(rows, labels, points)
-    sums = np.zeros(points.shape)
-    counts = np.zeros(len(points), dtype=np.int64)
-    landmarks.group_sums(rows, labels, sums, counts)
-    means = sums / np.maximum(counts, 1)[:, None]
-    return np.where(counts[:, None] > 0, means, points).astype(rows.dtype)
 
 
 def nearest_landmarks(
@@ -197,12 +162,12 @@ def nearest_landmarks(
            [1, 0]], dtype=uint16)
     """
     # What rounding does to scores is a share of this.
-    halves = 0.5 * _squared_norms(rows) + index.half_norms.max()
+    halves = 0.5 * squared_norms(rows) + index.half_norms.max()
     if not index.around or n_neighbors > AROUND_CELL:
         return _search(rows, halves, index.points, index.half_norms, n_neighbors)
     nearest = np.empty((rows.shape[0], n_neighbors), dtype=np.uint16)
     distances = np.empty((rows.shape[0], n_neighbors), dtype=rows.dtype)
-    cell = _nearest_center(rows, index.centers)
+    cell = nearest_centers(rows, index.centers)
     order = np.argsort(cell, kind="stable")
     bounds = np.searchsorted(cell[order], np.arange(N_CELLS + 1))
     for c, around in enumerate(index.around):
@@ -221,22 +186,23 @@ def _search(
     """Return the nearest of all points for each row, and their distances."""
     from mdec.numerics.loops import landmarks
 
-    if sparse.issparse(rows):
-        candidates = least_scores(rows, points, half_norms, k)
-        ordered, squared = by_distance(rows, points, candidates)
-        return ordered.astype(np.uint16), squared
     # One more tells whether rounding leaves the last one in doubt.
-    wide, scratch = min(k + 1, len(points)), np.empty(k, dtype=rows.dtype)
-    index = np.empty((len(rows), wide), dtype=np.uint16)
-    distances = np.empty((len(rows), k), dtype=rows.dtype)
-    for start in range(0, len(rows), TILE):
+    n_rows, wide = rows.shape[0], min(k + 1, points.shape[0])
+    scratch, others = np.empty(k, dtype=rows.dtype), by_feature(points)
+    index = np.empty((n_rows, wide), dtype=np.uint16)
+    distances = np.empty((n_rows, k), dtype=rows.dtype)
+    for start in range(0, n_rows, TILE):
         part = slice(start, start + TILE)
         tile, found = rows[part], index[part]
-        scores = tile @ points.T
+        scores = products(tile, others)
         np.subtract(half_norms, scores, out=scores)
         if not landmarks.smallest_columns(scores, wide, found):
             raise ValueError("X holds values that are not finite or too large.")
+        nearest = found[:, :k]
+        if sparse.issparse(tile):
+            nearest[:], distances[part] = by_distance(tile, points, nearest)
+            continue
         if wide > k:
             landmarks.settle_nearest(scores, tile, points, halves[part], found, scratch)
-        landmarks.order_by_distance(tile, points, found[:, :k], distances[part])
+        landmarks.order_by_distance(tile, points, nearest, distances[part])
     return index[:, :k], distances

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,9 @@ class NearestRows:
     array([[2, 1]])
     """
 
+    # From fast to sure; what is left in doubt goes to the next one.
+    _searches: tuple[str, ...] = ("_by_single_products", "_by_double_products", "_of_all")
+
     def __init__(
         self, old: Array | SearchIndex, features: NDArray[np.integer] | None = None
     ) -> None:
@@ -85,7 +89,7 @@ class NearestRows:
         return len(self.known.rows)
 
     @cached_property
-    def old(self) -> Array:
+    def old(self) -> Any:
         """The rows to search among, in the subspace."""
         if self.features is None:
             return self.known.rows
@@ -104,13 +108,13 @@ class NearestRows:
         """The center, centred rows and their squared norms, in float64."""
         return center_rows(self.old)[:3]
 
-    def rows(self, chosen: NDArray[np.integer]) -> Array:
+    def rows(self, chosen: NDArray[np.integer]) -> Any:
         """Return some of the old rows, in the subspace."""
         if self.features is None or _FEW * len(chosen) > len(self):
             return self.old[chosen]
         return self.known.rows[chosen].take(self.features, axis=1)
 
-    def nearest(self, new: Array, k: int) -> tuple[NDArray[np.int64], Array]:
+    def nearest(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array]:
         """Return the k nearest old rows of each new row.
 
         Parameters
@@ -127,24 +131,22 @@ class NearestRows:
         squared : ndarray of shape (n_new, k)
             Squared distances.
         """
-        index = np.empty((len(new), k), dtype=np.int64)
-        squared = np.empty((len(new), k))
+        index = np.empty((new.shape[0], k), dtype=np.int64)
+        squared = np.empty((new.shape[0], k))
         height = max(1, TILE_ENTRIES // len(self))
-        for start in range(0, len(new), height):
+        for start in range(0, new.shape[0], height):
             part = slice(start, start + height)
-            index[part], squared[part] = self._searched(new[part], k)
+            index[part], squared[part] = self._search(new[part], k)
         return index, squared
 
-    def _searched(self, new: Array, k: int) -> tuple[NDArray[np.int64], Array]:
-        if k + SPARE >= len(self):
-            return self._of_all(new, k)
-        index, squared, least = self._by_single_products(new, k)
-        doubtful = np.flatnonzero(~(squared[:, -1] < least))
-        if doubtful.size:
-            found = self._by_double_products(new[doubtful], k)
-            index[doubtful], squared[doubtful], least = found
-            doubtful = doubtful[~(squared[doubtful, -1] < least)]
-            index[doubtful], squared[doubtful] = self._of_all(new[doubtful], k)
+    def _search(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array]:
+        index = np.empty((new.shape[0], k), dtype=np.int64)
+        squared, doubtful = np.empty(index.shape), np.arange(new.shape[0])
+        for search in self._searches[-1 if k + SPARE >= len(self) else 0 :]:
+            if doubtful.size:
+                found = getattr(self, search)(new[doubtful], k)
+                index[doubtful], squared[doubtful], least = found
+                doubtful = doubtful[~(squared[doubtful, -1] < least)]
         return index, squared
 
     def _by_single_products(
@@ -173,46 +175,65 @@ class NearestRows:
         return index, squared, least / (factor * factor)
 
     def _by_double_products(
-        self, new: Array, k: int
+        self, new: Any, k: int
     ) -> tuple[NDArray[np.int64], Array, Array]:
         """Return the same as `_by_single_products`, from products in float64."""
+        rounded, norms, n_terms = self._round_distances(new)
+        index, squared, farthest = self._nearest_candidates(new, rounded, k)
+        unit = 0.5 * float(np.finfo(np.float64).eps)
+        share = rounding_share(n_terms, unit, max(n_terms, SUMMED))
+        blur = share * (3.0 * norms + 2.0 * np.abs(farthest))
+        return index, squared, farthest - 2.0 * blur
+
+    def _round_distances(self, new: Any) -> tuple[Array, Array, int]:
+        """Return rounded squared distances, norms of new rows and terms of products."""
         center, centred, old_norms = self._centred
         moved = new - center
         norms = np.einsum("ij,ij->i", moved, moved)
         rounded = norms[:, None] + old_norms - 2.0 * (moved @ centred.T)
-        index, squared, farthest = self._nearest_candidates(new, rounded, k)
-        share = rounding_share(new.shape[1], 0.5 * float(np.finfo(np.float64).eps))
-        blur = share * (3.0 * norms + 2.0 * np.abs(farthest))
-        return index, squared, farthest - 2.0 * blur
+        return rounded, norms, new.shape[1]
 
     def _nearest_candidates(
-        self, new: Array, rounded: Array, k: int
+        self, new: Any, rounded: Array, k: int
     ) -> tuple[NDArray[np.int64], Array, Array]:
         """Return the nearest of the candidates, and the largest rounded of these."""
         from mdec.numerics.loops import landmarks
 
-        index = np.empty((len(new), k + SPARE), dtype=np.int32)
-        squared = np.empty(index.shape)
+        index = np.empty((new.shape[0], k + SPARE), dtype=np.int32)
         landmarks.smallest_columns(rounded, k + SPARE, index)
         farthest = np.take_along_axis(rounded, index, axis=1).max(axis=1)
-        used = np.zeros(len(self), dtype=bool)
+        ordered, squared = self._order(new, index)
+        return ordered[:, :k], squared[:, :k], farthest.astype(np.float64)
+
+    def _order(
+        self, new: Any, index: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], Array]:
+        """Sort each new row's old rows by their distances, and return these."""
+        from mdec.numerics.loops import landmarks
+
+        squared, used = np.empty(index.shape), np.zeros(len(self), dtype=bool)
         used[index] = True
         chosen = np.flatnonzero(used)
         place = (np.cumsum(used) - 1).astype(np.int32)[index]
         new = np.ascontiguousarray(new)
         landmarks.order_by_distance(new, self.rows(chosen), place, squared)
-        return chosen[place[:, :k]], squared[:, :k], farthest.astype(np.float64)
+        return chosen[place], squared
 
-    def _of_all(self, new: Array, k: int) -> tuple[NDArray[np.int64], Array]:
+    def _of_all(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array, float]:
         """Return the nearest of all old rows, from all differences."""
-        index = np.empty((len(new), k), dtype=np.int64)
-        squared = np.empty((len(new), k))
-        for row, own in enumerate(new):
-            apart = self.old - own
-            distances = np.einsum("ij,ij->i", apart, apart)
+        index = np.empty((new.shape[0], k), dtype=np.int64)
+        squared = np.empty(index.shape)
+        for row in range(new.shape[0]):
+            distances = self._distances(new[[row]])
             index[row] = np.argsort(distances, kind="stable")[:k]
             squared[row] = distances[index[row]]
-        return index, squared
+        return index, squared, np.inf
+
+    def _distances(self, new: Any) -> Array:
+        """Return the squared distances of one new row, from differences."""
+        apart = self.old - new
+        distances: Array = np.einsum("ij,ij->i", apart, apart)
+        return distances
 
 
 def _product(rows: Array, columns: Array) -> Array:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from mdec._support.arrays import Array
 from mdec.numerics.magnitude import at_safe_scale
-from mdec.numerics.nearest import SPARE, TILE_ENTRIES
+from mdec.numerics.nearest import NearestRows
 from mdec.numerics.neighbors import FAR, BlockedDistances, rounding_share
 
 # Rows and columns of a tile of distances: one row of it fits a core's own cache.
@@ -40,32 +40,45 @@ def with_data(X: sparse.csr_array, data: Array) -> sparse.csr_array:
     return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
 
-def squared_norms(X: sparse.csr_array) -> Array:
-    """Return the squared length of each row.
+def squared_norms(X: Any) -> Array:
+    """Return the squared length of each row, sparse or not.
 
     Examples
     --------
     >>> squared_norms(sparse.csr_array([[3.0, 4.0], [0.0, 0.0]]))
     array([25.,  0.])
     """
-    norms: Any = np.bincount(row_numbers(X), X.data * X.data, minlength=X.shape[0])
-    return norms.astype(np.float64, copy=False)
+    norms: Any
+    if sparse.issparse(X):
+        norms = np.bincount(row_numbers(X), X.data * X.data, minlength=X.shape[0])
+        return norms.astype(np.float64, copy=False)
+    norms = np.einsum("ij,ij->i", X, X)
+    return norms
 
 
-def products(X: sparse.csr_array, by_feature: sparse.csr_array) -> Array:
-    """Return the products of rows with others, which come transposed, as an array.
+def by_feature(X: Any) -> Any:
+    """Return rows transposed, as `products` takes them."""
+    return X.T.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X.T)
+
+
+def products(X: Any, others: Any) -> Array:
+    """Return the products of rows with others, which come from `by_feature`.
 
     Examples
     --------
     >>> rows = sparse.csr_array([[1.0, 0.0], [2.0, 3.0]])
-    >>> products(rows, rows.T.tocsr())
+    >>> products(rows, by_feature(rows))
     array([[ 1.,  2.],
            [ 2., 13.]])
     """
     from mdec.numerics.loops import csr
 
-    out = np.empty((X.shape[0], by_feature.shape[1]))
-    csr.csr_products(*_arrays(X), *_arrays(by_feature), out)
+    out: Array
+    if not sparse.issparse(X):
+        out = X @ others
+        return out
+    out = np.empty((X.shape[0], others.shape[1]))
+    csr.csr_products(*_arrays(X), *_arrays(others), out)
     return out
 
 
@@ -170,9 +183,7 @@ def at_safe_sparse_scale(X: sparse.csr_array) -> sparse.csr_array:
     return with_data(X, at_safe_scale(X.data))
 
 
-def group_means(
-    X: sparse.csr_array, labels: NDArray[np.integer], points: sparse.csr_array
-) -> sparse.csr_array:
+def group_means(X: Any, labels: NDArray[np.integer], points: Any) -> Any:
     """Return the mean of the rows of each group; a group without rows keeps its point.
 
     Examples
@@ -190,45 +201,12 @@ def group_means(
         (np.ones(labels.size), order, bounds), shape=(n_groups, labels.size)
     )
     sums = members @ X
+    if not sparse.issparse(X):
+        means = sums / np.maximum(counts, 1)[:, None]
+        return np.where(counts[:, None] > 0, means, points).astype(X.dtype)
     means = with_data(sums, sums.data / counts[row_numbers(sums)])
-    if counts.all():
-        return means
-    kept: sparse.csr_array = sparse.diags_array((counts == 0).astype(np.float64))
+    kept = sparse.diags_array((counts == 0).astype(np.float64))
     return (means + kept @ points).tocsr()
-
-
-def least_scores(
-    X: sparse.csr_array, points: sparse.csr_array, half_norms: Array, k: int
-) -> NDArray[np.int32]:
-    """Return the k points with the least scores for each row, in any order.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n_rows, n_features)
-        The rows.
-    points : csr_array of shape (n_points, n_features)
-        The points, at least k.
-    half_norms : ndarray of shape (n_points,)
-        Half their squared lengths; less the product with a row they give its scores.
-    k : int
-        Points to find.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, k)
-        The nearest points, as products in float64 tell.
-    """
-    from mdec.numerics.loops import landmarks
-
-    by_feature = points.T.tocsr()
-    nearest = np.empty((X.shape[0], k), dtype=np.int32)
-    height = max(1, TILE_ENTRIES // points.shape[0])
-    for start in range(0, X.shape[0], height):
-        part = slice(start, start + height)
-        scores = half_norms - products(X[part], by_feature)
-        if not landmarks.smallest_columns(scores, k, nearest[part]):
-            raise ValueError("X holds values that are not finite or too large.")
-    return nearest
 
 
 def by_distance(
@@ -261,27 +239,6 @@ def by_distance(
     return ordered, np.take_along_axis(squared, order, axis=1)
 
 
-def nearest_sparse_centers(
-    X: sparse.csr_array, centers: sparse.csr_array
-) -> NDArray[np.int32]:
-    """Return the nearest centre of each row; of equal scores the first.
-
-    Examples
-    --------
-    >>> rows = sparse.csr_array([[0.1, 0.0], [3.0, 1.0]])
-    >>> nearest_sparse_centers(rows, sparse.csr_array([[0.0, 0.0], [2.0, 2.0]]))
-    array([0, 1], dtype=int32)
-    """
-    half_norms = 0.5 * squared_norms(centers)
-    by_feature = centers.T.tocsr()
-    labels = np.empty(X.shape[0], dtype=np.int32)
-    height = max(1, TILE_ENTRIES // centers.shape[0])
-    for start in range(0, labels.size, height):
-        part = slice(start, start + height)
-        labels[part] = (half_norms - products(X[part], by_feature)).argmin(axis=1)
-    return labels
-
-
 class SparseDistances(BlockedDistances):
     """Rounded squared distances of sparse rows, block by block, in float64.
 
@@ -311,13 +268,13 @@ class SparseDistances(BlockedDistances):
         return int(self.X.shape[0])
 
     @cached_property
-    def _transposed(self) -> sparse.csr_array:
-        return self._centred.T.tocsr()
+    def _all_by_feature(self) -> sparse.csr_array:
+        return by_feature(self._centred)
 
     @cached_property
     def _tiles_by_feature(self) -> list[sparse.csr_array]:
         starts = range(0, len(self), TILE)
-        return [self._centred[start : start + TILE].T.tocsr() for start in starts]
+        return [by_feature(self._centred[start : start + TILE]) for start in starts]
 
     def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
         """Return the rounded distances between some rows and a tile of columns or all.
@@ -325,10 +282,10 @@ class SparseDistances(BlockedDistances):
         They are in units of their own.
         """
         if columns == slice(None):
-            by_feature = self._transposed
+            others = self._all_by_feature
         else:
-            by_feature = self._tiles_by_feature[columns.start // TILE]
-        apart = products(self._centred[rows], by_feature)
+            others = self._tiles_by_feature[columns.start // TILE]
+        apart = products(self._centred[rows], others)
         apart *= -2.0
         apart += self._norms[rows, None]
         apart += self._norms[columns]
@@ -339,7 +296,7 @@ class SparseDistances(BlockedDistances):
         return exact_distances(self.X, self.X, low, high)
 
 
-class NearestSparseRows:
+class NearestSparseRows(NearestRows):
     """Finds the nearest of given sparse rows, as `NearestRows` does of dense ones.
 
     Products in float64 choose candidates, whose distances are computed by differences;
@@ -357,58 +314,35 @@ class NearestSparseRows:
     array([[2, 1]])
     """
 
+    _searches = ("_by_double_products", "_of_all")
+
     def __init__(self, old: sparse.csr_array) -> None:
-        self.old = old
+        self.old, self.features = old, None
 
     def __len__(self) -> int:
         return int(self.old.shape[0])
 
     @cached_property
-    def _centred(self) -> tuple[Array, sparse.csr_array, Array]:
-        """The center, the centred rows and their squared norms."""
+    def _prepared(self) -> tuple[Array, sparse.csr_array, Array, int]:
+        """The center, centred rows by feature, squared norms and longest row."""
         center = sparse_center(self.old)
         centred = less(self.old, center)
-        return center, centred, squared_norms(centred)
+        longest = int(np.diff(centred.indptr).max()) + 1
+        return center, by_feature(centred), squared_norms(centred), longest
 
-    def rows(self, chosen: NDArray[np.integer]) -> sparse.csr_array:
-        """Return some of the old rows."""
-        return self.old[chosen]
-
-    def nearest(self, new: sparse.csr_array, k: int) -> tuple[NDArray[np.int64], Array]:
-        """Return the k nearest old rows of each new row, and their squared distances.
-
-        Parameters
-        ----------
-        new : csr_array of shape (n_new, n_features)
-            The new rows.
-        k : int
-            Rows to find, at most all.
-
-        Returns
-        -------
-        index : ndarray of shape (n_new, k)
-            Old rows by ascending distance, of equals the first.
-        squared : ndarray of shape (n_new, k)
-            Their squared distances.
-        """
-        center, centred, norms = self._centred
-        wide = min(k + SPARE, len(self))
+    def _round_distances(self, new: Any) -> tuple[Array, Array, int]:
+        center, centred, old_norms, longest = self._prepared
         moved = less(new, center)
-        candidates = least_scores(moved, centred, 0.5 * norms, wide)
-        index, squared = by_distance(new, self.old, candidates)
-        farthest = squared[:, -1]
-        index, squared = index[:, :k], squared[:, :k]
-        if wide < len(self):
-            longest = int(np.diff(centred.indptr).max()) + 1
-            share = rounding_share(longest, _UNIT, longest)
-            blur = share * (3.0 * squared_norms(moved) + 2.0 * farthest)
-            for row in np.flatnonzero(~(squared[:, -1] < farthest - 2.0 * blur)):
-                index[row], squared[row] = self._of_all(new[[row]], k)
-        return index, squared
+        norms = squared_norms(moved)
+        rounded = norms[:, None] + old_norms - 2.0 * products(moved, centred)
+        return rounded, norms, longest
 
-    def _of_all(self, new: sparse.csr_array, k: int) -> tuple[NDArray[np.int64], Array]:
-        """Return the nearest of all old rows to one new row."""
+    def _order(
+        self, new: Any, index: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], Array]:
+        return by_distance(new, self.old, index)
+
+    def _distances(self, new: Any) -> Array:
         every = np.arange(len(self))
         apart = exact_distances(new, self.old, np.zeros_like(every), every)
-        index = np.argsort(apart, kind="stable")[:k]
-        return index, apart[index]
+        return np.maximum(apart, 0.0)

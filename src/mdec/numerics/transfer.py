@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from mdec.numerics.affinity import (
     unit_rows,
 )
 from mdec.numerics.eigen import Operator
+from mdec.numerics.sparse_rows import by_feature, products, squared_norms
 
 # Rows whose embedding and whose distances to centres are in the cache together.
 TILE = 1024
@@ -308,10 +310,10 @@ def embed_rows(rows: BipartiteRows, vectors: Array) -> Array:
     return out
 
 
-def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
+def nearest_centers(points: Any, centers: Any) -> NDArray[np.int32]:
     """Return the nearest centre of each point, the first of equals.
 
-    Points and centres are in one precision.
+    Points and centres are in one precision, arrays or both sparse.
 
     Examples
     --------
@@ -321,16 +323,16 @@ def nearest_centers(points: Array, centers: Array) -> NDArray[np.int32]:
     """
     from mdec.numerics.loops import landmarks
 
-    half_norms = 0.5 * np.einsum("ij,ij->i", centers, centers)
+    half_norms, others = 0.5 * squared_norms(centers), by_feature(centers)
     largest = float(half_norms.max())
-    transposed = np.ascontiguousarray(centers.T)
-    labels = np.empty(len(points), dtype=np.int32)
-    for start in range(0, len(points), TILE):
-        tile = points[start : start + TILE]
-        scores = tile @ transposed
-        np.subtract(half_norms, scores, out=scores)
-        part = labels[start : start + TILE]
-        landmarks.nearest_column(scores, tile, centers, largest, part)
+    labels = np.empty(points.shape[0], dtype=np.int32)
+    for start in range(0, labels.size, TILE):
+        tile, part = points[start : start + TILE], labels[start : start + TILE]
+        scores = half_norms - products(tile, others)
+        if sparse.issparse(tile):
+            part[:] = scores.argmin(axis=1)
+        else:
+            landmarks.nearest_column(scores, tile, centers, largest, part)
     return labels
 
 

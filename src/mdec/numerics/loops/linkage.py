@@ -91,7 +91,8 @@ def average_linkage(pairs: Any, sizes: Any, shift: Any) -> Any:
     tenth of the regions would merge in a pass, chains link those that are left.
     """
     size, n = sizes.astype(np.float64), sizes.size
-    name, merged, heights = np.arange(n), [], []
+    name, heights = np.arange(n), []
+    merged: list[Any] = []
     rows = np.zeros((3, n), dtype=pairs.dtype)
     everything = np.arange(n, dtype=np.int32)
     first, second, shares = everything, everything, np.zeros((2, n), pairs.dtype)
