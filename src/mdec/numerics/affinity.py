@@ -77,8 +77,7 @@ def leading_vectors(
     *,
     tol: float = TOLERANCE,
     dtype: type[np.floating] = np.float64,
-    dense_order: int = DENSE_ORDER,
-    least: float = -1.0,
+    **solver: Any,
 ) -> Array:
     """Return the leading eigenvectors of a normalised affinity.
 
@@ -98,10 +97,8 @@ def leading_vectors(
         Greatest residual norm of a computed vector.
     dtype : dtype
         Precision of the iteration.
-    dense_order : int
-        Up to this order LAPACK is taken.
-    least : float
-        No eigenvalue is below it.
+    **solver
+        More for `leading_eigenvectors`.
 
     Returns
     -------
@@ -122,16 +119,9 @@ def leading_vectors(
         return mix_roots(component, roots, n_vectors, rng)
     known = np.zeros((order, n_components), dtype=dtype)
     known[np.arange(order), component] = roots
+    n_missing = n_vectors - n_components
     _, vectors = leading_eigenvectors(
-        operator,
-        order,
-        n_vectors - n_components,
-        rng,
-        known=known,
-        tol=tol,
-        dtype=dtype,
-        dense_order=dense_order,
-        least=least,
+        operator, order, n_missing, rng, known=known, tol=tol, dtype=dtype, **solver
     )
     return np.hstack([known, vectors])
 
@@ -166,10 +156,8 @@ def sparse_leading_vectors(
     affinity = normalized_affinity(W)
     if W.shape[0] <= DENSE_ORDER:
         return leading_vectors(affinity.toarray(), degrees, component, n_vectors, rng)
-    operator = SparseOperator(affinity)
-    return leading_vectors(
-        operator, degrees, component, n_vectors, rng, dtype=np.float32
-    )
+    known = degrees, component, n_vectors, rng
+    return leading_vectors(SparseOperator(affinity), *known, dtype=np.float32)
 
 
 def component_roots(

@@ -94,8 +94,22 @@ def leading_eigenvectors(
         return _dense(matrix, n_vectors, known)
     if not callable(operator):
         operator = operator.astype(dtype).dot
-    known = known.astype(dtype)
-    return _iterated(operator, order, n_vectors, rng, known, tol, dtype, least)
+    width = block_width(n_vectors, order - known.shape[1])
+    start: Array = rng.standard_normal((order, width)).astype(dtype)
+    there = getattr(operator, "there", lambda array: array)
+    here = getattr(operator, "here", lambda array: array)
+    steps = getattr(operator, "steps", (_orthonormal, _rotation))
+    filter_once = getattr(operator, "filter_block", partial(filter_block, operator))
+    block, known, cut = there(start), there(known.astype(dtype)), FIRST_CUT
+    for _ in range(MAX_ROUNDS):
+        degree = DEGREE if least == -1.0 else filter_degree(cut, least, dtype)
+        values, block, residuals = filter_once(
+            block, known, cut, *steps, degree=degree, least=least
+        )
+        if residuals[:n_vectors].max() <= tol:
+            break
+        cut = min(float(values[-1]), LAST_CUT)
+    return here(values[:n_vectors]), here(block[:, :n_vectors])
 
 
 def is_dense(order: int, n_vectors: int, dense_order: int = DENSE_ORDER) -> bool:
@@ -115,35 +129,6 @@ def _dense(matrix: Array, n_vectors: int, known: Array) -> tuple[Array, Array]:
         values, vectors = _rotation(matrix, digits=9)
         return values[:n_vectors], vectors[:, :n_vectors]
     return values[: -n_vectors - 1 : -1], vectors[:, : -n_vectors - 1 : -1]
-
-
-def _iterated(
-    operator: Operator,
-    order: int,
-    n_vectors: int,
-    rng: np.random.Generator,
-    known: Array,
-    tol: float,
-    dtype: type[np.floating],
-    least: float,
-) -> tuple[Array, Array]:
-    width = block_width(n_vectors, order - known.shape[1])
-    start: Array = rng.standard_normal((order, width)).astype(dtype)
-    there = getattr(operator, "there", lambda array: array)
-    block, known = there(start), there(known)
-    steps = getattr(operator, "steps", (_orthonormal, _rotation))
-    filter_once = getattr(operator, "filter_block", partial(filter_block, operator))
-    cut = FIRST_CUT
-    for _ in range(MAX_ROUNDS):
-        degree = DEGREE if least == -1.0 else filter_degree(cut, least, dtype)
-        values, block, residuals = filter_once(
-            block, known, cut, *steps, degree=degree, least=least
-        )
-        if residuals[:n_vectors].max() <= tol:
-            break
-        cut = min(float(values[-1]), LAST_CUT)
-    here = getattr(operator, "here", lambda array: array)
-    return here(values[:n_vectors]), here(block[:, :n_vectors])
 
 
 def block_width(n_vectors: int, most: int) -> int:
@@ -297,24 +282,21 @@ def _scale_and_shift(cut: Any, least: float) -> tuple[Any, Any]:
     return 1.0 / half_width, -center / half_width
 
 
-def _step(operator: Any, block: Any, scale: Any, shift: Any, before: Any) -> Any:
-    if hasattr(operator, "step"):
-        return operator.step(block, scale, shift, before)
-    image = operator(block)
-    image *= scale
-    image += shift * block
-    image -= before
-    return image
-
-
 def chebyshev_filter(
     operator: Any, block: Any, degree: int, cut: Any, least: float
 ) -> Any:
     """Apply a polynomial that is small on [least, cut] and grows fast beyond."""
     scale, shift = _scale_and_shift(cut, least)
-    before = block
-    current = _step(operator, block, scale, shift, namespace(block).zeros_like(block))
-    for _ in range(degree - 1):
-        following = _step(operator, current, 2.0 * scale, 2.0 * shift, before)
+    before, current = namespace(block).zeros_like(block), block
+    for step in range(degree):
+        if hasattr(operator, "step"):
+            following = operator.step(current, scale, shift, before)
+        else:
+            following = operator(current)
+            following *= scale
+            following += shift * current
+            following -= before
         before, current = current, following
+        if step == 0:
+            scale, shift = 2.0 * scale, 2.0 * shift
     return current

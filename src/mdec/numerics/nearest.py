@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -76,8 +77,8 @@ class NearestRows:
     array([[2, 1]])
     """
 
-    # From fast to sure; what is left in doubt goes to the next one.
-    _searches: tuple[str, ...] = ("_by_single_products", "_by_double_products", "_of_all")
+    # From fast to sure; what one leaves in doubt goes to the next.
+    _searches: Sequence[str] = ("_by_single_products", "_by_double_products", "_of_all")
 
     def __init__(
         self, old: Array | SearchIndex, features: NDArray[np.integer] | None = None

@@ -347,14 +347,21 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     nearest = values, index, count, bound, n_neighbors
     for row, column, tile in distances.tiles():
         columns = slice(column, column + tile.shape[1])
-        if row == column:
-            others = tile[0].copy(), index[columns, 0].copy()
-            selection.start_rows(tile, row, *nearest, *others)
-        else:
+        if row != column:
             selection.scan_tile(tile, row, column, *nearest, bound[columns].copy())
+        elif (kept := min(n_neighbors, len(tile) - 1)) > 0:
+            np.fill_diagonal(tile, np.inf)
+            near = np.argpartition(tile, kept - 1, axis=1)[:, :kept]
+            values[columns, :kept] = np.take_along_axis(tile, near, axis=1)
+            index[columns, :kept] = row + near
+            count[columns] = kept
+            if kept == n_neighbors:
+                bound[columns] = values[columns, :kept].max(axis=1)
     if count.min() < n_neighbors:
         raise ValueError("X holds values that are not finite or too large.")
-    selection.finish_scan(*nearest)
+    values[np.arange(shape[1]) >= count[:, None]] = np.inf
+    near = np.argpartition(values, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    bound = np.take_along_axis(values, near, axis=1).max(axis=1)
     rows = np.repeat(np.arange(n_samples), n_neighbors)
-    graph = distances.pair_graph(rows, index[:, :n_neighbors].ravel())
-    return NeighborPairs(graph, distances.at_least(bound))
+    found = np.take_along_axis(index, near, axis=1).ravel()
+    return NeighborPairs(distances.pair_graph(rows, found), distances.at_least(bound))

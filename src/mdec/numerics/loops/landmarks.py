@@ -6,12 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from mdec.numerics.loops.jit import REASSOCIATE, jit
+from mdec.numerics.loops.jit import REASSOCIATE, inner, jit
 from mdec.numerics.loops.kmeans import nearest_by_differences, precise_distance
 from mdec.numerics.loops.selection import insert_ordered
 
 # Groups of columns, a multiple of what a vector register holds.
 _GROUPS = 128
+
+
+@inner()
+def _insert(value: Any, column: int, ordered: Any, columns: Any) -> None:
+    """Put a value and its column in their place, behind equals."""
+    position = ordered.size - 1
+    while position > 0 and ordered[position - 1] > value:
+        ordered[position] = ordered[position - 1]
+        columns[position] = columns[position - 1]
+        position -= 1
+    ordered[position] = value
+    columns[position] = column
 
 
 @jit()
@@ -49,13 +61,7 @@ def smallest_columns(scores: Any, k: int, index: Any) -> Any:
                 for c in range(g, n_columns, n_groups):
                     value = row[c]
                     if value < kept[k - 1]:
-                        position = k - 1
-                        while position > 0 and kept[position - 1] > value:
-                            kept[position] = kept[position - 1]
-                            columns[position] = columns[position - 1]
-                            position -= 1
-                        kept[position] = value
-                        columns[position] = c
+                        _insert(value, c, kept, columns)
         all_found &= kept[k - 1] < np.inf
     return all_found
 
@@ -84,13 +90,7 @@ def settle_nearest(
             if row[c] <= limit:
                 value = ordered.dtype.type(precise_distance(X, i, points, c))
                 if value < ordered[k - 1]:
-                    position = k - 1
-                    while position > 0 and ordered[position - 1] > value:
-                        ordered[position] = ordered[position - 1]
-                        columns[position] = columns[position - 1]
-                        position -= 1
-                    ordered[position] = value
-                    columns[position] = c
+                    _insert(value, c, ordered, columns)
 
 
 @jit()

@@ -100,43 +100,6 @@ def scan_tile(
                     column_bound[c] = bound[j]
 
 
-@jit()
-def start_rows(
-    tile: Any,
-    first: int,
-    values: Any,
-    index: Any,
-    count: Any,
-    bound: Any,
-    k: int,
-    others: Any,
-    columns: Any,
-) -> None:
-    """Fill the buffers from a tile on the diagonal, leaving the diagonal out."""
-    n = tile.shape[0]
-    kept = min(k, n - 1)
-    for r in range(n):
-        i = first + r
-        for c in range(n - 1):
-            columns[c] = first + c + (c >= r)
-            others[c] = tile[r, c + (c >= r)]
-        if kept > 0:
-            largest = _select_smallest(others, columns, n - 1, kept)
-            for t in range(kept):
-                values[i, t] = others[t]
-                index[i, t] = columns[t]
-            if kept == k:
-                bound[i] = largest
-        count[i] = kept
-
-
-@jit()
-def finish_scan(values: Any, index: Any, count: Any, bound: Any, k: int) -> None:
-    """Leave exactly the k smallest of each row in front, and their largest in bound."""
-    for i in range(bound.size):
-        bound[i] = _select_smallest(values[i], index[i], count[i], k)
-
-
 @inner()
 def insert_ordered(value: Any, ordered: Any) -> None:
     """Put a value in its place among ascending ones, dropping the last.
