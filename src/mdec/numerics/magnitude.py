@@ -20,6 +20,10 @@ _SAFE = 400
 # The largest that a number may become, as a power of two.
 _TOP = 490
 
+# The bits of a float64 but its sign, and numbers that are looked at together.
+_MAGNITUDE = np.uint64(2**63 - 1)
+_AT_ONCE = 2**16
+
 TOO_WIDE = (
     "the values of X span more magnitudes than float64 can square; drop the outliers, "
     "or take logarithms or ranks of the values."
@@ -77,10 +81,23 @@ def has_safe_scale(X: Array) -> bool:
 
 
 def _exponents(X: Array) -> tuple[int, int]:
-    from mdec.numerics.loops import selection
+    """Return the least and greatest binary exponents of float64 numbers but zeros.
 
-    least, greatest = selection.exponents(np.ravel(X, order="K").view(np.uint64))
-    return least, greatest
+    Of zeros alone both are 0. A number x has the exponent e if 2 ** (e - 1) <= |x| <
+    2 ** e; all subnormal numbers count as the least of them.
+    """
+    bits = np.ravel(X, order="K").view(np.uint64)
+    least, greatest = _MAGNITUDE, np.uint64(0)
+    for start in range(0, bits.size, _AT_ONCE):
+        part = bits[start : start + _AT_ONCE] & _MAGNITUDE
+        greatest = max(greatest, part.max())
+        # Zero becomes the largest number of all.
+        part -= np.uint64(1)
+        least = min(least, part.min())
+    if greatest == 0:
+        return 0, 0
+    low, high = (int(least) + 1) >> 52, int(greatest) >> 52
+    return (low or -52) - 1022, (high or -51) - 1022
 
 
 def to_power(largest: float, exponent: int) -> float:

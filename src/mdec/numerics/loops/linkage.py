@@ -94,29 +94,30 @@ def average_linkage(pairs: Any, sizes: Any, shift: Any) -> Any:
     name, heights = np.arange(n), []
     merged: list[Any] = []
     rows = np.zeros((3, n), dtype=pairs.dtype)
-    everything = np.arange(n, dtype=np.int32)
-    first, second, shares = everything, everything, np.zeros((2, n), pairs.dtype)
-    joined = everything[:0]
+    # The first pass merges nothing.
+    first = second = np.arange(n, dtype=np.int32)
+    shares, joined = np.zeros((2, n), dtype=pairs.dtype), first[:0]
     while n > CHAINED_ROWS or merged:
         best = np.full(first.size, -np.inf, dtype=pairs.dtype)
         near = np.zeros(first.size, dtype=np.int32)
         _merge_pass(pairs, n, first, second, shares, joined, rows, best, near, shift)
         n, size, name = first.size, size[first], name[first]
-        place = np.arange(n)
-        mutual = near[near] == place
-        a = np.flatnonzero(mutual & (near > place))
+        every = np.arange(n)
+        mutual = near[near] == every
+        a = np.flatnonzero(mutual & (near > every))
         if 20 * a.size < n:
             break
         b = near[a]
         merged.append(name[np.stack([a, b], axis=1)])
-        heights.append(pairs[_place(n, a, b)].astype(np.float64))
+        place = a * (2 * n - 3 - a) // 2 + b - 1
+        heights.append(pairs[place].astype(np.float64))
         shares = np.zeros((2, n), dtype=pairs.dtype)
         shares[0, a], shares[1, a] = size[a], size[b]
         size[a] += size[b]
         shares[:, a] /= size[a]
-        second = place.astype(np.int32)
+        second = every.astype(np.int32)
         second[a] = b
-        first = np.flatnonzero(~mutual | (near > place)).astype(np.int32)
+        first = np.flatnonzero(~mutual | (near > every)).astype(np.int32)
         second, shares = second[first], np.ascontiguousarray(shares[:, first])
         joined = np.flatnonzero(second != first).astype(np.int32)
     rest, similarities = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
@@ -128,23 +129,14 @@ def average_linkage(pairs: Any, sizes: Any, shift: Any) -> Any:
     )
 
 
-def _place(n: int, a: Any, b: Any) -> Any:
-    """Return where the pair of a row and a later one of n rows is."""
-    return a * (2 * n - 3 - a) // 2 + b - 1
-
-
-place_of: Any = inner()(_place)
-
-
 @inner()
 def _get_row(pairs: Any, n: int, i: int, first: int, row: Any) -> None:
     """Copy the similarities of row i to rows from `first` on, without its own."""
-    place = place_of(n, first, i)
+    place = first * (2 * n - 3 - first) // 2 + i - 1
     for j in range(first, i):
         row[j] = pairs[place]
         place += n - 2 - j
-    start = place_of(n, i, i + 1)
-    tail, part = row[i + 1 : n], pairs[start : start + n - 1 - i]
+    tail, part = row[i + 1 : n], pairs[place + 1 : place + n - i]
     for t in range(tail.size):
         tail[t] = part[t]
 
@@ -163,12 +155,12 @@ def _merge_chain(
 
     A chain goes from a region to the most similar one, the lowest of equals, until the
     last two are each other's. Since the pair with the lowest rows comes first among
-    equals, links only get better and no chain runs in circles.
+    equals, links only get better and no chain runs in circles. Its last two rows are
+    at hand, so that after a merge it goes on from one link further back.
     """
     n = size.size
     length = 0
     first = 0
-    own, other = rows[0], rows[1]
     for step in range(n - 1):
         if length == 0:
             while size[first] == 0:
@@ -176,7 +168,7 @@ def _merge_chain(
             chain[0] = first
             length = 1
         while True:
-            tip = chain[length - 1]
+            tip, own = chain[length - 1], rows[length & 1]
             _get_row(pairs, n, tip, 0, own)
             best, nearest = -np.inf, -1
             for i in range(n):
@@ -187,17 +179,17 @@ def _merge_chain(
                 break
             chain[length] = nearest
             length += 1
-        length -= 2
+        other = rows[1 - (length & 1)]
+        length -= 3 if length > 2 else 2
         a, b = (tip, nearest) if tip < nearest else (nearest, tip)
         merged[step, 0] = a
         merged[step, 1] = b
         heights[step] = own[nearest]
-        _get_row(pairs, n, nearest, 0, other)
         total = size[a] + size[b]
         share, rest = size[tip] / total, size[nearest] / total
         size[a] = total
         size[b] = 0
-        place = place_of(n, 0, a)
+        place = a - 1
         for i in range(a):
             pairs[place] = share * own[i] + rest * other[i]
             place += n - 2 - i
@@ -227,7 +219,7 @@ def _merge_pass(
     n_left, end, done = first.size, 0, 0
     merged, other, row = rows[0], rows[1], rows[2]
     for r in range(n_left):
-        a, b = first[r], second[r]
+        a, b = np.int64(first[r]), np.int64(second[r])
         _get_row(pairs, n, a, a, merged)
         if a != b:
             _get_row(pairs, n, b, a + 1, other)

@@ -145,28 +145,6 @@ def _keep_largest(indptr: Any, data: Any, ordered: Any, marked: Any) -> None:
                 n_equal -= 1
 
 
-@jit()
-def exponents(bits: Any) -> Any:
-    """Return the least and greatest binary exponents of float64 numbers, given as bits.
-
-    Zeros are left out; of zeros alone both are 0. A number x has the exponent e if
-    2 ** (e - 1) <= |x| < 2 ** e; all subnormal numbers count as the least of them.
-    """
-    magnitude = np.uint64(0x7FFFFFFFFFFFFFFF)
-    one = np.uint64(1)
-    greatest, least = np.uint64(0), magnitude
-    for e in range(bits.size):
-        value = bits[e] & magnitude
-        greatest = value if value > greatest else greatest
-        # Zero becomes the largest number of all.
-        least = value - one if value - one < least else least
-    if greatest == 0:
-        return 0, 0
-    low = np.int64((least + one) >> np.uint64(52))
-    high = np.int64(greatest >> np.uint64(52))
-    return (low if low > 0 else -52) - 1022, (high if high > 0 else -51) - 1022
-
-
 def nearest_entries(indptr: Any, data: Any, k: int) -> Any:
     """Return the mean of the k smallest entries of each CSR row, and the k-th.
 

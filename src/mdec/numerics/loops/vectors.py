@@ -123,38 +123,32 @@ def inner_products(left: Any, right: Any) -> Any:
     width = left.shape[1]
     out = np.zeros((width, width))
     _inner_products(left, right, np.empty((4, width)), out)
+    for i in range(len(left) // 4 * 4, len(left)):
+        out += np.multiply.outer(left[i].astype(np.float64), right[i])
     return out
 
 
 @jit()
 def _inner_products(left: Any, right: Any, rows: Any, out: Any) -> None:
+    """Add up the products of four rows at a time."""
     n, width = left.shape
-    r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
-    i = 0
-    while i < n:
-        last = i + 4 if i + 4 < n else n
-        for r in range(last - i, 4):
-            target = rows[r]
-            for c in range(width):
-                target[c] = 0.0
-        for r in range(last - i):
+    for i in range(0, n - 3, 4):
+        for r in range(4):
             target, own = rows[r], right[i + r]
             for c in range(width):
                 target[c] = own[c]
         for a in range(width):
-            w0 = np.float64(left[i, a])
-            w1 = np.float64(left[i + 1, a]) if i + 1 < n else 0.0
-            w2 = np.float64(left[i + 2, a]) if i + 2 < n else 0.0
-            w3 = np.float64(left[i + 3, a]) if i + 3 < n else 0.0
+            w0, w1 = np.float64(left[i, a]), np.float64(left[i + 1, a])
+            w2, w3 = np.float64(left[i + 2, a]), np.float64(left[i + 3, a])
             first = a // LANES * LANES
+            x0, x1 = rows[0, first:], rows[1, first:]
+            x2, x3 = rows[2, first:], rows[3, first:]
             target = out[a, first:]
-            x0, x1, x2, x3 = r0[first:], r1[first:], r2[first:], r3[first:]
             for b in range(target.size):
                 total = target[b] + w0 * x0[b]
                 total += w1 * x1[b]
                 total += w2 * x2[b]
                 target[b] = total + w3 * x3[b]
-        i += 4
 
 
 @jit()
