@@ -8,12 +8,14 @@ A mutation is one small change of the source: a comparison turned, a sign or a s
 swapped, a number off by one, a statement left out. A seeded sample, the same number
 from each module, is tried one by one on a copy of the checkout, never on the checkout
 itself: first against the tests nearest to the module, then, if it lives, against those
-of its room and of the whole fit. A mutation that no test notices has survived.
+of its folder and of the whole fit. A mutation that no test notices has survived.
 
 Each run appends a line of JSON for each mutation to benchmarks/results/mutations.jsonl,
-and the last line on a mutation counts. What was killed is not tried again, survivors
-are; ``--again`` tries all. Those in mutations-equivalent.toml change nothing that
-anyone could see, for the reason given there, and are not drawn.
+with the commit that it was made from, and the last line on a mutation counts. A
+mutation is known by its text: it stays on record while its line and the name of its
+function stay, also in another file. What was killed is not tried again, survivors are;
+``--again`` tries all. Those in mutations-equivalent.toml change nothing that anyone
+could see, for the reason given there, and are not drawn.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ import ast
 import contextlib
 import fnmatch
 import hashlib
-import json
 import os
 import random
 import re
@@ -36,93 +37,117 @@ import tempfile
 import time
 import tomllib
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from records import append_lines, commit_of_source, read_lines
+
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "mutations.jsonl"
 EQUIVALENT = ROOT / "benchmarks" / "mutations-equivalent.toml"
 SOURCE = "src/mdec/"
 
-# A fit from end to end, for whatever the tests of a room did not notice.
-WHOLE = ["tests/test_reproducibility.py::test_digits_labels_stay"]
+# A fit from end to end, for whatever the tests of a module did not notice.
+WHOLE = "test_reproducibility.py::test_digits_labels_stay"
 
-KERNELS = ["tests/base/test_kernels.py"]
-GRAPHS = ["tests/base/test_graphs.py"]
-SPECTRAL = ["tests/base/test_spectral.py"]
-LANDMARKS = ["tests/base/test_landmarks.py"]
-SCALES = ["tests/base/test_scales.py"]
-NEIGHBORS = ["tests/numerics/test_neighbors.py", "tests/numerics/test_nearest.py"]
-KMEANS = ["tests/numerics/test_kmeans.py"]
-CONSENSUS = ["tests/consensus/test_consensus.py"]
-LINKAGE = ["tests/numerics/test_linkage.py", *CONSENSUS]
-GENERATION = ["tests/test_generation.py"]
-
-# Modules, the tests nearest to them, and those that are asked next.
-MAP: list[tuple[str, list[str], list[str]]] = [
-    ("base/kernels.py", KERNELS, GRAPHS + WHOLE),
-    ("base/graphs.py", GRAPHS, WHOLE + SCALES),
-    ("base/members.py", SPECTRAL, WHOLE),
-    ("base/landmarks.py", LANDMARKS, SCALES),
-    ("base/members.py", GENERATION, WHOLE),
-    ("numerics/neighbors.py", NEIGHBORS, GRAPHS + SCALES),
-    ("numerics/kmeans.py", KMEANS, WHOLE + CONSENSUS),
-    ("numerics/eigen.py", SPECTRAL, CONSENSUS),
-    ("numerics/affinity.py", SPECTRAL, CONSENSUS),
-    ("numerics/transfer.py", CONSENSUS, LANDMARKS),
-    ("numerics/landmark_search.py", LANDMARKS, SCALES),
-    ("numerics/magnitude.py", NEIGHBORS, SCALES),
-    ("numerics/nearest.py", NEIGHBORS, ["tests/prediction/test_prediction.py"]),
-    ("numerics/loops/linkage.py", LINKAGE, WHOLE),
-    ("numerics/loops/dense.py", GRAPHS, NEIGHBORS + SCALES),
-    ("numerics/loops/selection.py", NEIGHBORS + GRAPHS, SCALES),
-    ("numerics/loops/elkan.py", KMEANS, WHOLE),
-    ("numerics/loops/kmeans.py", KMEANS, WHOLE),
-    ("numerics/loops/landmarks.py", LANDMARKS, CONSENSUS + SCALES),
-    ("numerics/loops/csr.py", SPECTRAL, GRAPHS + WHOLE),
-    ("numerics/loops/*.py", NEIGHBORS + GRAPHS, KMEANS + CONSENSUS + WHOLE),
-    ("weights.py", ["tests/test_weights.py"], ["tests/test_coassociation.py"]),
-    ("coassociation.py", ["tests/test_coassociation.py"], CONSENSUS),
+# Modules, the tests nearest to them, and those that are asked next, all below tests/.
+# The test file of a module's own name is always among the nearest; the first row that
+# fits a module holds, so that a module that moves is still met by its folder's row.
+MAP: list[tuple[str, str, str]] = [
+    ("_support/arrays.py", "tables/test_reading.py", "numerics"),
+    ("_support/files.py", "_support/test_folders.py", "results"),
+    ("_support/optional.py", "tables/test_reading.py report", "engines"),
+    ("_support/progress.py", "test_generation.py", "cli/test_cli.py"),
+    ("_support/random.py", "test_generation.py", "test_reproducibility.py"),
+    ("_support/*", "", "_support test_generation.py"),
+    ("app/*", "", "app"),
+    ("base/copies.py", "base/test_copies.py", "base"),
+    ("base/kernels.py", "", "base/test_graphs.py"),
+    ("base/landmarks.py", "", "base/test_scales.py prediction/test_prediction.py"),
     (
-        "confidence.py",
-        ["tests/confidence/test_confidence.py"],
-        ["tests/prediction/test_prediction.py"],
+        "base/members.py",
+        "base/test_spectral.py test_generation.py",
+        "base/test_mixes.py",
     ),
-    ("consensus/*.py", CONSENSUS, ["tests/consensus/test_memory.py", *WHOLE]),
-    ("prediction/*.py", ["tests/prediction/test_prediction.py"], LANDMARKS),
-    ("numerics/novelty.py", ["tests/estimator/test_new_rows.py"], []),
+    ("base/*", "", "base"),
+    ("bench/baselines/*", "bench/baselines", "bench"),
+    ("bench/datasets/*", "bench/datasets", "bench"),
+    ("bench/evaluation.py", "bench/test_studies.py", "bench"),
+    ("bench/ranking.py", "bench/test_summary.py", "bench"),
+    ("bench/study.py", "bench/test_studies.py", "bench"),
+    ("bench/*", "bench/test_studies.py", "bench"),
+    ("cli/fit.py", "cli/test_cli.py cli/test_user_files.py", "cli"),
+    ("cli/*", "cli/test_cli.py", "cli"),
+    ("consensus/matrix.py", "", "consensus/test_consensus.py"),
+    ("consensus/*", "consensus/test_consensus.py", "consensus/test_memory.py"),
+    ("engines/tensors/*", "engines/test_gpu.py", ""),
+    ("engines/*", "", "engines"),
     (
-        "ensemble/plan.py",
-        GENERATION,
-        ["tests/ensemble/test_drawn_samples.py", *KERNELS, *WHOLE],
+        "ensemble/draws.py",
+        "test_generation.py",
+        "base/test_kernels.py base/test_landmarks.py",
     ),
-    ("ensemble/draws.py", GENERATION, KERNELS + LANDMARKS),
-    ("engines/checkpoint.py", ["tests/engines/test_checkpoint.py"], GENERATION),
+    ("ensemble/numbering.py", "ensemble test_generation.py", "base"),
+    ("ensemble/plan.py", "test_generation.py ensemble", "base/test_kernels.py"),
+    ("ensemble/*", "ensemble", "estimator/test_persistence.py test_generation.py"),
+    ("estimator/*", "estimator/test_estimator.py", "estimator"),
+    ("numerics/affinity.py", "base/test_spectral.py", "consensus/test_consensus.py"),
+    ("numerics/digits.py", "test_generation.py", "consensus/test_consensus.py"),
+    ("numerics/eigen.py", "base/test_spectral.py", "consensus/test_consensus.py"),
+    ("numerics/landmark_search.py", "base/test_landmarks.py", "base/test_scales.py"),
+    ("numerics/magnitude.py", "numerics base/test_scales.py", "base"),
+    ("numerics/nearest.py", "", "prediction base/test_custom.py"),
+    ("numerics/neighbors.py", "numerics/test_nearest.py", "base"),
+    ("numerics/novelty.py", "estimator/test_new_rows.py", "prediction"),
+    ("numerics/sparse_rows.py", "base/test_sparse.py", "base numerics"),
+    ("numerics/transfer.py", "consensus/test_consensus.py", "base/test_landmarks.py"),
+    ("numerics/loops/csr.py", "base/test_spectral.py", "base/test_graphs.py"),
+    ("numerics/loops/dense.py", "base/test_graphs.py", "numerics base"),
+    ("numerics/loops/landmarks.py", "base/test_landmarks.py", "consensus base"),
+    ("numerics/loops/linkage.py", "numerics/test_linkage.py", "consensus"),
+    ("numerics/loops/selection.py", "numerics base/test_graphs.py", "base"),
+    ("numerics/loops/vectors.py", "numerics/test_vectors.py base/test_spectral.py", ""),
+    ("numerics/loops/*", "numerics/test_kmeans.py", "numerics base consensus"),
+    ("numerics/*", "", "numerics consensus"),
     (
-        "_support/archives.py",
-        ["tests/_support/test_archives.py"],
-        ["tests/ensemble/test_ensemble.py"],
-    ),
-    ("_support/parallel.py", ["tests/_support/test_parallel.py"], []),
-    ("_support/files.py", ["tests/_support/test_files.py"], []),
-    (
-        "bench/records.py",
-        ["tests/bench/test_records.py"],
-        ["tests/bench/test_studies.py"],
+        "prediction/*",
+        "prediction/test_prediction.py",
+        "prediction base/test_landmarks.py",
     ),
     (
-        "bench/summary.py",
-        ["tests/bench/test_summary.py"],
-        ["tests/report"],
+        "preparation/*",
+        "preparation/test_preparation.py",
+        "preparation cli/test_prepare.py",
     ),
-    ("selection/criteria.py", ["tests/selection"], []),
-    ("selection/rule.py", ["tests/selection"], []),
-    ("tables/*.py", ["tests/tables"], []),
+    ("report/*", "report", ""),
+    ("results/*", "results cli/test_results.py", "cli report"),
+    ("rows/*", "rows/test_blocks.py", "rows engines/test_dask.py"),
+    ("selection/*", "selection", ""),
+    ("tables/arrays.py", "tables/test_reading.py tables/test_budget.py", "tables"),
+    ("tables/clusterings.py", "cli/test_matrix.py tables", "cli/test_compare.py"),
+    ("tables/hdf5.py", "tables/test_reading.py tables/test_edges.py", "tables"),
+    ("tables/text.py", "tables/test_reading.py tables/test_corpus.py", "tables"),
+    ("tables/*", "tables/test_reading.py", "tables cli/test_prepare.py"),
+    ("clustering.py", "", "report/test_solutions.py estimator/test_estimator.py"),
+    ("coassociation.py", "", "consensus/test_consensus.py"),
+    ("confidence.py", "confidence", "prediction/test_prediction.py"),
+    ("generation.py", "", "ensemble base/test_mixes.py"),
+    ("weights.py", "", "test_coassociation.py"),
 ]
-# The tests of containers need anndata, which may not be there.
-NOT_DRAWN = ("__init__.py", "jit.py", "containers.py")
+# Pages, pictures and words, and what needs a package or a GPU that may not be there.
+NOT_DRAWN = (
+    *(
+        "numerics/loops/jit.py",
+        "tables/containers.py",
+        "tables/words.py",
+        "app/worker.py",
+    ),
+    *("bench/pages.py", "bench/figures.py", "bench/commands.py", "cli/progress.py"),
+    *("cli/demo.py", "cli/app.py", "report/layout.py", "report/graphics.py"),
+    *("report/page.py", "report/plots.py", "engines/dask.py", "anndata.py"),
+)
 
 # How much memory to ask for is an estimate, and tested as one.
 ESTIMATES = re.compile(r"(.*_memory|.*_bytes|_enough|budget\.take)")
@@ -163,7 +188,8 @@ class Mutation:
 
     @property
     def key(self) -> str:
-        parts = self.file, self.operator, self.context, self.before, self.after
+        """Return a digest of its text, which a move to another file leaves alone."""
+        parts = self.operator, self.context, self.before, self.after
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -316,36 +342,38 @@ def mutations(path: Path, root: Path = ROOT) -> list[Mutation]:
 
 
 def modules() -> list[Path]:
-    found: list[Path] = []
-    for pattern, _, _ in MAP:
-        for path in sorted((ROOT / SOURCE).glob(pattern)):
-            if path.name not in NOT_DRAWN and path not in found:
-                found.append(path)
-    return found
-
-
-def exists(test: str) -> bool:
-    return (ROOT / test.partition("::")[0]).exists()
+    """Return the files of the modules that are changed."""
+    names = {
+        path.relative_to(ROOT / SOURCE).as_posix(): path
+        for path in sorted((ROOT / SOURCE).rglob("*.py"))
+    }
+    patterns = [row[0] for row in MAP]
+    return [
+        path
+        for name, path in names.items()
+        if name not in NOT_DRAWN
+        and any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+    ]
 
 
 def tests_of(file: str) -> tuple[list[str], list[str]]:
-    name = file.removeprefix(SOURCE)
-    near, more = next(row[1:] for row in MAP if fnmatch.fnmatch(name, row[0]))
-    near = [each for each in near if exists(each)]
+    """Return the tests nearest to a module, its examples last, and those asked next."""
+    name = PurePosixPath(file.removeprefix(SOURCE))
+    words = next(row[1:] for row in MAP if fnmatch.fnmatch(str(name), row[0]))
+    near, more = ([f"tests/{word}" for word in part.split()] for part in words)
+    near.insert(0, f"tests/{name.with_name(f'test_{name.stem}.py')}")
+    found = [each for each in dict.fromkeys(near) if (ROOT / each).exists()]
+    found = found or [f"tests/{name.parent}"]
+    more = [e for e in more if (ROOT / e).exists() and e not in found]
     # Asked for first, a module of a package would be loaded twice.
-    return [*near, file], [e for e in more if exists(e) and e not in near]
+    return [*found, file], [*more, f"tests/{WHOLE}"]
 
 
 def visible(found: list[Mutation]) -> list[Mutation]:
-    """Leave out the mutations that are known to change nothing."""
+    """Leave out the mutations that are known to change nothing, wherever they stand."""
     reasons = tomllib.loads(EQUIVALENT.read_text())["equivalent"]
-    parts = "file", "line", "before", "after"
-    same = {tuple(each[part] for part in parts) for each in reasons}
-    return [
-        each
-        for each in found
-        if (each.file, each.context, each.before, each.after) not in same
-    ]
+    same = {(each["line"], each["before"], each["after"]) for each in reasons}
+    return [e for e in found if (e.context, e.before, e.after) not in same]
 
 
 def drawn(paths: list[Path], size: int, seed: int) -> list[Mutation]:
@@ -526,7 +554,8 @@ def check_unchanged(copy: Copy, tests: list[str]) -> None:
         raise RuntimeError(f"{which}, {outcome} on the unchanged source\n{log}")
 
 
-def tried(copy: Copy, mutation: Mutation) -> dict[str, Any]:
+def tried(copy: Copy, mutation: Mutation, commit: str) -> dict[str, Any]:
+    """Show a mutation to the tests; return its line of the record."""
     start = time.perf_counter()
     near, more = tests_of(mutation.file)
     with copy.mutated(mutation) as cache:
@@ -536,12 +565,12 @@ def tried(copy: Copy, mutation: Mutation) -> dict[str, Any]:
             outcome, which = copy.run(more, cache, keep_bytecode=False)
             asked = near + more
     row = {k: v for k, v in asdict(mutation).items() if k not in ("start", "end")}
+    result = {"outcome": outcome, "by": which, "tests": asked, "commit": commit}
     seconds = round(time.perf_counter() - start, 1)
-    result = {"outcome": outcome, "by": which, "seconds": seconds, "tests": asked}
-    return {"key": mutation.key, **row, **result}
+    return {"key": mutation.key, **row, **result, "seconds": seconds}
 
 
-def work(todo: list[Mutation]) -> int:
+def work(todo: list[Mutation], commit: str) -> int:
     """Try mutations one after the other, in a checkout of this process."""
     with tempfile.TemporaryDirectory(prefix="mdec-mutations-") as folder:
         copy, passed = Copy(Path(folder)), set[str]()
@@ -551,9 +580,8 @@ def work(todo: list[Mutation]) -> int:
                 if new := [each for each in near + more if each not in passed]:
                     check_unchanged(copy, new)
                     passed.update(new)
-                row = tried(copy, mutation)
-                with RESULTS.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
+                row = tried(copy, mutation, commit)
+                append_lines("mutations", [row])
                 shown = row["outcome"], row["seconds"], f"{row['file']}:{row['line']}"
                 print(*shown, row["before"], "->", row["after"], flush=True)
         except Exception:  # noqa: BLE001 - a forked child must not return
@@ -562,31 +590,52 @@ def work(todo: list[Mutation]) -> int:
     return 0
 
 
-def results() -> dict[str, dict[str, Any]]:
-    if not RESULTS.exists():
-        return {}
-    rows = map(json.loads, RESULTS.read_text().splitlines())
-    return {row["key"]: row for row in rows}
+def find_rows(
+    found: list[Mutation], record: list[dict[str, Any]]
+) -> dict[Mutation, dict[str, Any]]:
+    """Return the last line on each of all mutations that is on record.
+
+    The line on a text that has moved to another file is found by the text, where it is
+    the only one of its kind.
+    """
+    newest = {(row["key"], row["file"]): row for row in record}
+    present = {(each.key, each.file) for each in found}
+    moved: dict[str, list[dict[str, Any]]] = {}
+    for (key, file), row in newest.items():
+        if (key, file) not in present:
+            moved.setdefault(key, []).append(row)
+    places = Counter(key for key, _ in present)
+    rows: dict[Mutation, dict[str, Any]] = {}
+    for each in found:
+        if (each.key, each.file) in newest:
+            rows[each] = newest[each.key, each.file]
+        elif places[each.key] == 1 and len(moved.get(each.key, ())) == 1:
+            rows[each] = moved[each.key][0]
+    return rows
 
 
-def summarise(paths: list[Path]) -> None:
+def summarise(paths: list[Path], rows: dict[Mutation, dict[str, Any]]) -> None:
     """Print how many mutations of each module were tried and killed."""
-    known = results()
     total = [0, 0]
-    living = []
+    living: list[Mutation] = []
     for path in paths:
-        keys = [each.key for each in visible(mutations(path))]
-        rows = [known[key] for key in keys if key in known]
-        dead = [row for row in rows if row["outcome"] != "survived"]
-        living += [row for row in rows if row["outcome"] == "survived"]
+        own = visible(mutations(path))
+        on_record = [each for each in own if each in rows]
+        alive = [each for each in on_record if rows[each]["outcome"] == "survived"]
+        living += alive
+        dead, tries = len(on_record) - len(alive), len(on_record)
         name = path.relative_to(ROOT / SOURCE)
-        print(f"{len(dead):4d} of {len(rows):3d} killed, of {len(keys):4d}  {name}")
-        total = [total[0] + len(dead), total[1] + len(rows)]
+        print(f"{dead:4d} of {tries:3d} killed, of {len(own):4d}  {name}")
+        total = [total[0] + dead, total[1] + tries]
+    commits = Counter(row["commit"] for row in rows.values())
+    print("made from", ", ".join(f"{name} ({n})" for name, n in commits.items()))
+    without = sum(not any(e in rows for e in visible(mutations(p))) for p in paths)
+    print(f"{len(paths) - without} of {len(paths)} modules have mutations on record")
     share = 100 * total[0] / max(total[1], 1)
     print(f"{total[0]} of {total[1]} killed ({share:.1f} %)")
-    for row in living:
-        print(f"survived {row['file']}:{row['line']} {row['operator']}")
-        print(f"    {row['context']}\n    {row['before']}  ->  {row['after']}")
+    for each in living:
+        print(f"survived {each.file}:{each.line} {each.operator}")
+        print(f"    {each.context}\n    {each.before}  ->  {each.after}")
 
 
 def main() -> None:
@@ -606,29 +655,33 @@ def main() -> None:
             for each in options.module
         )
     ]
+    every = [mutation for path in modules() for mutation in mutations(path)]
+    known = find_rows(every, read_lines("mutations"))
     if options.summary:
-        summarise(paths)
+        summarise(paths, known)
         return
     sample = drawn(paths, options.sample, options.seed)
-    known = results()
-    outcomes = {key: row["outcome"] for key, row in known.items()}
-    todo = [each for each in sample if options.again or each.key not in outcomes]
+    todo = [each for each in sample if options.again or each not in known]
     # What has survived is tried again, also what another sample held.
-    living = [m for path in paths for m in visible(mutations(path))]
-    living = [each for each in living if outcomes.get(each.key) == "survived"]
-    todo += [each for each in living if each not in todo]
+    files = {path.relative_to(ROOT).as_posix() for path in paths}
+    todo += [
+        each
+        for each in visible([each for each in known if each.file in files])
+        if known[each]["outcome"] == "survived" and each not in todo
+    ]
     print(f"{len(sample)} mutations of {len(paths)} modules, {len(todo)} to try")
     # A cap from outside would hide that of the package.
     os.environ.pop("OMP_NUM_THREADS", None)
     load_slow_packages()
+    commit = commit_of_source()
     children = []
     for job in range(options.jobs):
         child = os.fork()
         if child == 0:
-            os._exit(work(todo[job :: options.jobs]))
+            os._exit(work(todo[job :: options.jobs], commit))
         children.append(child)
     codes = [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in children]
-    summarise(paths)
+    summarise(paths, find_rows(every, read_lines("mutations")))
     if any(codes):
         raise SystemExit("some mutations could not be tried; see above")
 

@@ -1,12 +1,13 @@
 """Show whether one seed gives the same clusters on other processors.
 
-    python benchmarks/processors.py DATA [--datasets DS-XX ...] [--samples N]
+    python benchmarks/processors.py DATA [--datasets DS-XX ...] [--samples N] [--record]
 
 DATA holds ``DS-XX_name.npz`` files with X and y. Other processors are imitated: BLAS
 takes the kernels of another one where ``OPENBLAS_CORETYPE`` says so, and numba compiles
 for any x86-64 with ``NUMBA_CPU_NAME=generic``. Each setting has a process of its own,
 whose members and consensus labels are compared with those of this machine as it is.
 ``--samples`` takes every so-many-th row of larger datasets, about N of them.
+``--record`` appends what differs to benchmarks/results/machines.jsonl.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from records import append_lines, commit_of_source
 from sklearn.metrics import adjusted_rand_score
 
 Labels = NDArray[np.integer[Any]]
@@ -66,22 +68,28 @@ def count_differences(ours: Labels, theirs: Labels) -> tuple[int, int]:
     return other, renumbered
 
 
-def count_all(
-    ours: dict[str, Results], theirs: dict[str, Results]
-) -> tuple[int, int, int]:
-    """Count members and consensus labels that differ, over all datasets.
+def compare(
+    ours: dict[str, Results], others: dict[str, dict[str, Results]]
+) -> list[dict[str, Any]]:
+    """Count what differs for each setting and dataset.
 
     Members that are other partitions, those that are numbered otherwise, and consensus
     labels that are not the same.
     """
-    other = renumbered = consensus = 0
-    for name, own in ours.items():
-        found = count_differences(own["members"], theirs[name]["members"])
-        other, renumbered = other + found[0], renumbered + found[1]
-        consensus += sum(
-            not np.array_equal(own[short], theirs[name][short]) for short in CONSENSUS
-        )
-    return other, renumbered, consensus
+    found: list[dict[str, Any]] = []
+    for setting, results in others.items():
+        for name, own in ours.items():
+            theirs = results[name]
+            other, renumbered = count_differences(own["members"], theirs["members"])
+            differ = [e for e in CONSENSUS if not np.array_equal(own[e], theirs[e])]
+            found.append(
+                {
+                    **{"setting": setting, "dataset": name},
+                    **{"members": own["members"].shape[1], "consensus": len(CONSENSUS)},
+                    **{"other": other, "renumbered": renumbered, "differ": differ},
+                }
+            )
+    return found
 
 
 def row_of_table(name: str, setting: str, ours: Results, theirs: Results) -> str:
@@ -160,6 +168,7 @@ def main() -> int:
     parser.add_argument("--members", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="settings at a time")
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.out is not None:
@@ -176,15 +185,24 @@ def main() -> int:
     for name, own in ours.items():
         for setting, theirs in results.items():
             print(row_of_table(name, setting, own, theirs[name]))
+    found = compare(ours, results)
     print("\n| setting | other partitions | numbered otherwise | consensus |")
     print("|---" * 4 + "|")
-    counts = {name: count_all(ours, theirs) for name, theirs in results.items()}
-    n_members = sum(own["members"].shape[1] for own in ours.values())
-    n_labels = len(CONSENSUS) * len(ours)
-    for setting, (other, renumbered, differ) in counts.items():
-        members = f"{other} of {n_members} | {renumbered} of {n_members}"
-        print(f"| {setting} | {members} | {differ} of {n_labels} |")
-    return int(any(other or differ for other, _, differ in counts.values()))
+    for setting in results:
+        rows = [row for row in found if row["setting"] == setting]
+        members, labels = (
+            sum(row[e] for row in rows) for e in ("members", "consensus")
+        )
+        other, renumbered = (
+            sum(row[e] for row in rows) for e in ("other", "renumbered")
+        )
+        differ = sum(len(row["differ"]) for row in rows)
+        counts = f"{other} of {members} | {renumbered} of {members}"
+        print(f"| {setting} | {counts} | {differ} of {labels} |")
+    if options.record:
+        made = {"what": "labels", "commit": commit_of_source()}
+        append_lines("machines", [{**made, **row} for row in found])
+    return int(any(row["other"] or row["differ"] for row in found))
 
 
 if __name__ == "__main__":

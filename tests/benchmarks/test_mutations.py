@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,12 +63,61 @@ def test_each_mutation_changes_one_thing(mutations, tmp_path):
 
 
 def test_a_larger_sample_holds_a_smaller_one(mutations):
-    paths = mutations.modules()
-    assert len(paths) > 40
-    small, large = (mutations.drawn(paths, size, 0) for size in (80, 200))
+    assert len(mutations.modules()) > 100
+    paths = [path for path in mutations.modules() if path.parent.name == "consensus"]
+    small, large = (mutations.drawn(paths, size, 0) for size in (8, 20))
     assert len({each.file for each in small}) == len(paths)
     assert set(small) < set(large)
-    for each in large:
-        near, more = mutations.tests_of(each.file)
-        assert len(near) > 1
-        assert all(mutations.exists(test) for test in near + more)
+
+
+def test_every_module_has_tests_that_exist(mutations):
+    root = mutations.ROOT
+    for path in mutations.modules():
+        file = path.relative_to(root).as_posix()
+        near, more = mutations.tests_of(file)
+        assert near[-1] == file
+        assert len(near) > 1, file
+        for test in near + more:
+            assert (root / test.partition("::")[0]).exists(), test
+
+
+def test_a_mutation_is_known_by_its_text(mutations, tmp_path):
+    old, new, twin = (tmp_path / f"{name}.py" for name in ("old", "new", "twin"))
+    new.write_text(f"import numpy\n{SOURCE}")
+    old.write_text(SOURCE)
+    before = mutations.mutations(old, tmp_path)
+    record = [
+        {"key": each.key, "file": each.file, "outcome": str(number)}
+        for number, each in enumerate(before)
+    ]
+    record += [{**row, "outcome": f"{row['outcome']} again"} for row in record[:3]]
+    old.unlink()
+    moved = mutations.mutations(new, tmp_path)
+    found = mutations.find_rows(moved, record)
+    outcomes = [found[each]["outcome"] for each in moved]
+    assert outcomes[:4] == ["0 again", "1 again", "2 again", "3"]
+    assert len(set(outcomes)) == len(moved)
+    # Of two places with one text neither is known to have been tried.
+    twin.write_text(SOURCE)
+    both = [*moved, *mutations.mutations(twin, tmp_path)]
+    assert not mutations.find_rows(both, record)
+    # Where the text stays, that of another place says nothing of it.
+    assert set(mutations.find_rows([*before, *moved], record)) == set(before)
+
+
+def test_equivalent_mutations_are_left_out_wherever_they_stand(mutations):
+    text = mutations.EQUIVALENT.read_text()
+    first = mutations.tomllib.loads(text)["equivalent"][0]
+    each = mutations.Mutation(
+        "elsewhere.py",
+        1,
+        "constant",
+        first["before"],
+        first["after"],
+        first["line"],
+        0,
+        1,
+    )
+    assert mutations.visible([each]) == []
+    other = replace(each, after="(77)")
+    assert mutations.visible([other]) == [other]

@@ -58,15 +58,17 @@ def test_a_line_of_the_table(script: ModuleType) -> None:
     assert line == "| DS-01 | Zen | 50 % | 0 % | same | same | ARI -0.500 |"
 
 
-def test_counts_over_all_datasets(script: ModuleType) -> None:
+def test_counts_of_each_setting_and_dataset(script: ModuleType) -> None:
     labels = np.array([0, 0, 1, 1])
     same = {"members": members(), "HC": labels, "SC": labels, "BG": labels}
     other = {**same, "SC": 1 - labels, "BG": labels[[0, 2, 1, 3]]}
     other["members"] = members()[:, [2, 1, 0, 3]]
     ours = {"DS-01": same, "DS-02": same}
-    assert script.count_all(ours, ours) == (0, 0, 0)
-    assert script.count_all(ours, {"DS-01": other, "DS-02": same}) == (2, 0, 2)
-    assert script.count_all(ours, {"DS-01": other, "DS-02": other}) == (4, 0, 4)
+    found = script.compare(ours, {"Zen": {"DS-01": other, "DS-02": same}})
+    assert [row["dataset"] for row in found] == ["DS-01", "DS-02"]
+    assert [(row["other"], row["renumbered"]) for row in found] == [(2, 0), (0, 0)]
+    assert [row["differ"] for row in found] == [["SC", "BG"], []]
+    assert all((row["members"], row["consensus"]) == (4, 3) for row in found)
 
 
 @pytest.mark.parametrize(
