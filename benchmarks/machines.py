@@ -1,6 +1,6 @@
 """Run tests as other machines would: other processors, threads, users and folders.
 
-    python benchmarks/machines.py [--setting NAME ...] [--jobs 2] [--whole]
+    python benchmarks/machines.py [--setting NAME ...] [--jobs 2] [--whole] [--record]
 
 OpenBLAS and Numba are told to write for another processor, more or fewer threads are
 allowed, the home folder and the caches are read-only, the checkout lies in a folder
@@ -10,6 +10,7 @@ command line, so that all of it takes less than 15 minutes on two cores; `--whol
 all tests in each setting. Prints a table of settings and tests, and what failed. A
 setting that cannot be made on this machine is skipped with its reason. Other versions
 of Python are taken from .venv-3.12 and so on, which hold what `make test` installs.
+`--record` appends the counts to benchmarks/results/machines.jsonl.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from processors import SETTINGS, THIS_MACHINE
+from records import append_lines, commit_of_source
+
 ROOT = Path(__file__).resolve().parents[1]
 
-PROCESSORS = ("Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX")
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -87,12 +90,10 @@ def list_settings() -> list[Setting]:
     """Return all settings, whether or not this machine can make them."""
     as_nobody = _python_of_nobody() if os.geteuid() == 0 else {}
     found = [
-        Setting(f"OPENBLAS_CORETYPE={name}", NUMBERS, {"OPENBLAS_CORETYPE": name})
-        for name in PROCESSORS
+        Setting(name, NUMBERS, changes)
+        for name, changes in SETTINGS.items()
+        if name != THIS_MACHINE
     ]
-    found.append(
-        Setting("NUMBA_CPU_NAME=generic", NUMBERS, {"NUMBA_CPU_NAME": "generic"})
-    )
     found += [
         Setting(f"{n} threads", NUMBERS, dict.fromkeys(THREADS, str(n))) for n in (1, 8)
     ]
@@ -225,6 +226,13 @@ def read_outcome(junit: Path, output: str, seconds: float) -> Outcome:
     return Outcome(passed, failed, skipped, seconds, "\n".join(lines))
 
 
+def line_of(name: str, found: Outcome, whole: bool) -> dict[str, Any]:
+    """Return the line of a setting for the record, without what failed tests said."""
+    made = {"what": "tests", "commit": commit_of_source(), "setting": name}
+    reason = found.text if found.text.startswith("skipped: ") else ""
+    return {**made, "whole": whole, **asdict(found), "text": reason}
+
+
 def format_table(outcomes: dict[str, Outcome]) -> str:
     """Return settings and counts as a table in Markdown."""
     rows = [
@@ -248,6 +256,7 @@ def main() -> None:
     )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     outcomes: dict[str, Outcome] = {}
     with tempfile.TemporaryDirectory(prefix="mdec-machines-") as temporary:
@@ -262,6 +271,8 @@ def main() -> None:
             if found.failed:
                 print(found.text)
             sys.stdout.flush()
+            if options.record:
+                append_lines("machines", [line_of(setting.name, found, options.whole)])
     print(format_table(outcomes))
     raise SystemExit(any(each.failed for each in outcomes.values()))
 

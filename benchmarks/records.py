@@ -12,12 +12,14 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def commit_of_source() -> str:
-    """Return the commit of the checkout, with a + where tracked files have changed."""
-    command = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
-    found = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return found.stdout.strip()
+    """Return the commit of the checkout, with a + where source or tests changed."""
+
+    def ask(*words: str) -> str:
+        command = ["git", *words]
+        return subprocess.check_output(command, cwd=ROOT, text=True).strip()
+
+    changed = ask("status", "--porcelain", "--", "src", "tests")
+    return ask("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
 def append_lines(name: str, lines: list[dict[str, Any]]) -> None:

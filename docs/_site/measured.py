@@ -26,7 +26,7 @@ RECORDS = ROOT / "benchmarks" / "results"
 PAGES = [
     ROOT / "README.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("evidence", "performance")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("quality", "scale")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("quality", "reliability", "scale")),
 ]
 BLOCK = re.compile(
     r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- end of numbers -->)", re.S
@@ -305,12 +305,47 @@ def preparation() -> str:
     return table(["preparation", *heads], (row(*each) for each in shown.items()))
 
 
+def machines() -> str:
+    """Return what differs, and which tests fail, as on other machines."""
+    lines = read_lines("machines")
+    labels = {
+        (row["setting"], row["dataset"]): row
+        for row in lines
+        if row["what"] == "labels"
+    }
+    tests = {row["setting"]: row for row in lines if row["what"] == "tests"}
+
+    def row(setting: str) -> list[str]:
+        own = [each for (name, _), each in labels.items() if name == setting]
+        members, partitions = (
+            sum(each[part] for each in own) for part in ("members", "consensus")
+        )
+        other = sum(each["other"] for each in own)
+        differ = sum(len(each["differ"]) for each in own)
+        found = tests.get(setting, {"text": "not run"})
+        counts = [str(found.get(part, "")) for part in ("passed", "failed", "skipped")]
+        return [
+            setting,
+            *([f"{other} of {members}", f"{differ} of {partitions}"] if own else "--"),
+            *([found["text"], "", ""] if found["text"] else counts),
+            ", ".join(
+                dict.fromkeys(e["commit"] for e in [*own, found] if "commit" in e)
+            ),
+        ]
+
+    heads = ["setting", "other members", "other consensus"]
+    heads += ["tests passed", "failed", "skipped", "commit"]
+    names = dict.fromkeys(each["setting"] for each in lines)
+    return table(heads, map(row, names))
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "evidence": evidence,
     "speed": speed,
     "gpu": gpu,
     "scale": scale,
     "preparation": preparation,
+    "machines": machines,
 }
 
 
