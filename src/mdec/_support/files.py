@@ -52,9 +52,14 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ----------
     path : path-like
         The file; an old one is replaced at the end, and the new one has its
-        permissions.
+        permissions. A link stays and leads to the new file, and what is no file, such
+        as a pipe or /dev/null, is written to as it is.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if Path(path).exists() and not (target.is_file() or target.is_dir()):
+        with Path(path).open("wb") as stream:
+            yield stream
+        return
     # The files of tempfile can be read by their owner only, for ever.
     temporary = target.parent / f".mdec-{secrets.token_hex(8)}"
     try:
