@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -129,9 +130,11 @@ def test_a_machine_without_proc_has_at_most_what_is_built_in(
     def absent() -> None:
         raise FileNotFoundError("/proc/meminfo")
 
-    total = psutil.virtual_memory().total
+    total = None  # where there is no /proc indeed, nothing else says it
+    with suppress(OSError, RuntimeError):
+        total = psutil.virtual_memory().total
     monkeypatch.setattr(psutil, "virtual_memory", absent)
     found = memory._free_on_machine()
-    assert found is None or 0.5 * total < found < 1.5 * total
+    assert found is None or total is None or 0.5 * total < found < 1.5 * total
     monkeypatch.delattr("os.sysconf", raising=False)
     assert memory._free_on_machine() is None
