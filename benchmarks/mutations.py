@@ -56,11 +56,11 @@ WHOLE = "test_reproducibility.py::test_digits_labels_stay"
 # The test file of a module's own name is always among the nearest; the first row that
 # fits a module holds, so that a module that moves is still met by its folder's row.
 MAP: list[tuple[str, str, str]] = [
-    ("_support/arrays.py", "tables/test_reading.py", ""),
+    ("_support/arrays.py", "base/test_kernels.py", "engines/test_gpu.py"),
     ("_support/files.py", "_support/test_folders.py", ""),
-    ("_support/optional.py", "engines/test_gpu.py", ""),
-    ("_support/progress.py", "test_generation.py rows/test_blocks.py", ""),
-    ("_support/random.py", "test_generation.py", ""),
+    ("_support/optional.py", "", ""),
+    ("_support/progress.py", "", "rows/test_blocks.py"),
+    ("_support/random.py", "", "test_generation.py"),
     ("_support/*", "", "test_generation.py"),
     ("app/explore.py", "app/test_explore.py app/test_folder.py", ""),
     ("app/server.py", "app/test_guard.py app/test_folder.py app/test_explore.py", ""),
