@@ -42,6 +42,7 @@ NUMBERS = (
     *("tests/selection", "tests/test_golden.py", "tests/test_reproducibility.py"),
 )
 SYSTEM = ("tests/_support", "tests/results", "tests/rows", "tests/cli/test_cli.py")
+VERSIONS = (*SYSTEM, "tests/test_golden.py", "tests/test_reproducibility.py")
 # Where nothing can be cached every process compiles anew.
 FEW = ("tests/numerics/test_kmeans.py", "tests/_support/test_files.py")
 
@@ -109,7 +110,7 @@ def list_settings() -> list[Setting]:
         if version != running:
             own = ROOT / f".venv-{version}" / "bin" / "python"
             python = str(own) if own.exists() else shutil.which(f"python{version}")
-            found.append(Setting(f"Python {version}", NUMBERS, python=python or ""))
+            found.append(Setting(f"Python {version}", VERSIONS, python=python or ""))
     return found
 
 
