@@ -231,7 +231,8 @@ def line_of(name: str, found: Outcome, whole: bool) -> dict[str, Any]:
     """Return the line of a setting for the record, without what failed tests said."""
     made = {"what": "tests", "commit": commit_of_source(), "setting": name}
     reason = found.text if found.text.startswith("skipped: ") else ""
-    return {**made, "whole": whole, **asdict(found), "text": reason}
+    seconds = round(found.seconds, 1)
+    return {**made, "whole": whole, **asdict(found), "seconds": seconds, "text": reason}
 
 
 def format_table(outcomes: dict[str, Outcome]) -> str:

@@ -75,3 +75,15 @@ def test_outcomes_are_counted_in_a_copy_that_stays_removable(
     copy = tmp_path / "place" / "für alle" / "mdec"
     assert [each.name for each in copy.iterdir()] == ["tests"]
     assert os.access(copy, os.W_OK)
+
+
+def test_a_line_of_the_record_says_why_but_not_what_failed(machines, monkeypatch):
+    Outcome, line_of = machines["Outcome"], machines["line_of"]
+    monkeypatch.setitem(line_of.__globals__, "commit_of_source", lambda: "abc1234")
+    skipped = line_of("a", Outcome(text="skipped: no such interpreter"), False)
+    assert skipped["text"] == "skipped: no such interpreter"
+    ran = line_of("b", Outcome(3, 1, 2, 4.5678, "FAILED tests/x.py"), True)
+    assert ran["text"] == ""
+    assert (ran["what"], ran["setting"], ran["commit"]) == ("tests", "b", "abc1234")
+    assert (ran["passed"], ran["failed"], ran["skipped"]) == (3, 1, 2)
+    assert (ran["seconds"], ran["whole"]) == (4.6, True)
