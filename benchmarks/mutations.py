@@ -435,7 +435,7 @@ def drawn(paths: list[Path], size: int, seed: int) -> list[Mutation]:
     sample: list[Mutation] = []
     for turn in range(max(map(len, queues), default=0)):
         sample += [queue[turn] for queue in queues if turn < len(queue)]
-    return sorted(sample[:size], key=lambda each: (each.file, each.line))
+    return sample[:size]
 
 
 class Copy:
