@@ -15,7 +15,7 @@ import pytest
 
 from mdec import MDEC, Ensemble
 from mdec.cli import main
-from mdec.cli.progress import resumable
+from mdec.cli.output import resumable
 from mdec.clustering import Settings, cluster_ensemble
 from mdec.results import MAIN_FILES, own_files, write_result
 

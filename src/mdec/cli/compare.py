@@ -15,19 +15,20 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from mdec._support.files import atomic_file, check_not_replaced
 from mdec._support.optional import import_optional
-from mdec.cli.options import PATH, FileOptions, PrintOptions, option, with_groups
-from mdec.cli.output import comparison_parts, examples, show
+from mdec.cli.options import (
+    PATH,
+    FileOptions,
+    PrintOptions,
+    option,
+    out_option,
+    with_groups,
+)
+from mdec.cli.output import comparison_parts
 from mdec.report.solutions import scores
 from mdec.results.tables import format_csv
 from mdec.tables.budget import list_names
 from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.text import escape_formula
-
-EPILOG = examples(
-    "mdec compare result-a result-b",
-    "mdec compare result/labels.csv truth.csv --out compared.svg",
-    "mdec compare result result --column-b known_class",
-)
 
 # Columns that labels.csv and predicted.csv call their clusters.
 CLUSTER = "cluster"
@@ -40,22 +41,20 @@ _COLUMN = "Column of the clustering in {}; the only one, or 'cluster', if absent
 class SideOptions(FileOptions):
     """Which columns are compared."""
 
-    column_a: str | None = option(None, _COLUMN.format("A"))
-    column_b: str | None = option(None, _COLUMN.format("B"))
+    column_a: str | None = option(_COLUMN.format("A"))
+    column_b: str | None = option(_COLUMN.format("B"))
 
 
 @dataclass(frozen=True)
 class FileOutputOptions(PrintOptions):
     """Files to write."""
 
-    out: Path | None = option(
-        None, "Picture: a .png, .svg or .pdf file.", "--out", "-o", **PATH
-    )
-    table: Path | None = option(None, "Contingency table as a .csv file.", **PATH)
+    out: Path | None = out_option(None, "Picture: a .png, .svg or .pdf file.")
+    table: Path | None = option("Contingency table as a .csv file.", None, **PATH)
 
 
 @with_groups
-def command(
+def compare(
     a: Annotated[Path, typer.Argument(help="Table of labels, or folder of a result.")],
     b: Annotated[Path, typer.Argument(help="The same, to compare it with.")],
     reading: SideOptions,
@@ -65,6 +64,12 @@ def command(
 
     Samples are matched by their names. Clusters of B stand in the order that matches
     those of A best.
+
+    Examples
+    --------
+    mdec compare result-a result-b
+    mdec compare result/labels.csv truth.csv --out compared.svg
+    mdec compare result result --column-b known_class
     """
     out, table = output.out, output.table
     if out is not None and out.suffix.lower() not in PICTURES:
@@ -73,18 +78,17 @@ def command(
     check_not_replaced([_labels_file(a), _labels_file(b)], written)
     if len({each.resolve() for each in written}) < len(written):
         raise ValueError("--out and --table name one file; give two.")
-    first, second = (
-        _read(a, reading.column_a, reading),
-        _read(b, reading.column_b, reading),
-    )
+    first = _read(a, reading.column_a, reading)
+    second = _read(b, reading.column_b, reading)
     shared = [name for name in first if name in second]
     if len(shared) < 2:
         raise ValueError(
             f"{str(a)!r} and {str(b)!r} share {len(shared)} samples by name; compare "
             "clusterings of the same samples, or name them with --id-column."
         )
-    left = np.array([first[name] for name in shared])
-    right = np.array([second[name] for name in shared])
+    left, right = (
+        np.array([side[name] for name in shared]) for side in (first, second)
+    )
     rows, columns, counts = match_clusters(left, right)
     summary = {
         "a": str(a),
@@ -100,13 +104,13 @@ def command(
     }
     with ExitStack() as both:  # or neither
         if table is not None:
-            cells = {"cluster": [escape_formula(row) for row in rows]}
-            for name, column in zip(columns, counts.T.tolist(), strict=True):
-                cells[escape_formula(name)] = column
-            both.enter_context(atomic_file(table)).write(format_csv(cells))
+            names = [escape_formula(each) for each in (CLUSTER, *columns)]
+            cells = [[escape_formula(row) for row in rows], *counts.T.tolist()]
+            content = format_csv(dict(zip(names, cells, strict=True)))
+            both.enter_context(atomic_file(table)).write(content)
         if out is not None:
             _draw(both.enter_context(atomic_file(out)), out.suffix, summary)
-    show(summary, comparison_parts, output)
+    output.show(summary, comparison_parts)
 
 
 def match_clusters(

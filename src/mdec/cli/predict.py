@@ -11,14 +11,13 @@ import typer
 
 from mdec._support.files import check_not_replaced, write_atomically
 from mdec.cli.options import (
-    PATH,
     PrintOptions,
     ReadOptions,
     WorkOptions,
-    option,
+    out_option,
     with_groups,
 )
-from mdec.cli.output import examples, prediction_parts, show
+from mdec.cli.output import prediction_parts
 from mdec.confidence import AMBIGUOUS
 from mdec.estimator import MDEC
 from mdec.prediction import PlacedRows
@@ -29,23 +28,16 @@ from mdec.tables.budget import display_name, list_names
 from mdec.tables.steps import TableSteps
 from mdec.tables.text import escape_formula
 
-EPILOG = examples(
-    "mdec predict mdec-result/model.npz new.csv",
-    "mdec predict genes/model.npz new.csv --transpose --out new-clusters.csv",
-)
-
 
 @dataclass(frozen=True)
 class TableOutputOptions(PrintOptions):
     """Where the table of new samples goes."""
 
-    out: Path = option(
-        Path("predicted.csv"), "Table of the clusters.", "--out", "-o", **PATH
-    )
+    out: Path = out_option("predicted.csv", "Table of the clusters.")
 
 
 @with_groups
-def command(
+def predict(
     model: Annotated[
         Path, typer.Argument(help="model.npz of a result, or what MDEC.save wrote.")
     ],
@@ -60,9 +52,14 @@ def command(
 
     Features are matched by name. What was done to the training table is done to the
     new one. Rows unlike anything in training are flagged.
+
+    Examples
+    --------
+    mdec predict mdec-result/model.npz new.csv
+    mdec predict genes/model.npz new.csv --transpose --out new-clusters.csv
     """
     found = place_samples(model, file, reading, output.out, work.jobs)
-    show(found, prediction_parts, output)
+    output.show(found, prediction_parts)
 
 
 def place_samples(
