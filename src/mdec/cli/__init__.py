@@ -183,6 +183,8 @@ def _run(given: list[str]) -> None:
         if "--debug" in given:
             raise
         sentence = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            sentence = f"{error.strerror}: {str(error.filename2 or error.filename)!r}."
         if not isinstance(error, ImportError):  # else typer may be what is missing
             from mdec.cli.options import name_flags, suggest_command
 

@@ -19,6 +19,7 @@ from mdec.cli.options import (
     PATH,
     FileOptions,
     PrintOptions,
+    check_files,
     option,
     out_option,
     with_groups,
@@ -75,6 +76,7 @@ def compare(
     if out is not None and out.suffix.lower() not in PICTURES:
         raise ValueError(f"--out {out} is no picture; give {', '.join(PICTURES)}.")
     written = [each for each in (out, table) if each is not None]
+    check_files(written)
     check_not_replaced([_labels_file(a), _labels_file(b)], written)
     if len({each.resolve() for each in written}) < len(written):
         raise ValueError("--out and --table name one file; give two.")

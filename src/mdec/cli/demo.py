@@ -67,7 +67,7 @@ def demo(work: WorkOptions, output: DemoOutputOptions) -> None:
         "command": "mdec demo",
     }
     notes = RunNotes("Clusters of handwritten digits", settings)
-    model = MDEC("auto", n_jobs=work.jobs, random_state=0)
+    model = MDEC("auto", n_jobs=work.n_jobs, random_state=0)
     names = result_files((), N_FITTED, model=True)
     given: dict[str, Any] = {"resume": True, "table": table, "notes": notes}
     output.show(fit_and_write(model, X, output, names, **given), result_parts)

@@ -22,6 +22,7 @@ from mdec.cli.options import (
     InputOptions,
     MethodOptions,
     OutputOptions,
+    check_files,
     command_line,
     name_flags,
     parse_k,
@@ -98,16 +99,18 @@ def fit(
     written = [output.out / name for name in {*names, *own_files(output.out)}]
     copies = [] if output.write_h5ad is None else [output.write_h5ad]
     check_not_replaced([file, *(source.view or ())], [*written, *copies])
+    work = inputs.estimate(model, source)
     if output.dry_run:
         named = ("transform", "prepare", "k", "ensemble_size", "consensus")
         plan = {name: settings[name] for name in named} | inputs.words
-        plan |= {"seed": settings["seed"]}
+        plan |= {"seed": settings["seed"], "estimated work": work}
         plan |= {"views": inputs.views} if inputs.views else {}
         _show_plan(inputs.first.table.reading, plan | {"out": str(output.out)}, output)
         return
     output.tell(*_introduce(source, inputs, output))
     if "consensus_choice" in settings:
         output.tell(FOR_CELLS)
+    output.tell(f"Estimated work: {work}.")
     notes = RunNotes(
         title=f"Clusters of {settings['file']}",
         settings=settings,
@@ -216,8 +219,7 @@ def _check_h5ad(file: Path, target: Path, source: InputOptions) -> None:
             "--write-h5ad writes clusters of observations, and --transpose clusters "
             "the variables; give one of them."
         )
-    if not target.parent.is_dir():
-        raise ValueError(f"--write-h5ad: {str(target.parent)!r} is no folder.")
+    check_files([target])
     if file.is_file():
         check_h5ad(file, source.max_bytes)
     import_optional("anndata", needed_for="--write-h5ad", install="mdec[anndata]")

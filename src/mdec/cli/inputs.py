@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from mdec._support.progress import duration
 from mdec.cli.options import InputOptions, name_flags
 from mdec.estimator import MDEC
 from mdec.generation import resolve_base
 from mdec.preparation.recipes import CELL_KINDS
 from mdec.rows import as_rows
+from mdec.selection.rule import MAX_MEMBERS
 from mdec.tables import Table
 from mdec.tables.budget import display_name, list_names
 from mdec.tables.steps import PreparedTable, TableSteps, prepare_table
 
 OFF = "--prepare none"
+
+# Processor seconds of a base clustering for each of `list_terms`, by its base;
+# `python benchmarks/estimate.py` fits them.
+SECONDS = {
+    "graph": (2.0e-5, 1.1e-8, 2.8e-11, 0.0),
+    "landmark": (1.0e-5, 0.0, 0.0, 1.0e-7),
+}
+# Landmarks are chosen among no more samples than this.
+MOST_LOOKED_AT = 10_000
+# Work above which a shorter way is told, and the features that this way takes.
+LONG_SECONDS, FEW_FEATURES = 60.0, 2000
+
+# What is done to the values where no genes are chosen for all base clusterings.
+HINDERING = {
+    "--transform": ("log", "standardise"),
+    "--prepare": ("none", "diversified"),
+}
 
 # Columns that are named are those of the first table.
 NO_COLUMNS: dict[str, Any] = {
@@ -94,6 +116,36 @@ class Inputs:
             lines.append(start + done)
         return lines
 
+    def estimate(self, model: MDEC, options: InputOptions) -> str:
+        """Say about how much work it is, and what would shorten work that is long."""
+        seconds = self.seconds(model)
+        words = f"about {duration(seconds)} of processor time"
+        shorter = self.seconds(model, FEW_FEATURES)
+        if options.n_top_genes is None and seconds > max(LONG_SECONDS, 2.0 * shorter):
+            given = {"--transform": options.transform, "--prepare": options.prepare}
+            against = [f"{f} {how}" for f, how in given.items() if how in HINDERING[f]]
+            place = f" in place of {' and '.join(against)}" if against else ""
+            words += (
+                f"; with --n-top-genes {FEW_FEATURES}{place}, about {duration(shorter)}"
+            )
+        return words
+
+    def seconds(self, model: MDEC, most: float = math.inf) -> float:
+        """Estimate the processor seconds of all base clusterings.
+
+        Further ones are made to choose the number of clusters. Tables may keep `most`
+        features at most.
+        """
+        size, total = model.ensemble_size, 0.0
+        if not isinstance(model.n_clusters, int):
+            size += min(2 * size, MAX_MEMBERS)
+        for each in self.tables.values():
+            base, _ = resolve_base(str(model.base), model.device, as_rows(each.values))
+            n, d = each.values.shape
+            seen = n * model.max_samples, min(d, most) * model.max_features
+            total += size * float(np.dot(SECONDS[base], list_terms(base, *seen)))
+        return total
+
     @property
     def shape(self) -> str:
         """The size in words."""
@@ -103,6 +155,15 @@ class Inputs:
         widths = {n: each.values.shape[1] for n, each in self.tables.items()}
         listed = ", ".join(f"{name} ({width})" for name, width in widths.items())
         return f"{size} features of {listed}"
+
+
+def list_terms(base: str, n: float, d: float) -> list[float]:
+    """Return what the work on n samples with d features grows with.
+
+    Samples that are looked at, pairs of these, these and features, and all values.
+    """
+    seen = min(n, MOST_LOOKED_AT) if base == "landmark" else n
+    return [seen, seen * seen, seen * seen * d, n * d]
 
 
 def read_inputs(file: Path, options: InputOptions, model: MDEC) -> Inputs:

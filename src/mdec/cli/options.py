@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
+from joblib import cpu_count
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -39,6 +40,15 @@ def parse_path(words: str) -> Path:
             "the path of a result is empty; give a name, or . for the current folder."
         )
     return Path(words)
+
+
+def check_files(paths: Iterable[Path]) -> None:
+    """Raise before the work if files cannot be written."""
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(f"{str(path)!r} is a folder; name a file.")
+        if not path.parent.is_dir():
+            raise ValueError(f"{str(path.parent)!r} is no folder; make it first.")
 
 
 def parse_transform(words: str) -> str:
@@ -262,7 +272,7 @@ class ClusterOptions:
     )
     weighting: str = option("One of", "entropy", choices=WEIGHTINGS)
     test: bool = option("Whether to test if there are groups at all.", True)
-    seed: int = option("The same seed, the same result.", 0, min=0)
+    seed: int = option("The same seed, the same result.", 0, min=0, max=2**32 - 1)
 
     @property
     def consensus_function(self) -> str:
@@ -277,6 +287,13 @@ class WorkOptions:
     PANEL: ClassVar[str] = METHOD
 
     jobs: int | None = option("Work done at the same time; -1 for all cores.")
+
+    @property
+    def n_jobs(self) -> int | None:
+        """The parameter of `MDEC`; more than there are cores would gain nothing."""
+        if self.jobs == 0:
+            raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all.")
+        return None if self.jobs is None else min(self.jobs, cpu_count())
 
 
 @dataclass(frozen=True)
@@ -304,9 +321,7 @@ class MethodOptions(WorkOptions):
 
     def estimator(self, clusters: ClusterOptions) -> MDEC:
         """Return the estimator, but for what follows from the table."""
-        if self.jobs == 0:
-            raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all.")
-        given = asdict(self) | {"n_jobs": self.jobs, "random_state": clusters.seed}
+        given = asdict(self) | {"n_jobs": self.n_jobs, "random_state": clusters.seed}
         del given["jobs"]
         kinds = {"mu": float, "n_neighbors": int, "base_n_clusters": int}
         for name, kind in kinds.items():

@@ -14,6 +14,7 @@ from mdec.cli.options import (
     PrintOptions,
     ReadOptions,
     WorkOptions,
+    check_files,
     out_option,
     with_groups,
 )
@@ -58,7 +59,7 @@ def predict(
     mdec predict mdec-result/model.npz new.csv
     mdec predict genes/model.npz new.csv --transpose --out new-clusters.csv
     """
-    found = place_samples(model, file, reading, output.out, work.jobs)
+    found = place_samples(model, file, reading, output.out, work.n_jobs)
     output.show(found, prediction_parts)
 
 
@@ -66,8 +67,7 @@ def place_samples(
     model: Path, file: Path, reading: ReadOptions, out: Path, jobs: int | None = None
 ) -> dict[str, Any]:
     """Place the samples of a table, write where, and return it in short."""
-    if not out.parent.is_dir():
-        raise ValueError(f"--out: {str(out.parent)!r} is no folder; make it first.")
+    check_files([out])
     check_not_replaced([model, file], [out])
     fitted, steps = read_result_model(model, reading.max_bytes)
     if not isinstance(fitted, MDEC):
