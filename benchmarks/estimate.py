@@ -4,7 +4,7 @@
 
 Base clusterings of made-up tables are timed in processor seconds, on graphs and with
 landmarks. Costs are fitted to relative errors, none below zero. Prints each table with
-its time and that of `mdec.cli.inputs.SECONDS`, and the costs that suit these times.
+its time and that of `mdec.base.costs.SECONDS`, and the costs that suit these times.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from growth import mixture
 from scipy.optimize import nnls
 
 import mdec
-from mdec.cli.inputs import SECONDS, list_terms
+from mdec.base.costs import SECONDS, list_terms
 
 SHAPES = {
     "graph": (

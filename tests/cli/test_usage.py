@@ -79,6 +79,20 @@ def test_examples_use_options_that_exist(capsys) -> None:
             assert option in printed, f"{command}: {option}"
 
 
+def test_the_page_names_options_that_exist() -> None:
+    import typer
+
+    known = {"--help", "--install-completion", "--version", "--debug"}
+    group = typer.main.get_command(build_app())
+    for command in group.commands.values():
+        for each in command.params:
+            known |= {*each.opts, *each.secondary_opts}
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
+    named = set(re.findall(r"--[a-z][a-z0-9-]+", page))
+    assert len(named) > 10
+    assert named <= known
+
+
 @pytest.mark.parametrize("command", ["fit", "predict", "consensus", "compare", "demo"])
 def test_help_fits_80_columns(command) -> None:
     """In groups; no name is cut, and no switch is said to take a value."""

@@ -93,6 +93,8 @@ def fit(
     n_samples = len(inputs.first.values)
     number = parse_k(clusters.k, n_samples)
     model.set_params(n_clusters=number, preparation=inputs.preparation)
+    if clusters.consensus is None:
+        model.set_params(consensus=inputs.consensus)
     settings = _describe(file, source, inputs, clusters, model)
     check_extra_tables(output.extra_tables, n_samples)
     names = result_files(output.extra_tables, n_samples, model=output.model)
@@ -232,17 +234,13 @@ def _describe(
     clusters: ClusterOptions,
     model: MDEC,
 ) -> dict[str, Any]:
-    """Return what the summary and the report say of the parameters.
-
-    The consensus function follows from the table where none is given.
-    """
+    """Return what the summary and the report say of the parameters."""
+    chosen = clusters.consensus is None and model.consensus == "spectral"
     optional = {
         "preparation": inputs.first.preparation,
         "min_confidence": model.min_confidence,
+        "consensus_choice": FOR_CELLS if chosen else None,
     }
-    if clusters.consensus is None and inputs.of_cells:
-        model.set_params(consensus="spectral")
-        optional["consensus_choice"] = FOR_CELLS
     return {
         "file": display_name(file),
         "shape": inputs.shape,
