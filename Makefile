@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+PYTHON312 = $(shell python3.12 -c "import sys; print(sys.executable)" 2>/dev/null)
 
 .PHONY: demo test test-slow test-machines test-browser test-mutations fuzz lint docs release-check test-lowest bench bench-scale paper figures clean
 
@@ -13,7 +14,8 @@ demo: $(VENV)/demo
 test: $(VENV)/test
 	$(BIN)/python -m pytest -n 2
 
-# AnnData and scanpy hold pandas back, so their tests have an environment of their own.
+# The newest AnnData and scanpy need Python 3.12, and hold other packages back: their tests
+# have an environment of their own.
 test-slow: $(VENV)/test $(VENV)-scanpy/test
 	$(BIN)/python -m pytest -m slow
 	$(VENV)-scanpy/bin/python -m pytest -m "slow or not slow" tests/anndata tests/tables/test_containers.py
@@ -97,7 +99,7 @@ $(VENV)/test: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)-scanpy/test: pyproject.toml
-	$(PYTHON) -m venv $(VENV)-scanpy
+	$(or $(PYTHON312),$(PYTHON)) -m venv $(VENV)-scanpy
 	$(VENV)-scanpy/bin/python -m pip install --quiet --editable ".[cli,report,data,anndata]" pytest scanpy
 	@touch $@
 

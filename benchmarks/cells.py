@@ -1,6 +1,7 @@
 """Compare `mdec fit` with what people use on single cells, the number of classes given.
 
     python benchmarks/cells.py run --data FOLDER [--sets NAME ...] [--seeds 3]
+    python benchmarks/cells.py many [--members 100]
     python benchmarks/cells.py tables
 
 FOLDER holds sets of cells as NAME.npz: `data`, `indices`, `indptr` and `shape` of a CSR
@@ -10,12 +11,20 @@ the larger entropy, in percent. "mdec" prepares the values as `mdec fit` does by
 and has M = 100 members; the others see 50 principal components of the same values. The
 resolution of Leiden is searched for the number of classes; it needs the packages
 scanpy, leidenalg and igraph and is left out, with a word, where they are missing.
+
+`many` takes the time and the memory of one clustering of many made-up cells, each in a
+process of its own: of log-normalised genes, or of components. Leiden is that of igraph,
+at resolution 1, on 50 components; "mdec" takes base="auto" and the spectral consensus.
+Seconds of fewer members than 100 are scaled to 100.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -27,7 +36,7 @@ from scipy import sparse
 from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.decomposition import PCA
 
-from mdec import generate_ensemble
+from mdec import MDEC, generate_ensemble
 from mdec.bench.evaluation import nmi_max
 from mdec.consensus import CONSENSUS
 from mdec.tables import Table
@@ -37,6 +46,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 # Halvings of the interval of resolutions.
 STEPS = 25
+# Cells and features of the tables whose time and memory are taken.
+MANY = ((10_000, 2000), (100_000, 50))
 
 Answers = dict[str, Any]
 
@@ -121,7 +132,9 @@ def run(options: argparse.Namespace) -> None:
     except ImportError as error:
         print(f"Leiden is left out: {error}.")
         del methods["Leiden"]
-    done = {(r["set"], r["family"], r["seed"]) for r in read(options.results)}
+    done = {
+        (r.get("set"), r.get("family"), r.get("seed")) for r in read(options.results)
+    }
     for path in sorted(options.data.glob("*.npz")):
         if options.sets and path.stem not in options.sets:
             continue
@@ -148,6 +161,65 @@ def run(options: argparse.Namespace) -> None:
                     file.write(json.dumps(record) + "\n")
 
 
+def many(options: argparse.Namespace) -> None:
+    """Append records of the time and memory that many cells take."""
+    for shape in MANY:
+        for method in ("mdec", "Leiden"):
+            words = [method, *map(str, shape), str(options.members)]
+            command = [sys.executable, __file__, "one", "--many", *words]
+            done = subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, text=True
+            )
+            with options.results.open("a") as file:
+                file.write(done.stdout)
+
+
+def one(method: str, n_cells: int, n_features: int, n_members: int) -> None:
+    """Print the record of one clustering of made-up cells."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(12, n_features)).astype(np.float32)
+    X = rng.standard_normal((n_cells, n_features), dtype=np.float32)
+    X += centres[rng.integers(12, size=n_cells)]
+    take = {"mdec": _take_mdec, "Leiden": _take_leiden}[method]
+    take(X[:2000], 4)  # compiles
+    before, start = peak(), time.process_time()
+    take(X, n_members)
+    seconds = time.process_time() - start
+    record: Answers = {"many": [n_cells, n_features], "method": method}
+    if method == "mdec":
+        record |= {"members": n_members, "measured": round(seconds, 1)}
+        seconds *= 100 / n_members
+    megabytes = {"data": X.nbytes / 1e6, "peak": peak(), "before": before}
+    record |= {"seconds": round(seconds, 1)}
+    record |= {f"{name}_mb": round(size) for name, size in megabytes.items()}
+    print(json.dumps(record))
+
+
+def _take_mdec(X: Any, n_members: int) -> None:
+    MDEC(
+        12,
+        ensemble_size=n_members,
+        base="auto",
+        consensus="spectral",
+        random_state=0,
+    ).fit(X)
+
+
+def _take_leiden(X: Any, _: int) -> None:
+    import scanpy
+
+    adata = scanpy.AnnData(components(X, 0) if X.shape[1] > 50 else X)
+    scanpy.pp.neighbors(adata, n_neighbors=15, use_rep="X", random_state=0)
+    scanpy.tl.leiden(
+        adata, random_state=0, flavor="igraph", n_iterations=2, directed=False
+    )
+
+
+def peak() -> float:
+    """Return the most memory that the process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     """Return all records."""
     if not path.exists():
@@ -156,8 +228,10 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def tables(records: list[dict[str, Any]]) -> None:
-    """Print each set and the means, over the seeds."""
+    """Print each set and the means, over the seeds; then what many cells take."""
     found: dict[str, dict[str, list[float]]] = {}
+    large = [record for record in records if "many" in record]
+    records = [record for record in records if "many" not in record]
     for record in records:
         for name, score in record["nmi"].items():
             found.setdefault(name, {}).setdefault(record["set"], []).append(score)
@@ -170,14 +244,24 @@ def tables(records: list[dict[str, Any]]) -> None:
         print(f"| {each} | " + " | ".join(f"{score:.1f}" for score in row) + " |")
     cells = " | ".join(f"{score:.1f}" for score in means.mean(axis=0))
     print(f"| mean of {len(sets)} | {cells} |")
+    print(
+        "| cells | method | CPU s | data | peak | before |\n|---|---|---|---|---|---|"
+    )
+    for record in large:
+        cells, genes = record["many"]
+        sizes = [f"{record[name + '_mb']} MB" for name in ("data", "peak", "before")]
+        row = [f"{cells} x {genes}", record["method"], record["seconds"], *sizes]
+        print("| " + " | ".join(map(str, row)) + " |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("action", choices=("run", "tables"))
+    parser.add_argument("action", choices=("run", "many", "tables", "one"))
     parser.add_argument("--data", type=Path, help="folder of the sets")
     parser.add_argument("--sets", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--many", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument(
         "--results", type=Path, default=ROOT / "benchmarks/results/cells.jsonl"
     )
@@ -185,10 +269,17 @@ def main() -> None:
     if options.action == "tables":
         tables(read(options.results))
         return
-    if options.data is None or not options.data.is_dir():
-        raise SystemExit("name the folder of the sets with --data.")
     # Neighbour graphs of small sets fall apart, and scanpy tells its future.
     warnings.filterwarnings("ignore")
+    if options.action == "many":
+        many(options)
+        return
+    if options.action == "one":
+        method, *sizes = options.many
+        one(method, *map(int, sizes))
+        return
+    if options.data is None or not options.data.is_dir():
+        raise SystemExit("name the folder of the sets with --data.")
     run(options)
 
 

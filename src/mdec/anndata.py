@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from scipy import sparse
 
 from mdec.estimator import MDEC
 from mdec.preparation.kinds import kind_of_layer
+from mdec.preparation.recipes import CELL_KINDS
 from mdec.results import read_result_model
 from mdec.rows.blocks import block_bounds
 from mdec.tables import Table
+from mdec.tables.budget import list_names
 from mdec.tables.containers import add_clusters, describe_clustering
 from mdec.tables.steps import TableSteps, prepare_table
 
@@ -71,7 +74,8 @@ def cluster(
     n_top_genes : int, default=None
         How many of these; None for what suits the values, 2,000 for counts.
     **parameters
-        Further parameters of `MDEC`.
+        Further parameters of `MDEC`. The consensus is that of `default_consensus` if
+        none is given.
 
     Returns
     -------
@@ -87,6 +91,8 @@ def cluster(
     prepared = prepare_table(table, how, n_top_genes=n_top_genes)
     if prepared.preparation is not None:
         model.set_params(preparation=prepared.preparation)
+    if "consensus" not in parameters:
+        model.set_params(consensus=default_consensus(prepared.words))
     model.fit(prepared.values)
     model.cells_ = CellSource(layer, use_rep, prepared.steps)
     found, selection = model.clustering_, model.clustering_.selection
@@ -103,6 +109,20 @@ def cluster(
     )
     adata.obs[f"{key_added}_second_choice"] = found.second_choice
     return model
+
+
+def default_consensus(words: Mapping[str, str | None]) -> str:
+    """Return the consensus function that serves values, by what was done to them.
+
+    Examples
+    --------
+    >>> default_consensus({"kind": "counts", "prepared": "one sum, log2(1 + x)"})
+    'spectral'
+    >>> default_consensus({"kind": "intensities", "prepared": "log2(1 + x)"})
+    'hierarchical'
+    """
+    of_cells = words["prepared"] and words["kind"] in CELL_KINDS
+    return "spectral" if of_cells else "hierarchical"
 
 
 def predict_into(
@@ -162,14 +182,23 @@ def _read_cells(adata: Any, layer: str | None, use_rep: str | None) -> Table:
     """Return X, a layer or an embedding of an AnnData object as a table."""
     samples = [str(name) for name in adata.obs_names]
     if use_rep is not None:
-        values = _read_rows(adata.obsm[use_rep])
+        values = _read_rows(_find(adata.obsm, use_rep, "embedding"))
         names = [f"{use_rep} {i + 1}" for i in range(values.shape[1])]
         return Table(values, samples, names)
-    values = _read_rows(adata.X if layer is None else adata.layers[layer])
+    matrix = adata.X if layer is None else _find(adata.layers, layer, "layer")
+    values = _read_rows(matrix)
     genes = [str(name) for name in adata.var_names]
     reading = {"names_of_columns": True}
     kind = kind_of_layer(values, layer, adata.uns)
     return Table(values, samples, genes, reading=reading, kind=kind)
+
+
+def _find(parts: Mapping[str, Any], name: str, what: str) -> Any:
+    if name not in parts:
+        # The newest AnnData has X among the layers, without a name.
+        there = list_names([each for each in parts if each], 8) or "none"
+        raise ValueError(f"there is no {what} {name!r}; there are: {there}.")
+    return parts[name]
 
 
 def _read_rows(X: Any) -> Any:
@@ -202,11 +231,10 @@ def _match_genes(table: Table, steps: TableSteps) -> Any:
     needed = steps.arrays.get("features", np.arange(steps.n_features))
     absent = [steps.names[j] for j in needed if steps.names[j] not in places]
     if absent:
-        listed = ", ".join(repr(name[:40]) for name in absent[:3])
         raise ValueError(
             f"the new cells lack {len(absent)} of the {len(needed)} genes that the "
-            f"model takes ({listed}{', ...' if len(absent) > 3 else ''}); add them, or "
-            "cluster the genes that both have."
+            f"model takes ({list_names(absent)}); add them, or cluster the genes that "
+            "both have."
         )
     there = [j for j, name in enumerate(steps.names) if name in places]
     columns = [places[steps.names[j]] for j in there]

@@ -90,6 +90,30 @@ def test_layers_and_embeddings(counts):
         cluster(adata, 3, use_rep="X_pca", layer="counts")
 
 
+def test_the_consensus_is_that_of_mdec_fit(counts):
+    """Spectral for counts that are prepared, unless another is given."""
+    X = counts[1]
+    assert cluster(make(X), 3, **SMALL).consensus == "spectral"
+    assert cluster(make(X), 3, prepare="none", **SMALL).consensus == "hierarchical"
+    model = cluster(make(X), 3, consensus="bipartite", **SMALL)
+    assert model.consensus == model.clustering_.settings.consensus == "bipartite"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"layer": "spliced"}, "no layer 'spliced'; there are: 'counts'."),
+        ({"use_rep": "X_pca"}, "no embedding 'X_pca'; there are: none."),
+    ],
+)
+def test_what_is_not_there_is_named(counts, given, sentence):
+    _, X = counts
+    adata = make(X)
+    adata.layers["counts"] = X
+    with pytest.raises(ValueError, match=sentence):
+        cluster(adata, 3, **given)
+
+
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_a_file_is_read_in_blocks(counts, tmp_path, layout, monkeypatch):
     make(layout(counts[1])).write_h5ad(tmp_path / "a.h5ad")

@@ -17,7 +17,7 @@ import pytest
 
 from mdec import MDEC, Ensemble, __version__
 from mdec.cli import main
-from mdec.cli.progress import ProgressLines
+from mdec.cli.output import ProgressLines
 from mdec.tables.reading import read_table
 
 SMALL = ["--ensemble-size", "20"]
@@ -441,7 +441,7 @@ def test_demo_ends_with_the_path_of_the_report(tmp_path, capsys):
 def test_lines_of_progress_every_tenth(capsys, monkeypatch):
     """Off a terminal; each step has its own clock, and may begin again."""
     now = iter(range(1000))
-    monkeypatch.setattr("mdec.cli.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("mdec.cli.output.time.monotonic", lambda: next(now))
     lines = ProgressLines()
     members, null = lines.hook("base clusterings"), lines.hook("testing")
     for done in range(1, 41):

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.cli import main
-from mdec.cli.compare import match_clusters
+from mdec.consensus.partitions import match_clusters
 
 pandas = pytest.importorskip("pandas")
 

@@ -14,6 +14,7 @@ from sklearn.datasets import load_wine
 from mdec import MDEC, generate_ensemble
 from mdec.cli import main
 from mdec.cli.inputs import Inputs
+from mdec.cli.options import InputOptions
 from mdec.preparation import KINDS, RECIPES, ExpressionPreparation
 from mdec.tables import Table, read_table
 from mdec.tables.steps import describe_recipe, prepare_table
@@ -364,3 +365,52 @@ def test_wine_alone_is_clustered_as_by_hand(tmp_path, capsys):
     with placed.open() as file:
         found = [int(row["cluster"]) for row in csv.DictReader(file)]
     assert np.mean(np.array(found) == clusters) > 0.9
+
+
+def test_work_is_estimated_before_it_begins(tmp_path, capsys):
+    path, out = written(tmp_path, ordinary()), tmp_path / "out"
+    assert call("fit", path, "--out", out, *SMALL, "--dry-run") == 0
+    assert re.search(
+        r"^estimated work +about \d+ s of processor time$",
+        capsys.readouterr().out,
+        re.M,
+    )
+    assert call("fit", path, "--out", out, *SMALL) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^Estimated work: about \d+ s of processor time\.$", said, re.M)
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ({}, ""),
+        ({"prepare": "none"}, " in place of --prepare none"),
+        ({"prepare": "diversified"}, " in place of --prepare diversified"),
+        ({"transform": "log"}, " in place of --transform log"),
+    ],
+)
+def test_long_work_on_all_genes_names_a_shorter_way(given, instead):
+    inputs = Inputs({"": prepare(np.ones((1000, 9000), dtype=np.float32), "none")})
+    long, short = MDEC(4, ensemble_size=2000), MDEC(4, ensemble_size=20)
+    words = inputs.estimate(long, InputOptions(**given))
+    way = rf"about .* of processor time; with --n-top-genes 2000{instead}, about \d.*"
+    assert re.fullmatch(way, words)
+    assert "with" not in inputs.estimate(short, InputOptions(**given))
+    assert "with" not in inputs.estimate(long, InputOptions(n_top_genes=5000))
+    few = Inputs({"": prepare(np.ones((1000, 2000)), "none")})
+    assert "with" not in few.estimate(long, InputOptions())
+
+
+def test_estimates_grow_as_the_work_does():
+    def seconds(n_samples, n_features, **parameters):
+        ready = prepare(np.ones((n_samples, n_features)), "none")
+        given = {"n_clusters": 3, **parameters}
+        return Inputs({"": ready}).seconds(MDEC(**given))
+
+    once = seconds(1000, 100)
+    assert seconds(1000, 100, ensemble_size=200) == pytest.approx(2 * once)
+    assert seconds(1000, 100, n_clusters="auto") == pytest.approx(3 * once)
+    assert 2.0 * once < seconds(2000, 100) < 4.0 * once
+    assert once < seconds(1000, 2000) < 20.0 * once
+    assert seconds(20_000, 50, base="landmark") < 0.1 * seconds(20_000, 50)
+    assert seconds(2000, 9000, max_samples=0.5) < seconds(2000, 9000) / 2

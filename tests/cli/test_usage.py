@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mdec import __version__
+from mdec.cli import COMMANDS as COMMANDS_AND_GROUPS
 from mdec.cli import build_app, main
 
 pytest.importorskip("typer")
@@ -78,6 +79,20 @@ def test_examples_use_options_that_exist(capsys) -> None:
             assert option in printed, f"{command}: {option}"
 
 
+def test_the_page_names_options_that_exist() -> None:
+    import typer
+
+    known = {"--help", "--install-completion", "--version", "--debug"}
+    group = typer.main.get_command(build_app())
+    for command in group.commands.values():
+        for each in command.params:
+            known |= {*each.opts, *each.secondary_opts}
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
+    named = set(re.findall(r"--[a-z][a-z0-9-]+", page))
+    assert len(named) > 10
+    assert named <= known
+
+
 @pytest.mark.parametrize("command", ["fit", "predict", "consensus", "compare", "demo"])
 def test_help_fits_80_columns(command) -> None:
     """In groups; no name is cut, and no switch is said to take a value."""
@@ -87,10 +102,36 @@ def test_help_fits_80_columns(command) -> None:
     assert "<bool>" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "─ Output ─" in done.stdout
+    assert not re.search(
+        r"--no-(quiet|overwrite|resume|dry-run|matrix)|--as-", done.stdout
+    )
     if command == "fit":
         found = re.findall(r"^╭─ (\w+) ─", done.stdout, re.M)
         assert found[-4:] == ["Reading", "Clusters", "Method", "Output"]
         assert "--base-n-clusters-range " in done.stdout
+
+
+def test_every_command_is_listed_with_its_own_words() -> None:
+    """Help on all commands loads none of them, and says what their own help says."""
+    import typer
+
+    found = []
+    for named in ((), COMMANDS_AND_GROUPS):
+        group = typer.main.get_command(build_app(named))
+        words = {name: each.help.split("\n\n") for name, each in group.commands.items()}
+        found.append({name: " ".join(each[0].split()) for name, each in words.items()})
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("words", [["-h"], []])
+def test_help_loads_no_command(words) -> None:
+    code = (
+        "import sys; from mdec.cli import main\n"
+        f"try: main({words})\n"
+        "except SystemExit: sys.exit('sklearn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == 0
 
 
 def test_completion_knows_the_commands() -> None:
@@ -139,7 +180,7 @@ def test_a_shell_sees_the_sentence_and_its_code() -> None:
 def test_an_error_of_mdec_itself_is_1() -> None:
     code = (
         "import mdec.cli; from mdec.cli import main\n"
-        "def broken(): raise ZeroDivisionError('no sentence')\n"
+        "def broken(named): raise ZeroDivisionError('no sentence')\n"
         "mdec.cli.build_app = broken\nmain(['demo'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -158,7 +199,7 @@ def test_help_names_every_exit_code() -> None:
 def test_an_interrupt_is_130() -> None:
     code = (
         "import mdec.cli; from mdec.cli import main\n"
-        "def stopped(): raise KeyboardInterrupt\n"
+        "def stopped(named): raise KeyboardInterrupt\n"
         "mdec.cli.build_app = stopped\nmain(['demo'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

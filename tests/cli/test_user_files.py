@@ -15,7 +15,7 @@ import pytest
 
 from mdec import MDEC, Ensemble
 from mdec.cli import main
-from mdec.cli.progress import resumable
+from mdec.cli.output import resumable
 from mdec.clustering import Settings, cluster_ensemble
 from mdec.results import MAIN_FILES, own_files, write_result
 
@@ -365,3 +365,63 @@ def test_closed_outputs(tmp_path: Path) -> None:
     write_table(tmp_path / "table.csv")
     assert shell(f"{FIT} >&- 2>&-", tmp_path).returncode == 0
     assert own_files(tmp_path / "out") == {*MAIN_FILES, "model.npz"}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["predict", "a/model.npz", "table.csv", "--out", "a"], "'a' is a folder"),
+        (["predict", "a/model.npz", "table.csv", "--out", "no/x"], "'no' is no folder"),
+        (["compare", "a", "b", "--table", "a"], "'a' is a folder; name a file"),
+        (["compare", "a", "b", "--out", "no/x.svg"], "'no' is no folder; make it"),
+        (["fit", "table.csv", "--out", "table.csv/x", *SMALL], "Not a directory: 'ta"),
+        (["fit", "table.csv", "--out", "link", *SMALL], "File exists: 'link'"),
+    ],
+)
+def test_places_that_hold_no_result_are_named(
+    results: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
+) -> None:
+    """By the names that the user gave, in one sentence."""
+    for each in results.iterdir():
+        (tmp_path / each.name).symlink_to(each)
+    (tmp_path / "link").symlink_to("nowhere")
+    before = contents(results)
+    monkeypatch.chdir(tmp_path)
+    assert call(*words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"mdec: {sentence}")
+    assert error.count("\n") == 1
+    assert contents(results) == before
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_link_is_replaced_and_not_followed(results: Path, tmp_path: Path) -> None:
+    """In the place of a file of a result, and of a table of new samples."""
+    mine, out = tmp_path / "mine", tmp_path / "out"
+    mine.write_text("mine")
+    words = "consensus", results / "a" / "ensemble.npz", "--k", 2, "--out", out, "-q"
+    assert call(*words) == 0
+    (out / "labels.csv").unlink()
+    places = out / "labels.csv", tmp_path / "placed.csv"
+    for each in places:
+        each.symlink_to(mine)
+    assert call(*words) == 0
+    words = "predict", results / "a" / "model.npz", results / "table.csv", "-q"
+    assert call(*words, "--out", places[1]) == 0
+    assert mine.read_text() == "mine"
+    assert not any(each.is_symlink() for each in places)
+
+
+def test_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mdec.cli import options
+
+    monkeypatch.setattr(options, "cpu_count", lambda: 4)
+    taken = {each: options.WorkOptions(each).n_jobs for each in (None, 1, 100_000, -1)}
+    assert taken == {None: None, 1: 1, 100_000: 4, -1: -1}
+    with pytest.raises(ValueError, match="--jobs 0 does no work"):
+        _ = options.WorkOptions(0).n_jobs

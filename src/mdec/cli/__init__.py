@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from itertools import pairwise
 from typing import Any, TextIO, cast
@@ -15,26 +16,37 @@ from typing import Any, TextIO, cast
 from mdec import __version__
 from mdec._support.optional import import_optional
 
-_GROUPS = {"datasets": "datasets_app", "bench": "bench_app"}
+# A command is loaded when it is named; for help on all of them these words do.
+COMMANDS = {
+    "fit": "Cluster a table of samples by features and write labels and a report.",
+    "predict": "Place the samples of a new table in the clusters of a model.",
+    "consensus": "Combine your own base clusterings; empty cells, NA and -1 are left "
+    "out.",
+    "compare": "Compare two clusterings: ARI, NMI, and which clusters are which.",
+    "demo": "Cluster handwritten digits, place new ones, and write the report.",
+    "app": "Open a page that reads a table, clusters it and explores the result.",
+    "datasets": "The paper's datasets.",
+    "bench": "Studies: datasets x methods x repetitions.",
+}
+# Modules of commands that have none of their name; those of bench hold a group each.
+_MODULES = {"app": "demo", "datasets": "bench", "bench": "bench"}
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a mistake of mdec, 2 wrong input or usage, 3 done but not "
     "all shown, 130 interrupted."
 )
+EXIT_UNSHOWN, EXIT_STOPPED = 3, 130
+_EXAMPLES = "\n\nExamples\n--------\n"
 _DETECTED = ("--transpose", "--header", "--index")
 # What other programs call --k.
 _ALSO_K = {"clusters": "k", "n-clusters": "k"}
-EXIT_UNSHOWN = 3
 _READER_LEFT = (errno.EPIPE, *((errno.EINVAL,) if os.name == "nt" else ()))
 _ERRORS = (ValueError, OSError, MemoryError, ImportError, RuntimeError)
 
 
-def build_app() -> Any:
-    """Return the application with all its commands."""
+def build_app(named: Iterable[str] = tuple(COMMANDS)) -> Any:
+    """Return the application; commands that are not named have their words alone."""
     typer = import_optional("typer", needed_for="the command line", install="mdec[cli]")
     import_optional("rich", needed_for="the command line", install="mdec[cli]")
-    from mdec.cli import app as page
-    from mdec.cli import compare, consensus, demo, fit, predict
-
     core = importlib.import_module("typer.core")
     groups, command = _make_class(core.TyperGroup), _make_class(core.TyperCommand)
     app = typer.Typer(
@@ -50,20 +62,20 @@ def build_app() -> Any:
             "token_normalize_func": lambda name: _ALSO_K.get(name, name),
         },
     )
-    # The comparison imports from here, and not the other way round.
-    commands = importlib.import_module("mdec.bench.commands")
-    for name, group in _GROUPS.items():
-        app.add_typer(getattr(commands, group), name=name, cls=groups)
-    for name, module in {
-        "fit": fit,
-        "predict": predict,
-        "consensus": consensus,
-        "compare": compare,
-        "demo": demo,
-        "app": page,
-    }.items():
-        epilog = f"{module.EPILOG}\n\n{EXIT_CODES}"
-        app.command(name, cls=command, epilog=epilog)(module.command)
+    named = set(named)
+    for name, words in COMMANDS.items():
+        place = _MODULES.get(name, name)
+        if name not in named:
+            app.command(name, help=words)(lambda: None)
+        elif place == "bench":
+            # The comparison imports from here, and not the other way round.
+            commands = importlib.import_module("mdec.bench.commands")
+            app.add_typer(getattr(commands, f"{name}_app"), name=name, cls=groups)
+        else:
+            run = getattr(importlib.import_module(f"mdec.cli.{place}"), name)
+            page, _, lines = inspect.cleandoc(run.__doc__).partition(_EXAMPLES)
+            epilog = "\n\n".join(["Examples:", *lines.splitlines(), EXIT_CODES])
+            app.command(name, cls=command, help=page, epilog=epilog)(run)
     return app
 
 
@@ -159,20 +171,25 @@ def _run(given: list[str]) -> None:
     if "--version" in given:
         sys.stdout.write(f"mdec {__version__}\n")
         return
+    # Shells that complete a command put its words here.
+    words = (os.environ.get(n, "") for n in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS"))
+    named = {*given, *" ".join(words).split()}
     try:
-        build_app()([word for word in given if word != "--debug"])
+        build_app(named)([word for word in given if word != "--debug"])
     except KeyboardInterrupt:
         sys.stderr.write("mdec: stopped.\n")
-        raise SystemExit(130) from None
+        raise SystemExit(EXIT_STOPPED) from None
     except _ERRORS as error:
         if "--debug" in given:
             raise
-        words = str(error)
+        sentence = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            sentence = f"{error.strerror}: {str(error.filename2 or error.filename)!r}."
         if not isinstance(error, ImportError):  # else typer may be what is missing
             from mdec.cli.options import name_flags, suggest_command
 
-            words = name_flags(getattr(error, "findings", words))
+            sentence = name_flags(getattr(error, "findings", sentence))
             if cure := getattr(error, "cure", None):
-                words += f"\nTry: {suggest_command(given, cure)}"
-        sys.stderr.write(f"mdec: {words}\n")
+                sentence += f"\nTry: {suggest_command(given, cure)}"
+        sys.stderr.write(f"mdec: {sentence}\n")
         raise SystemExit(2) from None

@@ -9,25 +9,25 @@ from typing import IO, Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics.cluster import contingency_matrix
 
 from mdec._support.files import atomic_file, check_not_replaced
 from mdec._support.optional import import_optional
-from mdec.cli.options import PATH, FileOptions, PrintOptions, option, with_groups
-from mdec.cli.output import comparison_parts, examples, show
+from mdec.cli.options import (
+    PATH,
+    FileOptions,
+    PrintOptions,
+    check_files,
+    option,
+    out_option,
+    with_groups,
+)
+from mdec.cli.output import comparison_parts
+from mdec.consensus.partitions import match_clusters
 from mdec.report.solutions import scores
 from mdec.results.tables import format_csv
 from mdec.tables.budget import list_names
 from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.text import escape_formula
-
-EPILOG = examples(
-    "mdec compare result-a result-b",
-    "mdec compare result/labels.csv truth.csv --out compared.svg",
-    "mdec compare result result --column-b known_class",
-)
 
 # Columns that labels.csv and predicted.csv call their clusters.
 CLUSTER = "cluster"
@@ -40,22 +40,20 @@ _COLUMN = "Column of the clustering in {}; the only one, or 'cluster', if absent
 class SideOptions(FileOptions):
     """Which columns are compared."""
 
-    column_a: str | None = option(None, _COLUMN.format("A"))
-    column_b: str | None = option(None, _COLUMN.format("B"))
+    column_a: str | None = option(_COLUMN.format("A"))
+    column_b: str | None = option(_COLUMN.format("B"))
 
 
 @dataclass(frozen=True)
 class FileOutputOptions(PrintOptions):
     """Files to write."""
 
-    out: Path | None = option(
-        None, "Picture: a .png, .svg or .pdf file.", "--out", "-o", **PATH
-    )
-    table: Path | None = option(None, "Contingency table as a .csv file.", **PATH)
+    out: Path | None = out_option(None, "Picture: a .png, .svg or .pdf file.")
+    table: Path | None = option("Contingency table as a .csv file.", None, **PATH)
 
 
 @with_groups
-def command(
+def compare(
     a: Annotated[Path, typer.Argument(help="Table of labels, or folder of a result.")],
     b: Annotated[Path, typer.Argument(help="The same, to compare it with.")],
     reading: SideOptions,
@@ -65,26 +63,32 @@ def command(
 
     Samples are matched by their names. Clusters of B stand in the order that matches
     those of A best.
+
+    Examples
+    --------
+    mdec compare result-a result-b
+    mdec compare result/labels.csv truth.csv --out compared.svg
+    mdec compare result result --column-b known_class
     """
     out, table = output.out, output.table
     if out is not None and out.suffix.lower() not in PICTURES:
         raise ValueError(f"--out {out} is no picture; give {', '.join(PICTURES)}.")
     written = [each for each in (out, table) if each is not None]
+    check_files(written)
     check_not_replaced([_labels_file(a), _labels_file(b)], written)
     if len({each.resolve() for each in written}) < len(written):
         raise ValueError("--out and --table name one file; give two.")
-    first, second = (
-        _read(a, reading.column_a, reading),
-        _read(b, reading.column_b, reading),
-    )
+    first = _read(a, reading.column_a, reading)
+    second = _read(b, reading.column_b, reading)
     shared = [name for name in first if name in second]
     if len(shared) < 2:
         raise ValueError(
             f"{str(a)!r} and {str(b)!r} share {len(shared)} samples by name; compare "
             "clusterings of the same samples, or name them with --id-column."
         )
-    left = np.array([first[name] for name in shared])
-    right = np.array([second[name] for name in shared])
+    left, right = (
+        np.array([side[name] for name in shared]) for side in (first, second)
+    )
     rows, columns, counts = match_clusters(left, right)
     summary = {
         "a": str(a),
@@ -100,53 +104,13 @@ def command(
     }
     with ExitStack() as both:  # or neither
         if table is not None:
-            cells = {"cluster": [escape_formula(row) for row in rows]}
-            for name, column in zip(columns, counts.T.tolist(), strict=True):
-                cells[escape_formula(name)] = column
-            both.enter_context(atomic_file(table)).write(format_csv(cells))
+            names = [escape_formula(each) for each in (CLUSTER, *columns)]
+            cells = [[escape_formula(row) for row in rows], *counts.T.tolist()]
+            content = format_csv(dict(zip(names, cells, strict=True)))
+            both.enter_context(atomic_file(table)).write(content)
         if out is not None:
             _draw(both.enter_context(atomic_file(out)), out.suffix, summary)
-    show(summary, comparison_parts, output)
-
-
-def match_clusters(
-    a: NDArray[np.str_], b: NDArray[np.str_]
-) -> tuple[list[str], list[str], NDArray[np.int64]]:
-    """Count samples by their clusters, with matched clusters on the diagonal.
-
-    Parameters
-    ----------
-    a, b : ndarray of str of shape (n_samples,)
-        Two clusterings.
-
-    Returns
-    -------
-    rows, columns : list of str
-        Clusters of `a` in their order, and of `b` in the order that matches; numbers
-        count by size.
-    counts : ndarray of shape (n_rows, n_columns)
-        Samples in both.
-
-    Examples
-    --------
-    >>> rows, columns, counts = match_clusters(
-    ...     np.array(["0", "0", "1"]), np.array(["y", "y", "x"])
-    ... )
-    >>> rows, columns, counts.tolist()
-    (['0', '1'], ['y', 'x'], [[2, 0], [0, 1]])
-    """
-    rows, columns = (sorted(set(each.tolist()), key=_by_number) for each in (a, b))
-    first, second = (dict(zip(n, range(len(n)), strict=True)) for n in (rows, columns))
-    counts = contingency_matrix([first[n] for n in a], [second[n] for n in b])
-    matched, places = linear_sum_assignment(counts, maximize=True)
-    order = places[np.argsort(matched)].tolist()
-    order += [j for j in range(len(columns)) if j not in order]
-    return rows, [columns[j] for j in order], counts[:, order]
-
-
-def _by_number(name: str) -> tuple[bool, float, str]:
-    whole = name.lstrip("-").isdecimal()
-    return (not whole, float(name) if whole else 0.0, name)
+    output.show(summary, comparison_parts)
 
 
 def _labels_file(path: Path) -> Path:

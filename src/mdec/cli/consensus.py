@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,17 +17,17 @@ from mdec._support.files import (
     replace_together,
     write_atomically,
 )
-from mdec.cli.fit import choose_untested
+from mdec.cli.fit import choose_number
 from mdec.cli.options import (
     ClusterOptions,
     LayoutOptions,
     OutputOptions,
+    command_line,
     option,
     parse_k,
     with_groups,
 )
-from mdec.cli.output import examples, result_parts, show
-from mdec.cli.progress import progress_bars
+from mdec.cli.output import progress_bars, result_parts
 from mdec.clustering import Settings, cluster_ensemble
 from mdec.confidence import confidence, second_choice
 from mdec.consensus.matrix import (
@@ -59,24 +57,16 @@ from mdec.tables.budget import ReadBudget, display_name
 from mdec.tables.clusterings import read_base_clusterings, read_consensus_matrix
 from mdec.tables.steps import TableSteps
 
-EPILOG = examples(
-    "mdec consensus clusterings.csv --k auto --out combined",
-    "mdec consensus mdec-result/ensemble.npz --k 4 --out four",
-    "mdec consensus consensusMatrix.csv --matrix --k 4 --out cut",
-)
-
 
 @dataclass(frozen=True)
 class LabelOptions(LayoutOptions):
     """How base clusterings, or a matrix, are laid out."""
 
-    matrix: bool = option(
-        False, "The file is a consensus matrix; needs --k.", "--matrix"
-    )
+    matrix: bool = option("The file is a consensus matrix; needs --k.", False)
 
 
 @with_groups
-def command(
+def consensus(
     file: Annotated[
         Path,
         typer.Argument(
@@ -88,13 +78,20 @@ def command(
     clusters: ClusterOptions,
     output: OutputOptions,
 ) -> None:
-    """Combine your own base clusterings; empty cells, NA and -1 are left out."""
+    """Combine your own base clusterings; empty cells, NA and -1 are left out.
+
+    Examples
+    --------
+    mdec consensus clusterings.csv --k auto --out combined
+    mdec consensus mdec-result/ensemble.npz --k 4 --out four
+    mdec consensus consensusMatrix.csv --matrix --k 4 --out cut
+    """
     own = own_files(output.out)
     # The ensemble of a folder may be clustered again in it: it is written as it was.
     others = {*MAIN_FILES, MODEL, *own} - ({ENSEMBLE} & own)
     check_not_replaced([file], [output.out / name for name in others])
-    summary = (cut_matrix if layout.matrix else combine)(file, clusters, layout, output)
-    show(summary, result_parts, output)
+    find = cut_matrix if layout.matrix else combine
+    output.show(find(file, clusters, layout, output), result_parts)
 
 
 def combine(
@@ -116,14 +113,12 @@ def combine(
         "missing": int((ensemble.labels < 0).sum()),
         "notes": notes,
     }
-    if not output.silent:
-        typer.echo(
-            f"Read {n_samples} samples ({samples[0][:40]!r}, ...) with {n_members} "
-            f"base clusterings ({members[0][:40]!r}, ...); {reading['missing']} labels "
-            "are missing."
-        )
-        for note in notes:
-            typer.echo(f"{note}.")
+    output.tell(
+        f"Read {n_samples} samples ({samples[0][:40]!r}, ...) with {n_members} base "
+        f"clusterings ({members[0][:40]!r}, ...); {reading['missing']} labels are "
+        "missing.",
+        *(f"{note}." for note in notes),
+    )
     settings = Settings(
         parse_k(clusters.k, n_samples),
         clusters.consensus_function,
@@ -135,17 +130,17 @@ def combine(
         "file": display_name(file),
         "shape": f"{n_samples} samples x {n_members} base clusterings",
         **asdict(clusters),
-        "command": shlex.join(["mdec", *sys.argv[1:]]),
+        "command": command_line(),
     }
     rows = () if model is None else model.clustering_.rows
     names = result_files((), n_samples, model=model is not None)
     claim = claim_result(output.out, names, overwrite=output.overwrite)
     with claim, progress_bars(quiet=output.silent):
-        if clusters.test or not rows or isinstance(settings.n_clusters, int):
-            clustering = cluster_ensemble(ensemble, settings, rows)
-        else:
-            made = cluster_ensemble(ensemble, replace(settings, n_clusters=1), rows)
-            clustering = choose_untested(made, settings.n_clusters)
+        clustering = choose_number(
+            lambda k: cluster_ensemble(ensemble, replace(settings, n_clusters=k), rows),
+            settings.n_clusters,
+            test=clusters.test or not rows,
+        )
         return write_result(
             clustering,
             output.out,
@@ -214,24 +209,23 @@ def cut_matrix(
     file: Path, clusters: ClusterOptions, layout: LayoutOptions, output: OutputOptions
 ) -> dict[str, Any]:
     """Cluster a consensus matrix, write labels.csv and summary.json."""
-    k, consensus, seed = clusters.k, clusters.consensus_function, clusters.seed
-    out = output.out
-    if consensus not in METHODS:
+    find, seed, out = clusters.consensus_function, clusters.seed, output.out
+    if find not in METHODS:
         raise ValueError(
-            f"--consensus {consensus} needs the clusterings themselves; a consensus "
-            f"matrix is clustered by {' or '.join(METHODS)}."
+            f"--consensus {find} needs the clusterings themselves; a consensus matrix "
+            f"is clustered by {' or '.join(METHODS)}."
         )
-    given, names = read_consensus_matrix(
+    matrix, names = read_consensus_matrix(
         file, **layout.parameters(read_consensus_matrix)
     )
-    similarity = check_matrix(given)
-    number = parse_k(k, len(similarity))
+    similarity = check_matrix(matrix)
+    number = parse_k(clusters.k, len(similarity))
     if not isinstance(number, int):
         raise ValueError(
-            f"--k {k}: a consensus matrix does not tell the number of clusters; give "
-            "it, such as --k 4."
+            f"--k {clusters.k}: a consensus matrix does not tell the number of "
+            "clusters; give it, such as --k 4."
         )
-    labels = from_matrix(similarity, number, consensus=consensus, random_state=seed)
+    labels = from_matrix(similarity, number, consensus=find, random_state=seed)
     association = matrix_associations(similarity, labels)
     sure, second = confidence(association, labels), second_choice(association, labels)
     numbers = np.arange(association.shape[1])
@@ -239,7 +233,7 @@ def cut_matrix(
         "file": display_name(file),
         "n_samples": len(labels),
         "n_clusters": len(numbers),
-        "consensus": consensus,
+        "consensus": find,
         "seed": seed,
         "clusters": cluster_rows(association, labels, sure, numbers),
         "mean_confidence": float(sure.mean()),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import shlex
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.filesize import decimal
 
 from mdec._support.files import check_not_replaced
 from mdec._support.optional import import_optional
@@ -23,38 +22,24 @@ from mdec.cli.options import (
     InputOptions,
     MethodOptions,
     OutputOptions,
-    PrintOptions,
+    check_files,
+    command_line,
     name_flags,
     parse_k,
     with_groups,
 )
-from mdec.cli.output import examples, format_size, reading_parts, result_parts, show
-from mdec.cli.progress import progress_bars, resumable
+from mdec.cli.output import progress_bars, reading_parts, result_parts, resumable
 from mdec.clustering import Clustering, NumberOfClusters, check_n_clusters
 from mdec.estimator import MDEC
 from mdec.estimator.multiview import MultiViewMDEC
 from mdec.report import RunNotes
-from mdec.results import (
-    MODEL,
-    claim_result,
-    own_files,
-    result_files,
-    write_result,
-)
+from mdec.results import MODEL, claim_result, own_files, result_files, write_result
 from mdec.results.tables import check_extra_tables, matrix_memory
 from mdec.tables import read_table
 from mdec.tables.budget import display_name
 from mdec.tables.hdf5 import check_h5ad
 from mdec.tables.roles import AmbiguousTableError
 from mdec.tables.steps import UNITS, PreparedTable
-
-EPILOG = examples(
-    "mdec fit patients.csv --dry-run",
-    "mdec fit expression.csv --transpose --out genes",
-    "mdec fit patients.csv --label-column class --k 2:12 --jobs -1",
-    "mdec fit cells.h5ad --k 10 --write-h5ad clustered.h5ad",
-    "mdec fit expression.csv --view methylation.csv --view proteins.csv",
-)
 
 # Why a consensus function is taken that nobody asked for.
 FOR_CELLS = (
@@ -65,12 +50,12 @@ FOR_CELLS = (
 # What the summary says of the base clusterings.
 BASE_PARAMETERS = (
     *("ensemble_size", "max_features", "kernel", "mu_range", "n_neighbors_range"),
-    *("base_n_clusters_range", "base", "max_samples", "device"),
+    *("base_n_clusters_range", "base", "max_samples", "device", "weighting"),
 )
 
 
 @with_groups
-def command(
+def fit(
     file: Annotated[
         Path,
         typer.Argument(
@@ -83,7 +68,16 @@ def command(
     method: MethodOptions,
     output: FitOutputOptions,
 ) -> None:
-    """Cluster a table of samples by features and write labels and a report."""
+    """Cluster a table of samples by features and write labels and a report.
+
+    Examples
+    --------
+    mdec fit patients.csv --dry-run
+    mdec fit expression.csv --transpose --out genes
+    mdec fit patients.csv --label-column class --k 2:12 --jobs -1
+    mdec fit cells.h5ad --k 10 --write-h5ad clustered.h5ad
+    mdec fit expression.csv --view methylation.csv --view proteins.csv
+    """
     start, model = time.perf_counter(), method.estimator(clusters)
     if output.write_h5ad is not None:
         _check_h5ad(file, output.write_h5ad, source)
@@ -91,33 +85,34 @@ def command(
         inputs = read_inputs(file, source)
     except AmbiguousTableError as error:
         if output.dry_run and error.reading is not None:
-            known: dict[str, Any] = {"reading": dict(error.reading), "plan": None}
+            reading = dict(error.reading)
             for part in ("suspicious", "notes"):
-                known["reading"][part] = list(map(name_flags, error.reading[part]))
-            show(known, reading_parts, PrintOptions(as_json=output.as_json))
+                reading[part] = list(map(name_flags, reading[part]))
+            _show_plan(reading, {}, output)
         raise
     n_samples = len(inputs.first.values)
     number = parse_k(clusters.k, n_samples)
     model.set_params(n_clusters=number, preparation=inputs.preparation)
-    for_cells = clusters.consensus is None and inputs.of_cells
-    if for_cells:
-        model.set_params(consensus="spectral")
-    settings = _describe(file, source, inputs, model, clusters.k)
-    settings |= {"consensus_choice": FOR_CELLS} if for_cells else {}
+    if clusters.consensus is None:
+        model.set_params(consensus=inputs.consensus)
+    settings = _describe(file, source, inputs, clusters, model)
     check_extra_tables(output.extra_tables, n_samples)
     names = result_files(output.extra_tables, n_samples, model=output.model)
     written = [output.out / name for name in {*names, *own_files(output.out)}]
     copies = [] if output.write_h5ad is None else [output.write_h5ad]
     check_not_replaced([file, *(source.view or ())], [*written, *copies])
+    work = inputs.estimate(model, source)
     if output.dry_run:
-        plan = _plan(settings, inputs) | {"out": str(output.out)}
-        known = {"reading": inputs.first.table.reading, "plan": plan}
-        show(known, reading_parts, PrintOptions(as_json=output.as_json))
+        named = ("transform", "prepare", "k", "ensemble_size", "consensus")
+        plan = {name: settings[name] for name in named} | inputs.words
+        plan |= {"seed": settings["seed"], "estimated work": work}
+        plan |= {"views": inputs.views} if inputs.views else {}
+        _show_plan(inputs.first.table.reading, plan | {"out": str(output.out)}, output)
         return
-    if not output.silent:
-        _announce(source, inputs, output)
-        if for_cells:
-            typer.echo(FOR_CELLS)
+    output.tell(*_introduce(source, inputs, output))
+    if "consensus_choice" in settings:
+        output.tell(FOR_CELLS)
+    output.tell(f"Estimated work: {work}.")
     notes = RunNotes(
         title=f"Clusters of {settings['file']}",
         settings=settings,
@@ -144,7 +139,7 @@ def command(
         max_bytes=source.max_bytes,
         notes=notes,
     )
-    show(summary, result_parts, output)
+    output.show(summary, result_parts)
 
 
 def fit_and_write(
@@ -157,16 +152,10 @@ def fit_and_write(
     test: bool = True,
     **result: Any,
 ) -> dict[str, Any]:
-    """Fit an estimator, resumably, and write its result.
+    """Fit an estimator to values, resumably, and return the summary of its result.
 
     Parameters
     ----------
-    model : MDEC or MultiViewMDEC
-        The estimator.
-    X : ndarray, or mapping of str to ndarray
-        The values to fit it to.
-    output : OutputOptions
-        Where to write.
     names : sequence of str
         The files to write, see `mdec.results.result_files`.
     resume : bool
@@ -175,37 +164,45 @@ def fit_and_write(
         Whether to test if there are groups at all, where their number is chosen.
     **result
         Further parameters of `write_result`.
-
-    Returns
-    -------
-    dict
-        The summary.
     """
-    parameter = "checkpoint" if isinstance(model, MDEC) else "estimator__checkpoint"
+    prefix = "" if isinstance(model, MDEC) else "estimator__"
+
+    def cluster(number: NumberOfClusters) -> Clustering:
+        return model.set_params(**{f"{prefix}n_clusters": number}).fit(X).clustering_
+
     with (
         claim_result(output.out, names, overwrite=output.overwrite),
         progress_bars(quiet=output.silent),
         resumable(output.out, resume=resume) as checkpoint,
     ):
-        model.set_params(**{parameter: checkpoint})
-        wanted = getattr(model, "n_clusters", 1)
-        if test or isinstance(wanted, int):  # several tables are never tested
-            model.fit(X)
-        else:
-            made = model.set_params(n_clusters=1).fit(X).clustering_
-            model = model.with_clustering(choose_untested(made, wanted))
-        model.set_params(**{parameter: None})
+        wanted = model.get_params()[f"{prefix}n_clusters"]
+        model.set_params(**{f"{prefix}checkpoint": checkpoint})
+        # Whether several tables have groups is never tested.
+        found = choose_number(cluster, wanted, test=test or bool(prefix))
+        # The lines of Python in the report are made of the model's parameters.
+        model.set_params(**{f"{prefix}checkpoint": None})
         return write_result(
-            model.clustering_,
+            found,
             output.out,
-            model=model if MODEL in names else None,
+            model=model.with_clustering(found) if MODEL in names else None,
             claim=False,
             **result,
         )
 
 
-def choose_untested(made: Clustering, wanted: NumberOfClusters) -> Clustering:
-    """Choose the number of clusters of an ensemble without a test for any groups."""
+def choose_number(
+    cluster: Callable[[NumberOfClusters], Clustering],
+    wanted: NumberOfClusters,
+    *,
+    test: bool,
+) -> Clustering:
+    """Cluster into a number of clusters that is given, or chosen with or without test.
+
+    Without one, the ensemble is clustered as one cluster first, which tests nothing.
+    """
+    if test or isinstance(wanted, int):
+        return cluster(wanted)
+    made = cluster(1)
     ks = check_n_clusters(wanted, len(made.labels))
     settings = replace(made.settings, n_clusters=wanted)
     found = replace(made, settings=settings, selection=made.compare_k(ks)).recluster()
@@ -224,63 +221,68 @@ def _check_h5ad(file: Path, target: Path, source: InputOptions) -> None:
             "--write-h5ad writes clusters of observations, and --transpose clusters "
             "the variables; give one of them."
         )
-    if not target.parent.is_dir():
-        raise ValueError(f"--write-h5ad: {str(target.parent)!r} is no folder.")
+    check_files([target])
     if file.is_file():
         check_h5ad(file, source.max_bytes)
     import_optional("anndata", needed_for="--write-h5ad", install="mdec[anndata]")
 
 
 def _describe(
-    file: Path, source: InputOptions, inputs: Inputs, model: MDEC, k: str
+    file: Path,
+    source: InputOptions,
+    inputs: Inputs,
+    clusters: ClusterOptions,
+    model: MDEC,
 ) -> dict[str, Any]:
     """Return what the summary and the report say of the parameters."""
+    chosen = clusters.consensus is None and model.consensus == "spectral"
     optional = {
         "preparation": inputs.first.preparation,
         "min_confidence": model.min_confidence,
+        "consensus_choice": FOR_CELLS if chosen else None,
     }
     return {
         "file": display_name(file),
         "shape": inputs.shape,
         "transform": source.transform,
         "prepare": source.prepare,
-        "k": k,
+        "k": clusters.k,
         "consensus": model.consensus,
-        **{name: getattr(model, name) for name in (*BASE_PARAMETERS, "weighting")},
+        **{name: getattr(model, name) for name in BASE_PARAMETERS},
         **{name: value for name, value in optional.items() if value is not None},
         "seed": model.random_state,
-        "command": shlex.join(["mdec", *sys.argv[1:]]),
+        "command": command_line(),
     }
 
 
-def _plan(settings: dict[str, Any], inputs: Inputs) -> dict[str, Any]:
-    """Return what a dry run says would be done."""
-    names = "transform", "prepare", "k", "ensemble_size", "consensus"
-    plan = {name: settings[name] for name in names} | inputs.words
-    views = {"views": inputs.views} if inputs.views else {}
-    return plan | {"seed": settings["seed"]} | views
+def _show_plan(
+    reading: dict[str, Any], plan: dict[str, Any], output: FitOutputOptions
+) -> None:
+    """Print what was read and what would be done, however quiet the command is."""
+    known = {"reading": reading, "plan": plan or None}
+    replace(output, quiet=False).show(known, reading_parts)
 
 
-def _announce(source: InputOptions, inputs: Inputs, output: FitOutputOptions) -> None:
-    """Print what was read and what is done to it."""
+def _introduce(
+    source: InputOptions, inputs: Inputs, output: FitOutputOptions
+) -> Iterator[str]:
+    """Yield lines on what was read and what is done to it."""
     reading = inputs.first.table.reading
     n_samples, n_features = reading["n_samples"], reading["n_features"]
-    typer.echo(
+    yield (
         f"Read {n_samples} samples ({reading['samples'][0][:40]!r}, ...; named by "
         f"{reading['sample_names']}) with {n_features} features "
         f"({reading['features'][0][:40]!r}, ...); transform: {source.transform}."
     )
     if reading["missing"]:
-        typer.echo(f"{reading['missing']} missing values were filled in.")
+        yield f"{reading['missing']} missing values were filled in."
     if reading.get("n_without_class"):
-        typer.echo(f"{reading['n_without_class']} samples have no known class.")
-    for note in reading["notes"]:
-        typer.echo(f"Note: {note}.")
+        yield f"{reading['n_without_class']} samples have no known class."
+    yield from (f"Note: {note}." for note in reading["notes"])
     if "consensus" in output.extra_tables:
-        n_bytes = format_size(matrix_memory(n_samples))
-        typer.echo(f"The consensus matrix takes {n_bytes} of memory.")
-    for line in inputs.lines if source.prepare != "none" else ():
-        typer.echo(line)
+        n_bytes = decimal(matrix_memory(n_samples))
+        yield f"The consensus matrix takes {n_bytes} of memory."
+    yield from inputs.lines if source.prepare != "none" else ()
 
 
 def fit_lines(

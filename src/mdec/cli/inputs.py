@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mdec._support.progress import duration
+from mdec.anndata import default_consensus
+from mdec.base.costs import estimate_seconds
 from mdec.cli.options import InputOptions, name_flags
-from mdec.preparation.recipes import CELL_KINDS
+from mdec.estimator import MDEC
+from mdec.generation import resolve_base
+from mdec.rows import as_rows
+from mdec.selection.rule import MAX_MEMBERS
 from mdec.tables import Table
-from mdec.tables.budget import display_name, list_names
+from mdec.tables.budget import display_name
 from mdec.tables.steps import PreparedTable, TableSteps, prepare_table
+from mdec.tables.views import distinct_names, match_samples
 
 OFF = "--prepare none"
+
+# Work above which a shorter way is told, and the features that this way takes.
+LONG_SECONDS, FEW_FEATURES = 60.0, 2000
+
+# What is done to the values where no genes are chosen for all base clusterings.
+HINDERING = {
+    "--transform": ("log", "standardise"),
+    "--prepare": ("none", "diversified"),
+}
 
 # Columns that are named are those of the first table.
 NO_COLUMNS: dict[str, Any] = {
@@ -71,10 +88,10 @@ class Inputs:
         return {**words, "flag": OFF if words["prepared"] else None}
 
     @property
-    def of_cells(self) -> bool:
-        """Whether all tables hold counts or abundances of reads, and are prepared."""
-        words = [each.words for each in self.tables.values()]
-        return all(each["prepared"] and each["kind"] in CELL_KINDS for each in words)
+    def consensus(self) -> str:
+        """The consensus function that serves all tables, if none is given."""
+        found = {default_consensus(each.words) for each in self.tables.values()}
+        return found.pop() if len(found) == 1 else "hierarchical"
 
     @property
     def lines(self) -> list[str]:
@@ -90,6 +107,36 @@ class Inputs:
             done = f"Prepared: {words['prepared']}. Turn this off with {OFF}."
             lines.append(start + done)
         return lines
+
+    def estimate(self, model: MDEC, options: InputOptions) -> str:
+        """Say about how much work it is, and what would shorten work that is long."""
+        seconds = self.seconds(model)
+        words = f"about {duration(seconds)} of processor time"
+        shorter = self.seconds(model, FEW_FEATURES)
+        if options.n_top_genes is None and seconds > max(LONG_SECONDS, 2.0 * shorter):
+            given = {"--transform": options.transform, "--prepare": options.prepare}
+            against = [f"{f} {how}" for f, how in given.items() if how in HINDERING[f]]
+            place = f" in place of {' and '.join(against)}" if against else ""
+            words += (
+                f"; with --n-top-genes {FEW_FEATURES}{place}, about {duration(shorter)}"
+            )
+        return words
+
+    def seconds(self, model: MDEC, most: float = math.inf) -> float:
+        """Estimate the processor seconds of all base clusterings.
+
+        Further ones are made to choose the number of clusters. Tables may keep `most`
+        features at most.
+        """
+        size, total = model.ensemble_size, 0.0
+        if not isinstance(model.n_clusters, int):
+            size += min(2 * size, MAX_MEMBERS)
+        for each in self.tables.values():
+            base, _ = resolve_base(str(model.base), model.device, as_rows(each.values))
+            n, d = each.values.shape
+            seen = n * model.max_samples, min(d, most) * model.max_features
+            total += size * estimate_seconds(base, *seen)
+        return total
 
     @property
     def shape(self) -> str:
@@ -115,65 +162,16 @@ def read_inputs(file: Path, options: InputOptions) -> Inputs:
 
 
 def read_tables(files: Sequence[Path], options: InputOptions) -> dict[str, Table]:
-    """Read one table, and further tables of its samples in its order.
+    """Read one table, and further tables of its samples in its order, by their names.
 
-    Parameters
-    ----------
-    files : sequence of Path
-        The files.
-    options : InputOptions
-        How the first is read; what names no column holds for all.
-
-    Returns
-    -------
-    dict of Table
-        By the names of the files; notes in the reading of the first say what was left
-        out of the others.
+    What names no column holds for all.
     """
     first = options.read(files[0], sparse=True)
     first.reading["notes"] = [name_flags(each) for each in first.reading["notes"]]
-    names = _view_names(files)
+    names = distinct_names(files)
     tables = {names[0]: first}
     for name, file in zip(names[1:], files[1:], strict=True):
         table = options.read(file, **NO_COLUMNS, sparse=True)
-        rows, extra = _match_rows(first, table, display_name(file))
-        if extra:
-            first.reading["notes"].append(
-                f"{len(extra)} samples of {display_name(file)!r} are not in "
-                f"{display_name(files[0])!r} and left out ({list_names(extra)})"
-            )
-        tables[name] = replace(
-            table, values=table.values[rows], sample_names=first.sample_names
-        )
+        words = display_name(files[0]), display_name(file)
+        tables[name] = match_samples(first, table, *words)
     return tables
-
-
-def _view_names(files: Sequence[Path]) -> list[str]:
-    """Return different names of files, the shortest that do."""
-    stems = [each.name.split(".")[0] or each.name for each in files]
-    names = stems if len(set(stems)) == len(stems) else [each.name for each in files]
-    if len(set(names)) < len(names):
-        names = [f"{name} ({i + 1})" for i, name in enumerate(names)]
-    return names
-
-
-def _match_rows(first: Table, table: Table, name: str) -> tuple[list[int], list[str]]:
-    """Return the rows of the first table's samples, and samples it does not have."""
-    unnamed = {
-        each.reading["sample_names"] == "numbers from 1" for each in (first, table)
-    }
-    if len(unnamed) > 1:
-        raise ValueError(
-            f"samples of several tables are matched by name, and only one of the first "
-            f"table and {name!r} has names; give both, see --id-column."
-        )
-    rows = {sample: row for row, sample in enumerate(table.sample_names)}
-    missing = [sample for sample in first.sample_names if sample not in rows]
-    if missing:
-        raise ValueError(
-            f"{name!r} lacks {len(missing)} of the {len(first.sample_names)} samples "
-            f"({list_names(missing)}); leave them out of the first table, or spell "
-            "their names alike."
-        )
-    found = [rows.pop(sample) for sample in first.sample_names]
-    return found, list(rows)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
+from joblib import cpu_count
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 from mdec._support.memory import MAX_BYTES
 from mdec.base.kernels import KERNELS
+from mdec.cli.output import Summary
 from mdec.clustering import NumberOfClusters, check_n_clusters
 from mdec.consensus import CONSENSUS
 from mdec.estimator import MDEC
@@ -34,6 +40,15 @@ def parse_path(words: str) -> Path:
             "the path of a result is empty; give a name, or . for the current folder."
         )
     return Path(words)
+
+
+def check_files(paths: Iterable[Path]) -> None:
+    """Raise before the work if files cannot be written."""
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(f"{str(path)!r} is a folder; name a file.")
+        if not path.parent.is_dir():
+            raise ValueError(f"{str(path.parent)!r} is no folder; make it first.")
 
 
 def parse_transform(words: str) -> str:
@@ -56,7 +71,11 @@ _PARAMETER = re.compile(
 
 
 def option(
-    default: Any, words: str, *flags: str, choices: Iterable[str] = (), **limits: Any
+    words: str,
+    default: Any = None,
+    *flags: str,
+    choices: Iterable[str] = (),
+    **limits: Any,
 ) -> Any:
     """Return a field of a group that is an option of commands.
 
@@ -65,32 +84,34 @@ def option(
     listed = ", ".join(choices)
     words = f"{words} {listed}.".lstrip() if listed else words
     info = typer.Option(*flags, help=words, **limits)
-    return field(default=default, metadata={"option": info, "choices": choices})
+    return field(
+        default=default, metadata={"option": info, "choices": choices, "flags": flags}
+    )
+
+
+def out_option(default: str | None, words: str = "Folder of the results.") -> Any:
+    """Return the field of the option that says where a result goes."""
+    path = None if default is None else Path(default)
+    return option(words, path, "--out", "-o", **PATH)
 
 
 def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     """Let a command take groups of options: dataclasses, each field an option."""
     hints = get_type_hints(function, include_extras=True)
-    groups, parameters = {}, []
+    groups: dict[str, Any] = {}
+    parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if not is_dataclass(hints[name]):
             parameters.append(parameter.replace(annotation=hints[name]))
             continue
-        groups[name] = hints[name]
-        types = get_type_hints(hints[name])
-        for each in fields(hints[name]):
-            kind, info = types[each.name], copy(each.metadata["option"])
-            info.rich_help_panel = hints[name].PANEL
-            if info.metavar is None:
-                info.metavar = _name_type(kind)
-            parameters.append(
-                inspect.Parameter(
-                    each.name,
-                    parameter.kind,
-                    default=each.default,
-                    annotation=Annotated[kind, info],
-                )
-            )
+        group = groups[name] = hints[name]
+        types = get_type_hints(group)
+        for each in fields(group):
+            info = _describe(each, types[each.name])
+            info.rich_help_panel = group.PANEL
+            taken: Any = Annotated[types[each.name], info]
+            more = {"name": each.name, "default": each.default, "annotation": taken}
+            parameters.append(parameter.replace(**more))
 
     @wraps(function)
     def run(**given: Any) -> None:
@@ -101,6 +122,22 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _describe(each: Field[Any], kind: Any) -> Any:
+    """Return an option that says what values of its type it takes, and how often.
+
+    A switch that is off has no flag to turn it off.
+    """
+    info, types = copy(each.metadata["option"]), get_args(kind)
+    if each.default is False and not each.metadata["flags"]:
+        info.param_decls = (f"--{each.name.replace('_', '-')}",)
+    info.metavar = _name_type(kind) if info.metavar is None else info.metavar
+    if bool in types:
+        info.help = f"{info.help.rstrip('.')}; detected if absent, or auto."
+    if any(get_origin(each) is list for each in types):
+        info.help = f"{info.help.rstrip('.')}; may be repeated."
+    return info
 
 
 def _name_type(kind: Any) -> str:
@@ -131,15 +168,15 @@ class FileOptions:
 
     PANEL: ClassVar[str] = READING
 
-    id_column: str | None = option(None, "Column that holds the samples' names.")
+    id_column: str | None = option("Column that holds the samples' names.")
     variable: str | None = option(
-        None,
         "Sheet of an xlsx, array of an npz or mat file; layer or embedding of an h5ad, "
         "such as counts, X_pca or raw.",
+        None,
         "--variable",
         "--sheet",
     )
-    max_gb: float = option(MAX_BYTES / 2**30, "Refuse files that unpack to more.")
+    max_gb: float = option("Refuse files that unpack to more.", MAX_BYTES / 2**30)
 
     @property
     def max_bytes(self) -> int:
@@ -161,15 +198,9 @@ class FileOptions:
 class LayoutOptions(FileOptions):
     """How a file of samples is laid out."""
 
-    drop: list[str] | None = option(
-        None, "Column to leave out, a name or pattern; may be repeated."
-    )
-    header: bool | None = option(
-        None, "Whether the first row holds names; detected if absent."
-    )
-    index: bool | None = option(
-        None, "Whether the first column does; detected if absent."
-    )
+    drop: list[str] | None = option("Column to leave out, a name or pattern.")
+    header: bool | None = option("Whether the first row holds names.")
+    index: bool | None = option("Whether the first column does.")
 
 
 @dataclass(frozen=True)
@@ -177,12 +208,12 @@ class ReadOptions(LayoutOptions):
     """How a table is read; the parameters of `mdec.tables.read_table`."""
 
     transpose: bool | None = option(
-        None, "Whether the file has features in rows; detected if absent, or auto."
+        "Whether the file has features in rows; detected if absent, or auto."
     )
     missing: list[str] | None = option(
-        None, "Mark of missing values, such as -999; may be repeated."
+        "Mark of missing values, such as -999; may be repeated."
     )
-    impute: str | None = option(None, "Fill in missing values:", choices=IMPUTATIONS)
+    impute: str | None = option("Fill in missing values:", choices=IMPUTATIONS)
 
     def read(self, file: Path, **more: Any) -> Table:
         """Return the table of a file."""
@@ -193,43 +224,34 @@ class ReadOptions(LayoutOptions):
 class InputOptions(ReadOptions):
     """How the tables of a clustering are read, and what is done to their values."""
 
-    label_column: str | None = option(
-        None, "Column of known classes, to score against."
-    )
-    features: list[str] | None = option(
-        None, "Column to cluster, a name or pattern; may be repeated."
-    )
+    label_column: str | None = option("Column of known classes, to score against.")
+    features: list[str] | None = option("Column to cluster, a name or pattern.")
     categories: str | None = option(
-        None,
         "Columns of a few words: encode makes a feature of each word, annotate sets "
         "them aside to colour the map:",
         choices=CATEGORIES,
     )
     category_columns: list[str] | None = option(
-        None,
-        "Column of numbers that are codes and no amounts; may be repeated.",
-        "--category",
+        "Column of numbers that are codes and no amounts.", None, "--category"
     )
     dates: str | None = option(
-        None,
         "Columns of dates: days since 1970, or set aside to colour the map:",
         choices=DATES,
     )
     view: list[Path] | None = option(
-        None, "Further table of the same samples, matched by name; may be repeated."
+        "Further table of the same samples, matched by name."
     )
     annotate: list[str] | None = option(
-        None, "Column to colour samples by and not to cluster; may be repeated."
+        "Column to colour samples by and not to cluster."
     )
-    transform: str = option("none", "", choices=TRANSFORMS, parser=parse_transform)
+    transform: str = option("", "none", choices=TRANSFORMS, parser=parse_transform)
     prepare: str = option(
-        "auto",
         "Look what the values are; prepare expression data, and put measurements in "
         "different units on one scale:",
+        "auto",
         choices=("auto", "none", "expression", "diversified"),
     )
     n_top_genes: int | None = option(
-        None,
         "How many of the most variable genes to cluster; of counts and abundances 2000 "
         "if absent.",
         min=1,
@@ -247,16 +269,15 @@ class ClusterOptions:
 
     PANEL: ClassVar[str] = CLUSTERS
 
-    k: str = option("auto", "Number of clusters: 5, auto, or a range 2:12.")
+    k: str = option("Number of clusters: 5, auto, or a range 2:12.", "auto")
     consensus: str | None = option(
-        None,
         "hierarchical if absent, spectral for counts and abundances that are prepared; "
         "one of",
         choices=CONSENSUS,
     )
-    weighting: str = option("entropy", "One of", choices=WEIGHTINGS)
-    test: bool = option(True, "Whether to test if there are groups at all.")
-    seed: int = option(0, "The same seed, the same result.", min=0)
+    weighting: str = option("One of", "entropy", choices=WEIGHTINGS)
+    test: bool = option("Whether to test if there are groups at all.", True)
+    seed: int = option("The same seed, the same result.", 0, min=0, max=2**32 - 1)
 
     @property
     def consensus_function(self) -> str:
@@ -270,45 +291,50 @@ class WorkOptions:
 
     PANEL: ClassVar[str] = METHOD
 
-    jobs: int | None = option(None, "Work done at the same time; -1 for all cores.")
+    jobs: int | None = option("Work done at the same time; -1 for all cores.")
+
+    @property
+    def n_jobs(self) -> int | None:
+        """The parameter of `MDEC`; more than there are cores would gain nothing."""
+        if self.jobs == 0:
+            raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all.")
+        return None if self.jobs is None else min(self.jobs, cpu_count())
 
 
 @dataclass(frozen=True)
 class MethodOptions(WorkOptions):
     """How base clusterings are made; the other parameters of `MDEC`."""
 
-    ensemble_size: int = option(100, "Base clusterings.")
-    max_features: float = option(0.5, "Share of the features in each base clustering.")
+    ensemble_size: int = option("Base clusterings.", 100)
+    max_features: float = option("Share of the features in each base clustering.", 0.5)
     kernel: str = option(
-        "scaled_gaussian",
         f"{', '.join(KERNELS)}; if several are given, joined by commas, each base "
         "clustering picks one at random.",
+        "scaled_gaussian",
     )
-    mu_range: str = option("0.2:0.8", "Widths of the kernel.", metavar="A:B")
-    n_neighbors_range: str = option("5:20", "Neighbours.", metavar="A:B")
+    mu_range: str = option("Widths of the kernel.", "0.2:0.8", metavar="A:B")
+    n_neighbors_range: str = option("Neighbours.", "5:20", metavar="A:B")
     base_n_clusters_range: str | None = option(
-        None, "Clusters per base clustering, such as 2:14.", metavar="A:B"
+        "Clusters per base clustering, such as 2:14.", metavar="A:B"
     )
-    base: str = option("graph", "Base clusterings by graph, by landmark, or auto.")
-    max_samples: float = option(1.0, "Share of the samples in each base clustering.")
+    base: str = option("Base clusterings by graph, by landmark, or auto.", "graph")
+    max_samples: float = option("Share of the samples in each base clustering.", 1.0)
     min_confidence: float | None = option(
-        None, "Samples of less confidence get cluster -1.", min=0.0, max=1.0
+        "Samples of less confidence get cluster -1.", min=0.0, max=1.0
     )
-    device: str = option("cpu", "Where to compute: cpu, cuda or auto.")
+    device: str = option("Where to compute: cpu, cuda or auto.", "cpu")
 
     def estimator(self, clusters: ClusterOptions) -> MDEC:
         """Return the estimator, but for what follows from the table."""
-        if self.jobs == 0:
-            raise ValueError("--jobs 0 does no work; give 1 or more, or -1 for all.")
-        given = asdict(self) | {"n_jobs": self.jobs, "random_state": clusters.seed}
+        given = asdict(self) | {"n_jobs": self.n_jobs, "random_state": clusters.seed}
         del given["jobs"]
         kinds = {"mu": float, "n_neighbors": int, "base_n_clusters": int}
         for name, kind in kinds.items():
             given[f"{name}_range"] = parse_pair(given[f"{name}_range"], name, kind)
         if "," in self.kernel:
             given["kernel"] = self.kernel.split(",")
-        given |= {"consensus": clusters.consensus_function}
-        return MDEC(weighting=clusters.weighting, **given)
+        consensus, weighting = clusters.consensus_function, clusters.weighting
+        return MDEC(consensus=consensus, weighting=weighting, **given)
 
 
 @dataclass(frozen=True)
@@ -317,40 +343,51 @@ class PrintOptions:
 
     PANEL: ClassVar[str] = OUTPUT
 
-    quiet: bool = option(False, "Print errors only.", "--quiet", "-q")
-    as_json: bool = option(False, "Print the summary as JSON.", "--json")
+    quiet: bool = option("Print errors only.", False, "--quiet", "-q")
+    as_json: bool = option("Print the summary as JSON.", False, "--json")
 
     @property
     def silent(self) -> bool:
         """Whether nothing but the result is printed."""
         return self.quiet or self.as_json
 
+    def tell(self, *lines: str) -> None:
+        """Print lines that accompany the work."""
+        for line in () if self.silent else lines:
+            typer.echo(line)
+
+    def show(
+        self, summary: Summary, parts: Callable[[Summary], Iterable[RenderableType]]
+    ) -> None:
+        """Print a summary: nothing, JSON, or line by line its parts for people."""
+        console = Console(highlight=False, markup=False, emoji=False)
+        if self.as_json:
+            console.out(json.dumps(summary, indent=1))
+        elif not self.quiet:
+            for part in parts(summary):
+                # Paths and the like stay on one line, whatever their length.
+                console.print(part, soft_wrap=isinstance(part, Text))
+
 
 @dataclass(frozen=True)
 class OutputOptions(PrintOptions):
     """Where results go, and what is printed of them."""
 
-    out: Path = option(
-        Path("mdec-result"), "Folder of the results.", "--out", "-o", **PATH
-    )
-    overwrite: bool = option(
-        False, "Replace files in it that are of another origin.", "--overwrite"
-    )
+    out: Path = out_option("mdec-result")
+    overwrite: bool = option("Replace files in it that are of another origin.", False)
 
 
 @dataclass(frozen=True)
 class FitOutputOptions(OutputOptions):
     """What is written beside, and whether an earlier run goes on."""
 
-    write: str | None = option(
-        None, f"Further tables, such as {','.join(EXTRA_TABLES)}."
-    )
+    write: str | None = option(f"Further tables, such as {','.join(EXTRA_TABLES)}.")
     write_h5ad: Path | None = option(
-        None, "Copy of an .h5ad file, with the clusters in obs and obsm.", **PATH
+        "Copy of an .h5ad file, with the clusters in obs and obsm.", **PATH
     )
-    model: bool = option(True, "Whether to write model.npz, for mdec predict.")
-    resume: bool = option(False, "Go on with a run that was stopped.", "--resume")
-    dry_run: bool = option(False, "Say what was read, and stop.", "--dry-run")
+    model: bool = option("Whether to write model.npz, for mdec predict.", True)
+    resume: bool = option("Go on with a run that was stopped.", False)
+    dry_run: bool = option("Say what was read and how long it takes, and stop.", False)
 
     @property
     def extra_tables(self) -> list[str]:
@@ -383,6 +420,11 @@ def suggest_command(arguments: Sequence[str], cure: Mapping[str, Any]) -> str:
             flag = ("--" if each or not switch else "--no-") + flag_of(name)
             words += [flag] if switch else [flag, each]
     return shlex.join(words)
+
+
+def command_line() -> str:
+    """Return the command that runs."""
+    return shlex.join(["mdec", *sys.argv[1:]])
 
 
 def name_flags(words: str) -> str:

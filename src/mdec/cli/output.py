@@ -1,19 +1,30 @@
-"""What the commands print of their results: for people, or as JSON."""
+"""What people see of a command: how far it is, and in the end its result."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console, RenderableType
+from rich.filesize import decimal
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
-from mdec.cli.options import PrintOptions
+from mdec._support.progress import Progress as Hook
+from mdec._support.progress import duration, progress_to
+from mdec.engines.checkpoint import HEADER
+from mdec.numerics.loops.jit import report_compiling
 from mdec.tables.budget import list_names
 
 Summary = dict[str, Any]
+
+CHECKPOINT = "checkpoint"
+EXIT_STOPPED = 130
 
 
 def examples(*lines: str) -> str:
@@ -25,31 +36,6 @@ def examples(*lines: str) -> str:
     'Examples:\\n\\nmdec demo'
     """
     return "\n\n".join(["Examples:", *lines])
-
-
-def show(
-    summary: Summary,
-    parts: Callable[[Summary], Iterable[RenderableType]],
-    printing: PrintOptions,
-) -> None:
-    """Print a summary: nothing, JSON, or its parts for people.
-
-    Parameters
-    ----------
-    summary : dict
-        Numbers, strings, lists and dicts only.
-    parts : callable
-        Returns what people see of it, line by line or table by table.
-    printing : PrintOptions
-        Whether to print nothing, or JSON.
-    """
-    console = Console(highlight=False, markup=False, emoji=False)
-    if printing.as_json:
-        console.out(json.dumps(summary, indent=1))
-    elif not printing.quiet:
-        for part in parts(summary):
-            # Paths and the like stay on one line, whatever their length.
-            console.print(part, soft_wrap=isinstance(part, Text))
 
 
 def result_parts(summary: Summary) -> Iterator[RenderableType]:
@@ -81,7 +67,7 @@ def result_parts(summary: Summary) -> Iterator[RenderableType]:
     if "left_out" in model:
         yield f"No model was written: {model['left_out']}."
     for name, path in summary["files"].items():
-        size = f" ({format_size(model['bytes'])})" if name == "model.npz" else ""
+        size = f" ({decimal(model['bytes'])})" if name == "model.npz" else ""
         yield file_line(f"{path}{size}")
 
 
@@ -152,9 +138,8 @@ def criteria_table(summary: Summary) -> Table:
     """Return the K table with the suggestion marked."""
     names = ["score", "eigengap", "merge_gap", "agreement", "silhouette", "pac"]
     suggested = summary["suggested_n_clusters"]
-    table = number_table(
-        "Number of clusters", ["K", *(name.replace("_", " ") for name in names)]
-    )
+    header = ["K", *(name.replace("_", " ") for name in names)]
+    table = number_table("Number of clusters", header)
     for row in summary["criteria"]:
         best = row["n_clusters"] == suggested
         table.add_row(
@@ -201,15 +186,101 @@ def file_line(path: str) -> Text:
     return Text(f"  {path}")
 
 
-def format_size(n_bytes: int) -> str:
-    """Return a size in the unit that people read.
+@contextmanager
+def progress_bars(*, quiet: bool) -> Iterator[None]:
+    """Show how far the long steps are: bars on a terminal, and lines elsewhere."""
+    if quiet:
+        yield
+        return
+    columns = *Progress.get_default_columns(), MofNCompleteColumn()
+    bars = Progress(*columns, console=Console(stderr=True))
 
-    Examples
-    --------
-    >>> format_size(512), format_size(34_000), format_size(2_500_000)
-    ('512 bytes', '34 kB', '2.5 MB')
+    def hook(description: str) -> Hook:
+        started: list[Any] = []
+
+        def advance(done: int, total: int) -> None:
+            if not started:
+                bars.start()
+                started.append(bars.add_task(description, total=total))
+            bars.update(started[0], completed=done, total=total)
+
+        return advance
+
+    make = hook if bars.console.is_terminal else ProgressLines().hook
+    hooks = {
+        "members": make("base clusterings"),
+        "null": make("testing whether there are groups"),
+    }
+    try:
+        with (
+            report_compiling(lambda line: bars.console.print(f"mdec: {line}")),
+            progress_to(**hooks),
+        ):
+            yield
+    finally:
+        if bars.tasks:
+            bars.stop()
+
+
+class ProgressLines:
+    """Lines that say, every tenth of a step, how long the rest of it will take."""
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+
+    def hook(self, description: str) -> Hook:
+        """Return a hook of one step, which begins where the one before has ended."""
+        start, before = self.last, 0
+
+        def advance(done: int, total: int) -> None:
+            nonlocal start, before
+            if before == 0 or done < before:
+                start, before = self.last, 0
+            self.last = time.monotonic()
+            tenths, before = 10 * before // total, done
+            if done < total and 10 * done // total == tenths:
+                return
+            left = (self.last - start) * (total - done) / max(done, 1)
+            rest = f", about {duration(left)} left" if done < total else ""
+            typer.echo(f"mdec: {description}: {done} of {total}{rest}", err=True)
+
+        return advance
+
+
+@contextmanager
+def resumable(out: Path, *, resume: bool) -> Iterator[Path]:
+    """Yield the folder of the checkpoint of a run, which goes when the run is done.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of the results, and of the checkpoint until they are there.
+    resume : bool
+        Go on with an old checkpoint; without it one is refused.
     """
-    if n_bytes < 1000:
-        return f"{n_bytes} bytes"
-    kilo = n_bytes / 1000
-    return f"{kilo:.0f} kB" if kilo < 1000 else f"{kilo / 1000:.1f} MB"
+    folder = out / CHECKPOINT
+    if not resume and any(folder.rglob(HEADER)):
+        raise ValueError(
+            f"{str(folder)!r} holds a run that was stopped; add --resume to go on with "
+            "it, or give another --out."
+        )
+    try:
+        yield folder
+    except KeyboardInterrupt:
+        n_members = len(list(folder.rglob("member-??????.npz")))
+        typer.echo(
+            f"mdec: stopped; {n_members} base clusterings are kept in {str(folder)!r}, "
+            "and the same command with --resume goes on from there.",
+            err=True,
+        )
+        raise typer.Exit(EXIT_STOPPED) from None
+    _remove_checkpoint(folder)
+
+
+def _remove_checkpoint(folder: Path) -> None:
+    """Remove the files of a checkpoint, and its folders if they hold nothing else."""
+    for each in [*folder.glob("view-*"), folder]:
+        for file in [*each.glob("member-*"), each / HEADER]:
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            each.rmdir()

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.cluster import contingency_matrix
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
@@ -133,3 +135,43 @@ def assign(
     # Samples that share every label have one embedding; rounding must not part them.
     labels = kmeans(embedding[first[group]], n_clusters, rng)
     return number_by_appearance(labels, n_clusters)
+
+
+def match_clusters(
+    a: NDArray[np.str_], b: NDArray[np.str_]
+) -> tuple[list[str], list[str], NDArray[np.int64]]:
+    """Count samples by their clusters, with matched clusters on the diagonal.
+
+    Parameters
+    ----------
+    a, b : ndarray of str of shape (n_samples,)
+        Two clusterings.
+
+    Returns
+    -------
+    rows, columns : list of str
+        Clusters of `a` in their order, and of `b` in the order that matches; numbers
+        count by size.
+    counts : ndarray of shape (n_rows, n_columns)
+        Samples in both.
+
+    Examples
+    --------
+    >>> rows, columns, counts = match_clusters(
+    ...     np.array(["0", "0", "1"]), np.array(["y", "y", "x"])
+    ... )
+    >>> rows, columns, counts.tolist()
+    (['0', '1'], ['y', 'x'], [[2, 0], [0, 1]])
+    """
+    rows, columns = (sorted(set(each.tolist()), key=_by_number) for each in (a, b))
+    first, second = (dict(zip(n, range(len(n)), strict=True)) for n in (rows, columns))
+    counts = contingency_matrix([first[n] for n in a], [second[n] for n in b])
+    matched, places = linear_sum_assignment(counts, maximize=True)
+    order = places[np.argsort(matched)].tolist()
+    order += [j for j in range(len(columns)) if j not in order]
+    return rows, [columns[j] for j in order], counts[:, order]
+
+
+def _by_number(name: str) -> tuple[bool, float, str]:
+    whole = name.lstrip("-").isdecimal()
+    return (not whole, float(name) if whole else 0.0, name)

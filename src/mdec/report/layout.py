@@ -53,7 +53,7 @@ def data_map(values: Array) -> SampleMap | None:
 
     if min(values.shape) < 2 or not np.ptp(values, axis=0).any():
         return None
-    model = PCA(2, random_state=0)
+    model = PCA(2, copy=False, random_state=0)
     places = model.fit_transform(values.astype(np.float64))
     first, second = model.explained_variance_ratio_
     return _in_figure(places, (f"PC 1 ({first:.0%})", f"PC 2 ({second:.0%})"))

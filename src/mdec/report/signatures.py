@@ -12,7 +12,7 @@ from mdec._support.arrays import Array, Labels
 from mdec.confidence import cluster_indicator
 
 # Features are looked at in blocks of this many, to save memory.
-_COLUMNS = 2048
+_COLUMNS = 256
 
 # The spread that a difference is divided by is at least this share of the feature's
 # own: without it a feature that is constant in every cluster would be infinitely far.
