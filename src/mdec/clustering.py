@@ -383,7 +383,7 @@ def _choose_k(
         words = f"{chosen.reason} Chosen on rows drawn from {plan.n_samples}."
         drawn = pool_rows(plan)[chosen.samples]
         return replace(chosen, reason=words, samples=drawn)
-    # Pairs cannot be rotated, and a loaded model does not have the user's own function.
+    # Pairs have no features, and a loaded model does not have the user's own function.
     plans = [each.plan for each in rows]
     drawable = all(
         plan.metric is None and (settings.base or not plan.has_own_base)

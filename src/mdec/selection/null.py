@@ -1,15 +1,16 @@
-"""Is there more than one cluster? The data beside rotations of them that have one."""
+"""Is there more than one cluster? The data beside draws of one cluster like them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse, stats
+from scipy import linalg, optimize, sparse, special, stats
 
 from mdec._support.arrays import Array
 from mdec._support.parallel import single_threaded_blas
@@ -24,24 +25,17 @@ from mdec.selection.criteria import coassociation_silhouette, cuts
 from mdec.weights import WEIGHTINGS
 
 # Groups are firm where p lies below; with 39 draws that is none of them as clear, a
-# chance of 1 in 40 for one Gaussian cluster.
+# chance of 1 in 40 for one cluster. Draws are looked at when there are so many.
 NULL_LEVEL = 0.05
-N_DRAWS = 39
+LOOKS = 6, 12, 39
+N_DRAWS = LOOKS[-1]
 
 # Below this a normal tail makes groups certain, however few the draws.
 CERTAIN = 1e-4
 
-# Most samples, members and clusters that are compared, and when draws are looked at.
-# Clear groups show at a glance; the rest is looked at more closely.
-GLANCE = 200, 16, (8,)
-CLOSE = 300, 50, (10, 20, N_DRAWS)
+# Most samples, features of a table, members and clusters that are compared.
+MOST_SAMPLES, MOST_FEATURES, MOST_MEMBERS = 150, 2000, 16
 MAX_TESTED = 12
-
-# Draws of directions for the gap between two groups, how many at a time, the leading
-# directions that are looked at, and the share of the samples on either side.
-GAP_DRAWS, GAP_BLOCK = 10_999, 500
-GAP_DIRECTIONS = 2
-GAP_SIDE = 0.1
 
 # Numbers of clusters that "auto" compares.
 MAX_CLUSTERS = 30
@@ -110,39 +104,46 @@ class Samples:
     def __len__(self) -> int:
         return int(self.tables[0].shape[0])
 
-    def draw(self, n_samples: int, rng: np.random.Generator) -> Samples:
-        """Return at most so many of the samples, in their order."""
-        if len(self) <= n_samples:
-            return self
-        some = np.sort(rng.choice(len(self), n_samples, replace=False))
-        return replace(self, tables=tuple(table[some] for table in self.tables))
+    def draw(
+        self,
+        n_samples: int,
+        rng: np.random.Generator,
+        n_features: int | None = None,
+    ) -> Samples:
+        """Return at most so many of the samples and features, in their order."""
+        tables = self.tables
+        if len(self) > n_samples:
+            some = np.sort(rng.choice(len(self), n_samples, replace=False))
+            tables = tuple(table[some] for table in tables)
+        if n_features is not None:
+            for place, table in enumerate(tables):
+                if table.shape[1] > n_features:
+                    some = rng.choice(table.shape[1], n_features, replace=False)
+                    some = table[:, np.sort(some)]
+                    tables = (*tables[:place], some, *tables[place + 1 :])
+        return self if tables is self.tables else replace(self, tables=tables)
 
-    @property
-    def dense(self) -> list[Array]:
-        """The tables with every place filled, as rotations do; these rows are few."""
-        return [
-            np.asarray(table.toarray() if sparse.issparse(table) else table)
+    @cached_property
+    def clouds(self) -> tuple[Cloud, ...]:
+        """What draws are made of, table by table; these rows are few."""
+        return tuple(
+            Cloud.of(np.asarray(table.toarray() if sparse.issparse(table) else table))
             for table in self.tables
-        ]
+        )
 
-    def rotate(self, seed: int, draw: int) -> Samples:
-        """Return data without groups; all tables are rotated alike."""
+    def without_groups(self, seed: int, draw: int) -> Samples:
+        """Draw data of one cluster like these; all tables are rotated alike."""
         tables = tuple(
-            rotate_samples(table, member_stream(seed, 2 + draw, "selection"))
-            for table in self.dense
+            cloud.draw(member_stream(seed, 2 + draw, "selection"))
+            for cloud in self.clouds
         )
         return replace(self, tables=tables)
-
-    def gap_p_value(self, seed: int) -> float:
-        """Return the p-value of a gap in any of the tables, for all that are tried."""
-        rng = member_stream(seed, 1, "selection")
-        return min(1.0, len(self.tables) * min(gap_p_value(t, rng) for t in self.dense))
 
     def make_members(self, n_members: int, seed: int) -> Ensemble:
         """Make members of these samples with the parameters of the ensemble's.
 
         The streams are those of the seed, for the data and for every draw: data of one
-        cluster and their rotations are then alike in distribution, given the streams.
+        cluster and the draws are then alike in distribution, given the streams.
         """
         rng = member_stream(seed, 1, "selection")
         made = [
@@ -191,7 +192,7 @@ class NullReference:
     observed : ndarray of shape (n_numbers,)
         Silhouette of the data for 2, 3, 4 and more clusters.
     draws : ndarray of shape (n_draws, n_numbers)
-        The same of the data with their samples rotated at random.
+        The same of draws that have one cluster.
     p_value : float
         Chance of groups at least as clear in one further draw.
     """
@@ -230,29 +231,68 @@ class NullReference:
         return f"p = {self.p_value:.2g}"
 
 
-def rotate_samples(X: Array, rng: np.random.Generator) -> Array:
-    r"""Draw data without groups that have the very mean and covariance of X.
+@dataclass(frozen=True)
+class Cloud:
+    r"""One cluster whose features have the distributions and correlations of a table's.
 
-    :math:`1 \bar x^T + O (X - 1 \bar x^T)` with a random rotation O of the samples that
-    leaves the vector of ones in place.
+    Attributes
+    ----------
+    scores : ndarray of shape (n_samples - 1, n_features)
+        Normal scores of the features, in axes of the samples that leave out the mean.
+    values : ndarray of shape (n_samples, n_features)
+        What the ranks of each feature stand for: its values, with one hump.
+    tied : ndarray of bool of shape (n_features,)
+        Features that have few values.
 
     Notes
     -----
-    A rotation of the samples keeps the mean and the sample covariance, and makes every
-    sample a mixture of all, so that groups are lost. For one Gaussian cluster of any
-    covariance the rotated data have the same distribution as the data, so a comparison
-    with them is fair whatever the number of features.
-    """
-    center = X.mean(axis=0)
-    shape = len(X), len(X) - 1
+    A Gaussian copula: a random rotation O of the samples that leaves the vector of ones
+    in place keeps mean and covariance of the normal scores, makes every sample a
+    mixture of all, and so loses the groups. For one cluster whose features are
+    monotone functions of Gaussian ones, draws have the same distribution as the data,
+    whatever the number of features, their tails and their skewness.
 
-    def basis() -> Array:
-        block = rng.standard_normal(shape)
+    Far apart groups part the values of a feature too. So the gaps between neighbouring
+    values, from the middle of their narrowest half, are made to grow to either side,
+    with least squares. Features with few values keep them in their very shares.
+    """
+
+    scores: Array
+    values: Array
+    tied: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, X: Array) -> Cloud:
+        """Take the normal scores and the values of a table apart."""
+        n_samples, half = len(X), len(X) // 2
+        scores = special.ndtri((stats.rankdata(X, axis=0) - 0.5) / n_samples)
+        scores -= scores.mean(axis=0)
+        scores /= np.maximum(scores.std(axis=0), _TINY)
+        values = np.sort(X, axis=0)
+        gaps = np.diff(values, axis=0)
+        tied = (gaps > 0.0).sum(axis=0) < half
+        widths = values[half:] - values[: n_samples - half]
+        modes = np.clip(widths.argmin(axis=0) + half // 2, 1, n_samples - 2)
+        fit = optimize.isotonic_regression
+        for feature in np.flatnonzero(~tied):
+            mode, steps = modes[feature], gaps[:, feature]
+            steps[:mode] = fit(steps[:mode], increasing=False).x
+            steps[mode:] = fit(steps[mode:]).x
+            values[1:, feature] = values[0, feature] + steps.cumsum()
+        return cls(linalg.helmert(n_samples) @ scores, values, tied)
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Rotate the scores at random, and give their ranks the values."""
+        n_samples = len(self.values)
+        block = rng.standard_normal((n_samples, n_samples - 1))
         block -= block.mean(axis=0)
         vectors, triangle = np.linalg.qr(block)
-        return vectors * np.sign(np.diag(triangle))
-
-    return center + basis() @ (basis().T @ (X - center))
+        scores = (vectors * np.sign(np.diag(triangle))) @ self.scores
+        ranks = (special.ndtr(scores) * n_samples).astype(np.intp)
+        ranks = np.minimum(ranks, n_samples - 1)
+        # Each of few values comes as often as it did, so that none is lost.
+        ranks[:, self.tied] = scores[:, self.tied].argsort(axis=0).argsort(axis=0)
+        return np.take_along_axis(self.values, ranks, axis=0)
 
 
 def null_reference(
@@ -260,115 +300,36 @@ def null_reference(
     weighting: str,
     seed: int = 0,
     *,
-    members: Ensemble | None = None,
     progress: Progress | None = None,
 ) -> NullReference:
-    """Compare the silhouettes with those of the data with their samples rotated.
+    """Compare the silhouettes with those of draws that have one cluster.
 
-    Members that were made of these very samples with the seed may be given;
     ``progress(done, n_draws)`` counts the draws up to the next look.
 
     Notes
     -----
-    Silhouettes of 2 to 12 clusters are compared. Clear cases need little and close ones
-    much. First 8 draws of at most 200 samples and 16 members are made, which is enough
-    if the data are far beyond all of them, or if an empty gap divides them (see
-    `gap_p_value`). Otherwise up to 300 samples and 50 members
-    are compared, and looked at when there are 10 and 20 draws; 39 are made unless two
-    are already as clear as the data, or the data are far beyond all of them.
+    Silhouettes of 2 to 12 clusters are compared, of at most 150 samples, 2000 features
+    and 16 members. Draws are looked at when there are 6 and 12, which is enough if the
+    data are far beyond all of them, or if two are as clear; otherwise 39 are made.
     """
-    gap = 0.0
-    for n_samples, n_members, looks in (GLANCE, CLOSE):
-        n_members = min(n_members, len(samples.ensemble))
-        some = samples.draw(n_samples, member_stream(seed, 0, "selection"))
-        if members is None or some is not samples or len(samples.tables) > 1:
-            made = some.make_members(n_members, seed)
-        else:
-            made = members[:n_members]
-        ks = default_numbers(len(some))[: MAX_TESTED - 1]
-        observed = silhouettes(made, ks, weighting)
-        draws: list[Array] = []
-        for look in looks:
-            for draw in range(len(draws), look):
-                made = some.rotate(seed, draw).make_members(n_members, seed)
-                draws.append(silhouettes(made, ks, weighting))
-                if progress is not None:
-                    progress(draw + 1, look)
-            reference = compare_with_null(observed, np.array(draws))
-            if reference.p_value <= CERTAIN:
-                return reference
-            gap = gap or some.gap_p_value(seed)
-            if gap <= CERTAIN:
-                return replace(reference, p_value=gap)
-            # Further draws cannot change the answer.
-            if reference.p_value * (len(draws) + 1) > NULL_LEVEL * (N_DRAWS + 1) + 0.5:
-                break
+    n_members = min(MOST_MEMBERS, len(samples.ensemble))
+    rng = member_stream(seed, 0, "selection")
+    some = samples.draw(MOST_SAMPLES, rng, MOST_FEATURES)
+    ks = default_numbers(len(some))[: MAX_TESTED - 1]
+    observed = silhouettes(some.make_members(n_members, seed), ks, weighting)
+    draws: list[Array] = []
+    for look in LOOKS:
+        for draw in range(len(draws), look):
+            made = some.without_groups(seed, draw).make_members(n_members, seed)
+            draws.append(silhouettes(made, ks, weighting))
+            if progress is not None:
+                progress(draw + 1, look)
+        reference = compare_with_null(observed, np.array(draws))
+        n_as_clear = reference.p_value * (look + 1)
+        # Further draws cannot change the answer.
+        if reference.p_value <= CERTAIN or n_as_clear > 2.5:
+            break
     return reference
-
-
-def gap_p_value(X: Array, rng: np.random.Generator) -> float:
-    r"""Test whether an empty gap divides the samples along a leading direction.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The data.
-    rng : numpy.random.Generator
-        Source of the draws.
-
-    Returns
-    -------
-    float
-        (b + 1) / (R + 1), with b of R draws that have as wide a gap.
-
-    Notes
-    -----
-    Two groups far apart make one long cloud when they are rotated, which members cut as
-    clearly as the groups themselves. But they lie at its two ends. The coordinates
-    along the leading principal directions are left singular vectors; those of rotated
-    samples are random unit vectors, whatever the covariance, so that draws cost next to
-    nothing. The widest gap is taken less the third widest: values on a grid have
-    many alike.
-    """
-    n_samples, n_features = X.shape
-    rows = X - X.mean(axis=0)
-    # Squares of values near the ends of the range would be lost.
-    rows /= np.abs(rows).max() or 1.0
-    n_leading = min(GAP_DIRECTIONS, n_features, n_samples - 2)
-    if n_samples < 10:
-        return 1.0
-    values, vectors = linalg.eigh(
-        rows @ rows.T, subset_by_index=[n_samples - n_leading, n_samples - 1]
-    )
-    if values[-1] < _TINY:
-        return 1.0
-    observed = widest_gap(vectors)
-    n_as_wide = 0
-    for first in range(0, GAP_DRAWS, GAP_BLOCK):
-        size = min(GAP_BLOCK, GAP_DRAWS - first)
-        drawn = rng.standard_normal((size, n_samples, n_leading))
-        drawn -= drawn.mean(axis=1, keepdims=True)
-        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-        n_as_wide += int((widest_gap(drawn) >= observed).sum())
-    return (n_as_wide + 1) / (GAP_DRAWS + 1)
-
-
-def widest_gap(coordinates: Array) -> Array:
-    """Return the widest gap between neighbours less the third widest.
-
-    Coordinates are (..., n_samples, n_directions); a tenth of the samples lie on
-    either side of a gap, and the direction with the widest one counts.
-
-    Examples
-    --------
-    >>> float(widest_gap(np.array([0, 1, 2, 3, 4, 9, 10, 11, 12, 13.0])[:, None]))
-    4.0
-    """
-    n_samples = coordinates.shape[-2]
-    side = max(2, int(GAP_SIDE * n_samples))
-    inner = np.sort(coordinates, axis=-2)[..., side - 1 : n_samples - side + 1, :]
-    gaps = np.partition(np.diff(inner, axis=-2), (-3, -1), axis=-2)
-    return (gaps[..., -1, :] - gaps[..., -3, :]).max(axis=-1)
 
 
 def compare_with_null(observed: Array, draws: Array) -> NullReference:

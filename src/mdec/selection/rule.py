@@ -40,8 +40,8 @@ from mdec.weights import WEIGHTINGS
 
 # The criteria are measured on at most this many samples and members.
 MAX_SAMPLES = 1000
-MAX_MEMBERS = 200
-N_SPLITS = 10
+MAX_MEMBERS = 100
+N_SPLITS = 5
 
 # What each criterion counts in the product; chosen with families of data left out.
 EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 0.25}
@@ -80,8 +80,7 @@ class KSelection:
     Attributes
     ----------
     n_clusters : int
-        The suggestion; 1 if the data are no more clustered than rotations of
-        them.
+        The suggestion; 1 if the data are no more clustered than draws of one cluster.
     reason : str
         Why, in a few sentences.
     table : dict of ndarray
@@ -193,13 +192,8 @@ def select_n_clusters(
     if X is not None:
         known = Samples.of(X, ensemble, base, n_jobs)
         measured = known.draw(MAX_SAMPLES, rng)
-        # Twice as many steady the criteria: they are what the suggestion rests on.
-        n_members = min(2 * len(ensemble), MAX_MEMBERS)
-        part = measured.make_members(n_members, seed)
-        members = part if measured is known else None
-        null = null_reference(
-            known, weighting, seed, members=members, progress=progress
-        )
+        part = measured.make_members(min(len(ensemble), MAX_MEMBERS), seed)
+        null = null_reference(known, weighting, seed, progress=progress)
     with single_threaded_blas():
         found = _measure(part, ks, weighting, rng)
     table = found["table"]
@@ -273,13 +267,13 @@ def _describe_lead(table: dict[str, NDArray[Any]], k: int) -> str:
 def _null_verdict(null: NullReference | None) -> str:
     if null is None:
         return "Whether there is more than one cluster was not tested."
-    than = "in data of the same mean and covariance without groups, the samples rotated"
+    than = "in draws of one cluster with the same distributions and correlations"
     test = f"{null.words}; groups are firm below {NULL_LEVEL:g}"
     if null.is_firm:
-        return f"The groups are clearer than {than} at random ({test})."
+        return f"The groups are clearer than {than} ({test})."
     best, others = null.observed.max(), null.draws.max(axis=1).mean()
     return (
-        f"The groups are no clearer than {than} at random (best silhouette {best:.3f} "
+        f"The groups are no clearer than {than} (best silhouette {best:.3f} "
         f"against {others:.3f} on average, {test})."
     )
 
