@@ -125,6 +125,8 @@ def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     whose rounding may tell equal ones apart. Where members leave samples out, see
     `mdec.consensus.hierarchical`.
     """
+    from mdec.numerics.loops.linkage import products_of_pairs
+
     first, group, sizes = ensemble.microclusters
     require_for_consensus(ensemble, linkage_memory(ensemble, len(first)))
     factor = coassociation_factor(ensemble, weights)
@@ -137,11 +139,21 @@ def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     else:
         order = np.argsort(first)
     first, sizes = first[order], sizes[order]
-    present = None
-    if not ensemble.is_complete:
-        present = presence_rows(ensemble.labels[first])
-    largest = float(own.max())
-    pairs, similarities = link_rows(factor[first], sizes, largest, device, present)
+    factor, largest, complete = factor[first], float(own.max()), ensemble.is_complete
+    n_distinct, dtype = len(first), _precision(len(first))
+    found = None
+    if device != "cpu" and complete:
+        from mdec.engines import tensors
+
+        place, shift = tensors.find_device(device), tie_shift(largest, dtype.type)
+        if tensors.fits(dtype.itemsize * sum(factor.shape) * n_distinct, place):
+            over = factor, sizes, dtype.type, place, float(shift)
+            found = sort_merges(*tensors.average_linkage(*over))
+    if found is None:
+        present = None if complete else presence_rows(ensemble.labels[first])
+        triangle = products_of_pairs(factor, dtype, present)
+        found = link_pairs(triangle, sizes, largest)
+    pairs, similarities = found
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
         # Higher than all others, or a cut would part samples that nothing tells apart.
@@ -160,30 +172,6 @@ def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
 def _precision(n_rows: int) -> np.dtype[np.floating]:
     single = n_rows > DOUBLE_PRECISION_SAMPLES
     return np.dtype(np.float32 if single else np.float64)
-
-
-def link_rows(
-    factor: sparse.csr_array,
-    sizes: NDArray[np.intp],
-    largest: float,
-    device: str = "cpu",
-    present: Array | None = None,
-) -> Merges:
-    """Merge the rows of a factor by the mean of their products, at most `largest`.
-
-    With rows of presence, products are divided by those of them.
-    """
-    n_rows, dtype = factor.shape[0], _precision(factor.shape[0])
-    if device != "cpu" and present is None:
-        from mdec.engines import tensors
-
-        place, shift = tensors.find_device(device), tie_shift(largest, dtype.type)
-        if tensors.fits(dtype.itemsize * sum(factor.shape) * n_rows, place):
-            over = factor, sizes, dtype.type, place, float(shift)
-            return sort_merges(*tensors.average_linkage(*over))
-    from mdec.numerics.loops.linkage import products_of_pairs
-
-    return link_pairs(products_of_pairs(factor, dtype, present), sizes, largest)
 
 
 def link_pairs(
