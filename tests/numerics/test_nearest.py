@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mdec.numerics import nearest
 from mdec.numerics.nearest import NearestRows, SearchIndex, at_common_scale
+from mdec.numerics.sparse_rows import NearestSparseRows
 
 
 def naive(old: np.ndarray, new: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -131,3 +133,11 @@ def test_what_rounding_leaves_in_doubt_is_asked_in_double(
     plain = rng.normal(size=(200, 6))
     NearestRows(plain).nearest(plain[:20] + 0.5, 7)
     assert asked == [20]
+
+
+def test_sparse_rows_too_close_for_float64_are_at_no_distance() -> None:
+    values = np.column_stack([np.ones(40), 1e-170 * np.arange(1.0, 41.0)])
+    rows = sparse.csr_array(values)
+    index, squared = NearestSparseRows(rows).nearest(rows, 3)
+    np.testing.assert_array_equal(squared, 0.0)
+    np.testing.assert_array_equal(index, np.broadcast_to(np.arange(3), (40, 3)))
