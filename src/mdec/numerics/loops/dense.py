@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import squareform
 
 from mdec.numerics import digits
 from mdec.numerics.loops.csr import LEAST_SQUARE, mirror_pairs
@@ -115,9 +114,31 @@ def mean_of_nearest(distances: Any, k: int) -> Any:
 
 def upper_triangle(distances: Any, ends: Any) -> Any:
     """Return each pair's distance and the values of its two ends."""
-    first = np.repeat(ends, np.arange(ends.size - 1, -1, -1))
-    second = np.concatenate([ends[i:] for i in range(1, ends.size + 1)])
-    return squareform(distances, checks=False), first, second
+    n = ends.size
+    shape = n * (n - 1) // 2
+    near, first, second = np.empty(shape), np.empty(shape), np.empty(shape)
+    _upper_triangle(distances, ends, near, first, second)
+    return near, first, second
+
+
+@jit()
+def _upper_triangle(
+    distances: Any, ends: Any, near: Any, first: Any, second: Any
+) -> None:
+    n = ends.size
+    start = 0
+    for i in range(n - 1):
+        # Views that begin at zero: the compiler copies several entries at once only
+        # where it can see that no index is negative.
+        stop = start + n - 1 - i
+        own, here, there = near[start:stop], first[start:stop], second[start:stop]
+        for c in range(stop - start):
+            own[c] = distances[i, i + 1 + c]
+        for c in range(stop - start):
+            here[c] = ends[i]
+        for c in range(stop - start):
+            there[c] = ends[i + 1 + c]
+        start = stop
 
 
 def largest_both_ways(order: Any, values: Any, n: int, k: int) -> Any:
