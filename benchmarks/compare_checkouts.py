@@ -225,25 +225,36 @@ def difference(name: str, a: Array, b: Array) -> str:
     return f"{differs.sum()} of {len(a)} samples"
 
 
-def first_ranks(labels: Array) -> Array:
+def numbers_by_first(labels: Array) -> dict[int, int]:
     """Return the number of each cluster in the order of first samples."""
-    _, first = np.unique(labels, return_index=True)
-    return np.argsort(np.argsort(first))
+    values, first = np.unique(labels, return_index=True)
+    ranks = np.argsort(np.argsort(first))
+    return dict(zip(values.tolist(), ranks.tolist(), strict=True))
+
+
+def renumbered(labels: Array, numbers: dict[int, int]) -> Array:
+    """Return labels with other numbers; what has none stays."""
+    return np.array([numbers.get(k, k) for k in labels.tolist()], dtype=labels.dtype)
 
 
 def numbered_by_first(key: str, found: dict[str, Array]) -> dict[str, Array]:
     """Return a result with its clusters numbered by their first samples."""
-    ranks = {name: first_ranks(found[name]) for name in CONSENSUS}
-    canonical = {name: ranks[name][found[name]] for name in CONSENSUS}
-    predicted = ranks[PARTS[key.split("+")[0]].consensus][found["predicted"]]
-    members, weights, start = found["members"].copy(), found["weights"].copy(), 0
-    for column in members.T:
-        rank = first_ranks(column)
-        weights[start + rank] = found["weights"][start : start + rank.size]
-        column[:] = rank[column]
-        start += rank.size
-    rest = {"members": members, "weights": weights, "predicted": predicted}
-    return {**found, **canonical, **rest}
+    numbers = {name: numbers_by_first(found[name]) for name in CONSENSUS}
+    canonical = {name: renumbered(found[name], numbers[name]) for name in CONSENSUS}
+    own = numbers[PARTS[key.split("+")[0]].consensus]
+    canonical["predicted"] = renumbered(found["predicted"], own)
+    of_members = [numbers_by_first(column) for column in found["members"].T]
+    columns = zip(found["members"].T, of_members, strict=True)
+    canonical["members"] = np.stack([renumbered(*each) for each in columns], axis=1)
+    # Weights stand in the order of the clusters, member by member.
+    order = np.concatenate(
+        [np.array(sorted(each, key=each.__getitem__)) for each in of_members]
+    )
+    starts = np.cumsum([0, *map(len, of_members)])[:-1]
+    place = order + np.repeat(starts, [len(each) for each in of_members])
+    if len(place) == len(found["weights"]):
+        canonical["weights"] = found["weights"][place]
+    return {**found, **canonical}
 
 
 def agreement(ours: dict[str, Any], theirs: dict[str, Any]) -> str:

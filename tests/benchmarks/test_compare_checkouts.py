@@ -118,6 +118,20 @@ def test_other_shapes_and_types_differ(
     assert "| float64[5] and float64[4] |" in text
 
 
+def test_other_numbers_of_clusters_are_no_difference(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def change(arrays: Arrays) -> None:
+        for name in ("hierarchical", "predicted"):
+            arrays[name] = (2 - arrays[name]).astype(np.int32)
+        members = result()["members"]
+        arrays["members"] = np.stack([2 - members[:, 0], 1 - members[:, 1]], axis=1)
+        arrays["weights"] = result()["weights"][[2, 1, 0, 4, 3]]
+
+    assert script.compare(*folders(tmp_path, change)) == 0
+    assert "members 4 of 4; hierarchical 2 of 2, ARI 1.000" in capsys.readouterr().out
+
+
 def test_what_one_folder_lacks_differs(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
