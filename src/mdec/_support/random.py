@@ -66,7 +66,8 @@ def member_stream(
     ensemble's size, and can be recomputed without the others.
     """
     key = (member, _STREAMS.index(name), attempt)
-    return np.random.Generator(np.random.PCG64(_sequence(entropy, key)))
+    sequence = np.random.SeedSequence(entropy, spawn_key=key)
+    return np.random.Generator(np.random.PCG64(sequence))
 
 
 def view_entropy(entropy: int, name: str) -> int:
@@ -76,7 +77,8 @@ def view_entropy(entropy: int, name: str) -> int:
     """
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()
-    sequence = _sequence(entropy, (_STREAMS.index("views"), *words))
+    key = (_STREAMS.index("views"), *words)
+    sequence = np.random.SeedSequence(entropy, spawn_key=key)
     # As many bits as scikit-learn takes for a seed.
     return int(sequence.generate_state(1)[0])
 
@@ -84,9 +86,5 @@ def view_entropy(entropy: int, name: str) -> int:
 def consensus_stream(random_state: RandomState) -> np.random.Generator:
     """Return the generator of a consensus function."""
     key = (_STREAMS.index("consensus"),)
-    sequence = _sequence(root_entropy(random_state), key)
+    sequence = np.random.SeedSequence(root_entropy(random_state), spawn_key=key)
     return np.random.Generator(np.random.PCG64(sequence))
-
-
-def _sequence(entropy: int, key: tuple[int, ...]) -> np.random.SeedSequence:
-    return np.random.SeedSequence(entropy, spawn_key=key)

@@ -152,7 +152,7 @@ def compare_new_pairs(known: Array, new: Array) -> tuple[Array, Array, bool]:
     new = new.astype(np.float64)
     if similar:
         return -values, -new / float(known[0, 0]), True
-    slack = _slack(new, _largest(new))
+    slack = _slack(new, new)
     _refuse_pairs(
         new,
         lambda part: new[part] < -slack,
@@ -188,7 +188,7 @@ def _check_pairs(matrix: Any, source: str) -> tuple[Array, bool]:
 
     pair = "samples {i} and {j} have {value:.6g}"
     refuse(lambda part: ~np.isfinite(values[part]), f"{pair}; fill it.")
-    own, slack = values.diagonal(), _slack(given, _largest(values))
+    own, slack = values.diagonal(), _slack(given, values)
     similar = bool((np.abs(own) > slack).any())
     if similar:
         unequal = np.abs(own - own[0]) > slack
@@ -224,13 +224,10 @@ def _check_pairs(matrix: Any, source: str) -> tuple[Array, bool]:
     return distances, False
 
 
-def _largest(values: Array) -> float:
-    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-
-
-def _slack(given: NDArray[Any], largest: float) -> float:
+def _slack(given: NDArray[Any], values: Array) -> float:
     """Return what rounding may do: distances are roots of rounded squares."""
     kind = given.dtype if given.dtype.kind == "f" else np.dtype(np.float64)
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     return math.sqrt(float(np.finfo(kind).eps)) * largest
 
 

@@ -64,6 +64,12 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
     def _split_tables(self, X: Any) -> Sequence[Any]:
         """Return the new rows of each table, in the order of the fit."""
 
+    @property
+    def _fitted(self) -> Clustering:
+        """The clustering of the fit; an error before there is one."""
+        check_is_fitted(self, "clustering_")
+        return self.clustering_
+
     def _settings(self) -> tuple[Settings, dict[str, Any]]:
         """Return the settings of the clustering, and the parameters of its members."""
         given = self._parameters.get_params(deep=False)
@@ -140,8 +146,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
     def _read_new_rows(self, X: Any) -> tuple[Placement, list[Any]]:
         """Return what places new rows, and these as training rows are stored."""
-        check_is_fitted(self, "clustering_")
-        placement = self.clustering_.placement
+        placement = self._fitted.placement
         assert placement is not None  # of a fit
         tables = []
         for table, known, names in zip(
@@ -170,8 +175,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         left out, over the sum of these, of shape (n_samples, n_clusters); computed when
         it is asked for. The columns are the clusters of `consensus_labels_`.
         """
-        check_is_fitted(self, "clustering_")
-        return self.clustering_.membership
+        return self._fitted.membership
 
     def recluster(
         self, n_clusters: NumberOfClusters | None = None, consensus: str | None = None
@@ -191,8 +195,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             The labels that `fit` gives with these settings and the same seed. More of
             that clustering is in ``clustering_.recluster(...)``.
         """
-        check_is_fitted(self, "clustering_")
-        return self.clustering_.recluster(n_clusters, consensus).firm_labels
+        return self._fitted.recluster(n_clusters, consensus).firm_labels
 
     def with_clustering(self, clustering: Clustering) -> Self:
         """Return a fitted estimator with another clustering of the same ensemble.

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from mdec._support.arrays import Array
 from mdec.clustering import cluster_tables
@@ -113,14 +112,12 @@ class MultiViewMDEC(ClusteringEstimator):
     @property
     def view_confidence_(self) -> Array:
         """How sure each view alone is of each sample, (n_samples, n_views)."""
-        check_is_fitted(self, "clustering_")
-        return self.clustering_.view_confidence
+        return self._fitted.view_confidence
 
     @property
     def view_support_(self) -> Array:
         """How clearly each view alone sets clusters apart, (n_views, n_clusters)."""
-        check_is_fitted(self, "clustering_")
-        return self.clustering_.view_support
+        return self._fitted.view_support
 
     @property
     def _parameters(self) -> MDEC:
