@@ -74,6 +74,15 @@ TABLES = {
         ["patient_id", "a", "b", "c", "d"]
     ],
     "header.csv": measured().set_axis(["1.5", "b", "c", "d"], axis=1),
+    "series.csv": measured()[["a"]].rename_axis("time").reset_index(),
+    "two groups.csv": measured()[["a"]].assign(group=np.arange(N) % 2 + 1),
+    "two words.csv": measured()[["a"]].assign(feed=np.resize(["oats", "hay"], N)),
+    "hidden.csv": measured()[["a"]].assign(
+        type=np.resize([1, 2, 2], N), end=np.arange(N) % 2
+    ),
+    "header and classes.csv": measured()
+    .set_axis(["1.5", "b", "c", "d"], axis=1)
+    .assign(kind=np.resize(["u", "v"], N)),
     "unnamed.csv": measured().assign(**{"": np.where(np.arange(N) % 2, "p", "q")}),
 }
 

@@ -264,9 +264,9 @@ def _take_roles(
     raw: RawTable, options: TableOptions, budget: ReadBudget, ending: str
 ) -> tuple[RawTable, Roles, dict[str, Any]]:
     """Put samples in rows and give each column its role; say what was read."""
-    # Dates become numbers in place.
-    values = raw.values.copy() if raw.words else raw.values
-    raw = replace(raw, values=values, words={*raw.words}, notes=[*raw.notes])
+    raw = replace(raw, words={*raw.words}, notes=[*raw.notes])
+    if options.dates == "number" or options.known_features is not None:
+        raw.values = raw.values.copy()  # dates become numbers in place
     doubts: list[Doubt] = []
     if ending not in _ORIENTED:
         raw, options, doubts = orient(raw, options, budget)
