@@ -415,9 +415,15 @@ def feature_widths(X: Array) -> NDArray[np.float64]:
     >>> feature_widths(np.array([[0.0, 1e300], [4.0, -1e300]]))
     array([2.e+000, 1.e+300])
     """
+    relative, sizes = _relative_sizes(X)
+    return np.std(relative, axis=0, dtype=np.float64) * sizes
+
+
+def _relative_sizes(X: Array) -> tuple[Array, NDArray[np.float64]]:
+    """Return features over their largest value, so that no square is too large."""
     sizes = np.abs(X).max(axis=0).astype(np.float64)
     sizes[sizes == 0.0] = 1.0
-    return np.std(X / sizes, axis=0, dtype=np.float64) * sizes
+    return X / sizes, sizes
 
 
 def describe_dominance(X: Array, feature_names: Sequence[str] | None = None) -> str:
@@ -517,10 +523,7 @@ def learn_scales(X: Array, groups: NDArray[np.int64] | None = None) -> FeatureSc
     >>> learn_scales(np.array([[0.0, 5.0], [3.0, 1.0], [6.0, 1.0]])).widths.round(2)
     array([2.45, 4.  ])
     """
-    sizes = np.abs(X).max(axis=0).astype(np.float64)
-    sizes[sizes == 0.0] = 1.0
-    # Relative to the largest value, so that squares neither overflow nor vanish.
-    relative = X / sizes
+    relative, sizes = _relative_sizes(X)
     low, center, high = np.quantile(relative, [0.25, 0.5, 0.75], axis=0)
     spreads, bulk = relative.std(axis=0), (high - low) / _QUARTILES
     lows, highs = relative.min(axis=0), relative.max(axis=0)

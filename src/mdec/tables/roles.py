@@ -468,51 +468,49 @@ def _describe_doubt(kind: str, raw: RawTable, roles: Roles, column: int) -> Doub
     if raw.first_row:
         where = f"row {raw.first_row + column}, {name[:60]!r},"
     free = roles.ids is None and raw.samples is None and _all_differ(raw, column)
-    drop = f"leave it out with drop=[{name!r}]"
+    words, first = column in raw.words, next((c for c in cells if c.strip()), "")
+    to_name = f"name the samples by it with id_column={name!r}"
+    drop, every = f"leave it out with drop=[{name!r}]", "features=['*']"
     cure: dict[str, Any] = {"drop": [name]}
     if kind in ("identifier", "text") and free:
         cure = {"id_column": name}
-    to_name, every = f"name the samples by it with id_column={name!r}", "features=['*']"
     if kind == "identifier":
         found = f"({', '.join(cells[:3])}, ...) looks like an identifier"
-        cures = f"{to_name}, {drop}, or cluster every column with {every}"
+        cures = [to_name, drop, f"cluster every column with {every}"]
     elif kind == "classes":
         found = f"({_list_values(cells)}) looks like known classes"
-        cures = f"score against it with label_column={name!r}, {drop}, or "
-        if column in raw.words:
+        if words:
             found = f"({_list_values(cells)}) holds no numbers and may be known classes"
-            if raw.first_row:
-                where += " holds text in every column:"
-                found = f"are these the classes ({_list_values(cells)})?"
-            cures += "make features of it with categories='encode'"
-        else:
-            cures += f"cluster every column with {every}"
+        if words and raw.first_row:
+            where += " holds text in every column:"
+            found = f"are these the classes ({_list_values(cells)})?"
+        features = "make features of it with categories='encode'"
+        last = features if words else f"cluster every column with {every}"
+        cures = [f"score against it with label_column={name!r}", drop, last]
         if roles.classes is None and raw.labels is None:
             cure = {"label_column": name}
     elif kind in ("categories", "dates"):
-        first = next(cell for cell in cells if cell.strip())
-        shown, how = f"{first[:40]}, ...", DATES[0]
-        if kind == "categories":
-            shown, how = _list_values(cells), CATEGORIES[0]
+        dated = kind == "dates"
+        shown = f"{first[:40]}, ..." if dated else _list_values(cells)
+        how, made = (DATES[0], "numbers") if dated else (CATEGORIES[0], "features")
         found, cure = f"({shown}) holds {kind}", {kind: how}
-        made = "numbers" if kind == "dates" else "features"
-        cures = (
-            f"make {made} of such columns with {kind}={how!r}, or set them aside to "
-            f"colour the map with {kind}='annotate'"
-        )
+        cures = [
+            f"make {made} of such columns with {kind}={how!r}",
+            f"set them aside to colour the map with {kind}='annotate'",
+        ]
     elif kind == "text":
-        first = next((cell for cell in cells if cell.strip()), "")
         found = f"holds no numbers but {first[:40]!r}"
-        cures = f"{to_name}, or {drop}" if free else drop
+        cures = [to_name, drop] if free else [drop]
     elif wrong := [i for i, cell in enumerate(cells) if not is_number(cell)]:
         where = f"sample {name_row(raw, roles, wrong[0])!r}, {where}:"
         found = f"{cells[wrong[0]].strip()[:40]!r} is not a number"
-        cures = f"correct it, or leave the column out with drop=[{name!r}]"
+        cures = ["correct it", f"leave the column out with drop=[{name!r}]"]
     else:  # a format with types may say that numbers are words
         found = "holds numbers that are saved as words"
-        cures = f"save them as numbers, or {drop}"
+        cures = ["save them as numbers", drop]
     stop = "" if found.endswith("?") else ";"
-    return Doubt(kind, f"{where} {found}{stop} {cures}", cure)
+    said = ", or ".join([", ".join(cures[:-1]), cures[-1]] if cures[1:] else cures)
+    return Doubt(kind, f"{where} {found}{stop} {said}", cure)
 
 
 def name_row(raw: RawTable, roles: Roles, row: int) -> str:
