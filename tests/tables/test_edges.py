@@ -240,3 +240,37 @@ def test_numbers_that_are_saved_as_words(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"column 'c' holds numbers that are saved as"):
         read_table(tmp_path / "a.parquet")
     assert read_table(tmp_path / "a.parquet", drop=["c"]).values.shape == (3, 2)
+
+
+NOTED = {
+    "lies far from": ("id,a,b\ns1,1.5,2\ns2,3,-999\ns3,2,5\ns4,7,8\n", (4, 2)),
+    "above the table": ("Made in 2024\n\nid,a,b\ns1,1.5,2\ns2,3,4\ns3,2,5\n", (3, 2)),
+    "below the table": ("id,a,b\ns1,1.5,2\ns2,3,4\ns3,2,5\nSource: us\n", (3, 2)),
+    "sums up the others": ("id,a,b\ns1,1,2\ns2,3,4\ns3,2,5\nTotal,6,11\n", (3, 2)),
+    "is called 'Total'": ("id,a,b\ns1,1,2\ns2,3,4\ns3,2,5\nTotal,9,9\n", (4, 2)),
+    "without their signs": ("id,a,b\ns1,1.5,2 m\ns2,3,4 m\ns3,2,5 m\n", (3, 2)),
+    "read as Windows-1252": ("id,a,\xe4\ns1,1.5,2\ns2,3,4\ns3,2,5\n", (3, 2)),
+    "together name": ("x,,y,\na,b,a,b\n1.5,2,3,4\n3,4,5,6\n2,5,7,8\n", (3, 4)),
+}
+
+
+@pytest.mark.parametrize("words", NOTED)
+def test_what_is_odd_and_read_all_the_same_is_noted(tmp_path: Path, words: str) -> None:
+    pytest.importorskip("pandas")
+    content, shape = NOTED[words]
+    (tmp_path / "a.csv").write_text(content, encoding="latin-1")
+    found = read_table(tmp_path / "a.csv")
+    assert any(words in note for note in found.reading["notes"])
+    assert found.values.shape == shape
+    assert found.feature_names[0] == ("x a" if shape[1] == 4 else "a")
+    assert found.feature_names[-1] in ("b", "\xe4", "y b")
+
+
+def test_marks_of_missing_values_are_taken(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    (tmp_path / "a.csv").write_text("id,a,b\ns1,1.5,2\ns2,lost,-9\ns3,2,5\ns4,7,8\n")
+    with pytest.raises(AmbiguousTableError) as error:
+        read_table(tmp_path / "a.csv", missing=["-9", "lost"])
+    assert error.value.cure == {"impute": "median"}
+    found = read_table(tmp_path / "a.csv", missing=["-9", "lost"], impute="median")
+    np.testing.assert_array_equal(found.values[1], [2.0, 5.0])

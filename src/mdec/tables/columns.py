@@ -479,19 +479,22 @@ def looks_like(
     return "classes" if column in ends and _alone_coded(raw, column, rest) else ""
 
 
-def find_sentinel(values: NDArray[np.floating]) -> float | None:
-    """Return a number such as -999 that lies far from all others of a column.
+def find_sentinel(raw: RawTable, columns: list[int]) -> tuple[int, float] | None:
+    """Return a column with a number such as -999 far from all its others, and that.
 
     Examples
     --------
-    >>> find_sentinel(np.array([3.5, -999.0, 4.0, np.nan, -999.0]))
-    -999.0
+    >>> raw = RawTable(np.array([[3.5, -999.0, 4.0, np.nan, -999.0]]).T)
+    >>> find_sentinel(raw, [0])
+    (0, -999.0)
     """
-    present = _present(values)
-    for mark in {present.min(), present.max()} & _SENTINELS if present.size else ():
-        others = present[present != mark]
-        if others.size and np.abs(others - mark).min() > 2.0 * np.ptp(others) > 0.0:
-            return float(mark)
+    for j in _thin_out(columns):
+        present = _present(raw.values[:, j])
+        ends = {present.min(), present.max()} if present.size else set()
+        for mark in ends & _SENTINELS:
+            others = present[present != mark]
+            if others.size and np.abs(others - mark).min() > 2.0 * np.ptp(others) > 0.0:
+                return j, float(mark)
     return None
 
 

@@ -133,13 +133,13 @@ def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
     left = from_texts([raw.text(j)[n_rows:] for j in columns], raw.columns)
     below = [raw.text(j)[0].strip() for j in columns]
     note = f"row 2 holds text in every column ({list_names(below, 2)}) and is left out"
-    if raw.columns is not None and not _differ(raw.columns) and _differ(below):
+    joint, top = [], ""
+    for name, more in zip(raw.columns or (), below, strict=False):
         # A name of several columns may stand above the first of them alone.
-        left.columns, top = [], ""
-        for name, more in zip(raw.columns, below, strict=True):
-            top = name or top
-            left.columns.append(f"{top} {more}".strip())
-        note = "the first two rows together name the columns"
+        top = name or top
+        joint.append(f"{top} {more}".strip())
+    if joint and _differ(joint) and not _differ(raw.names):
+        left.columns, note = joint, "the first two rows together name the columns"
     left.notes = [*raw.notes, note]
     left.samples = None if raw.samples is None else raw.samples[n_rows:]
     return left

@@ -427,13 +427,12 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
         what = "thousands are separated in" if cell[-1:].isdigit() else "numbers of"
         more = "" if cell[-1:].isdigit() else " are read without their signs"
         roles.notes.append(f"{what} {roles.names[j]!r}{more} ({cell})")
-    for j in rest:
-        if (mark := find_sentinel(raw.values[:, j])) is not None:
-            roles.notes.append(
-                f"{as_text(mark)} lies far from the other numbers of {roles.names[j]!r}"
-                f"; if it marks missing values, say missing=['{as_text(mark)}']"
-            )
-            break
+    if (far := find_sentinel(raw, rest)) is not None:
+        name, mark = roles.names[far[0]], as_text(far[1])
+        roles.notes.append(
+            f"{mark} lies far from the other numbers of {name!r}; if it marks missing "
+            f"values, say missing=['{mark}']"
+        )
 
 
 def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:

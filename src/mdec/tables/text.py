@@ -267,7 +267,7 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
         lines = [line.replace("\t", " ").strip() for line in lines]
         rows = [line for line in lines if not _is_comment(line)]
     records, widths = _split_records(rows, separator, budget)
-    kept, notes = _find_table(records, separator)
+    kept, notes = _find_table(records, separator, max(widths[-_ROWS:]))
     records, widths = records[kept], widths[kept]
     top = records[0].partition("\n")[0]
     if marked := _find_marked_header(lines, top, separator):
@@ -295,9 +295,10 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
     return Sheet(records, separator, decimal, first, named, budget, notes=tuple(notes))
 
 
-def _find_table(records: list[str], separator: str) -> tuple[slice, list[str]]:
+def _find_table(
+    records: list[str], separator: str, width: int
+) -> tuple[slice, list[str]]:
     """Find the rows between lines of one cell of text, as titles and sources have."""
-    width = max(len(_split_cells(record, separator)) for record in records[-_ROWS:])
     start, stop = 0, len(records)
     while start < min(_TITLES, stop - 2) and _is_lone(records[start], separator, width):
         start += 1
@@ -427,7 +428,10 @@ def _thin_out(rows: list[list[str]]) -> list[str]:
 
 def _find_decimal(lines: list[str], separator: str) -> str:
     """Return the sign with which more cells are numbers, the point if both do."""
-    cells = _thin_out([_split_cells(line, separator) for line in lines[1 : _ROWS + 1]])
+    some = lines[1 : _ROWS + 1]
+    if separator == "," and not any('"' in line for line in some):
+        return "."
+    cells = _thin_out([_split_cells(line, separator) for line in some])
     counts = {sign: sum(reads_as(cell, sign) for cell in cells) for sign in ".,"}
     return "," if counts[","] > counts["."] else "."
 
@@ -530,7 +534,7 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
     lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
     if not lines:
         return Sheet([], "\t", ".", [], False, budget), n_numbers
-    kept, notes = _find_table(lines, "\t")
+    kept, notes = _find_table(lines, "\t", width)
     first = _split_cells(lines[kept][0], "\t")
     sheet = Sheet(lines[kept], "\t", ".", first, False, budget, notes=tuple(notes))
     return sheet, n_numbers
