@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 # What a file may claim to hold before it is refused, unless the caller says more.
@@ -55,8 +56,16 @@ def _free_in_groups(root: Path = Path("/")) -> int | None:
     )
 
 
-def _find_groups(root: Path) -> Iterator[tuple[str, Path, int]]:
-    """Yield the kind and folder of this process's groups, and how deep they lie."""
+@lru_cache(maxsize=8)
+def _find_groups(root: Path) -> tuple[tuple[str, Path, int], ...]:
+    """Return the kind and folder of this process's groups, and how deep they lie.
+
+    A process stays where it was started, so that they are looked for once.
+    """
+    return tuple(_list_groups(root))
+
+
+def _list_groups(root: Path) -> Iterator[tuple[str, Path, int]]:
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
         mounts = (root / "proc/self/mountinfo").read_text().splitlines()
