@@ -20,8 +20,7 @@ from mdec.cli.options import (
 from mdec.cli.output import prediction_parts
 from mdec.estimator import MDEC
 from mdec.results import read_result_model
-from mdec.results.placing import place_table
-from mdec.results.tables import format_csv
+from mdec.results.tables import format_csv, place_table
 from mdec.tables.budget import display_name
 
 
