@@ -258,3 +258,14 @@ def test_a_consensus_matrix_is_refused_with_a_way_out(tmp_path, capsys, named) -
     assert "is a consensus matrix and no table of labels" in error
     assert "with --matrix and --k" in error
     assert error.count("\n") == 1
+
+
+def test_a_cluster_called_like_the_first_column(tmp_path):
+    """It has a column of its own all the same."""
+    for name, labels in {"a": "xxyy", "b": ["cluster", "cluster", "z", "z"]}.items():
+        lines = [f"s{i},{label}" for i, label in enumerate(labels)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["sample,group", *lines]))
+    table = tmp_path / "t.csv"
+    words = ["compare", tmp_path / "a.csv", tmp_path / "b.csv", "--table", table, "-q"]
+    assert call(*words) == 0
+    assert table.read_text().split() == ["cluster,cluster,z", "x,2,0", "y,0,2"]

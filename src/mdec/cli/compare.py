@@ -24,7 +24,7 @@ from mdec.cli.options import (
 from mdec.cli.output import comparison_parts
 from mdec.consensus.partitions import match_clusters
 from mdec.report.solutions import scores
-from mdec.results.tables import format_csv
+from mdec.results.tables import format_rows
 from mdec.tables.budget import list_names
 from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.text import escape_formula
@@ -105,9 +105,8 @@ def compare(
     with ExitStack() as both:  # or neither
         if table is not None:
             names = [escape_formula(each) for each in (CLUSTER, *columns)]
-            cells = [[escape_formula(row) for row in rows], *counts.T.tolist()]
-            content = format_csv(dict(zip(names, cells, strict=True)))
-            both.enter_context(atomic_file(table)).write(content)
+            cells = zip(map(escape_formula, rows), *counts.T.tolist(), strict=True)
+            both.enter_context(atomic_file(table)).write(format_rows(names, cells))
         if out is not None:
             _draw(both.enter_context(atomic_file(out)), out.suffix, summary)
     output.show(summary, comparison_parts)
