@@ -187,6 +187,31 @@ def test_a_dropped_table_is_read_and_corrected(page, folder) -> None:
     page.wait("return !$('#command').textContent.includes('annotate')")
 
 
+def test_the_sheets_of_a_workbook_are_on_offer(page, folder) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = HOSTILE[1:]
+    for number, sheet in enumerate([book.active, book.create_sheet("second")]):
+        sheet.append(["a", "b", f"c{number}"])
+        for i in range(12):
+            sheet.append([i * i % 11 + 0.25, i % 5 + 0.5, i * 7 % 12 + 0.1])
+    book.save(folder / "book.xlsx")
+    page.one("#file").send_keys(str(folder / "book.xlsx"))
+    page.wait("return $('#h-reading').textContent.includes('book')")
+    sheets = page.run("return $$('#sheet option').map(each => each.textContent)")
+    assert sheets == ["look", HOSTILE[1:], "second"]
+    assert page.one("#sheet").is_displayed()
+    page.set("#sheet select", "second")
+    page.wait("return $$('#cells th').some(each => each.title === 'c1')")
+    assert "--variable second" in page.text("#command")
+    page.set("#path", "mdec-uploads/wine.csv")
+    page.click("#by-path button")
+    page.wait("return $('#h-reading').textContent.includes('wine')")
+    assert not page.one("#sheet").is_displayed()
+    page.click("#cure")
+    page.wait("return !$('#run').disabled")
+
+
 def test_a_run_moves_is_cancelled_and_resumed(page) -> None:
     page.set("[data-option=ensemble_size]", "9000")
     page.set("[data-option=k]", "3")
@@ -258,7 +283,7 @@ def test_the_map_takes_the_colour_of_a_feature(page) -> None:
     page.set("#feature", "proline")
     page.wait_inside("return $('#paint').selectedOptions[0].textContent === 'proline'")
     fills = page.inside(
-        "return new Set($$('#fig-map .samples circle').map(d => d.style.fill)).size"
+        "return new Set($$('#fig-map .samples circle').map(d => d.style.color)).size"
     )
     assert fills > 20
 
@@ -288,6 +313,18 @@ def test_a_selection_is_compared_with_the_rest(page) -> None:
         "return !$('#chosen').textContent.startsWith(arguments[0])",
         f"{n_selected} samples",
     )
+
+
+def test_a_figure_is_taken_from_the_report_in_the_app(page, folder) -> None:
+    behaviour = {"behavior": "allow", "downloadPath": str(folder)}
+    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+    page.inside("$('#fig-heatmap [data-figure=png]').click()")
+    end = time.monotonic() + 30
+    while not list(folder.glob("heatmap-k*.png")) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert list(folder.glob("heatmap-k*.png"))
+    for name in ("dots", "functions"):
+        assert page.inside(f"return $('#fig-{name}, #{name}').offsetParent !== null")
 
 
 def test_new_samples_are_placed(page, folder) -> None:

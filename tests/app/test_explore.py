@@ -13,6 +13,8 @@ from tests.app.conftest import write_table
 from mdec import MDEC
 from mdec.app.explore import Result
 from mdec.app.folder import Folder
+from mdec.consensus import spectral
+from mdec.report import compute
 from mdec.report.signatures import effect_sizes, moments
 from mdec.results import own_files
 
@@ -63,6 +65,21 @@ def test_the_parts_of_a_solution_are_those_of_the_report(root, client) -> None:
     found = ask(client, "recluster", k=3, consensus="hierarchical")
     for name in ("clusters", "features", "signatures", "known", "histogram"):
         assert found["parts"][name].strip() in page, name
+
+
+def test_quick_clusters_are_those_of_the_samples_of_the_report(
+    result, monkeypatch
+) -> None:
+    monkeypatch.setattr(compute, "PAGE_SAMPLES", 30)
+    assert result.describe()["drawn"]
+    quick = result.recluster(3, "spectral", True)
+    full = result.recluster(3, "spectral")
+    assert (quick["quick"], full["quick"]) == (True, False)
+    of_all = result.clustering.recluster(3, "spectral").labels[result.rows]
+    direct = spectral(result.page[1][0], 3, result.page[1][1], 0)
+    assert same_partition(unpack(quick["cluster"]).tolist(), direct.tolist())
+    assert same_partition(unpack(full["cluster"]).tolist(), of_all.tolist())
+    assert len(unpack(quick["cluster"])) == len(result.rows) < 60
 
 
 @pytest.mark.parametrize(

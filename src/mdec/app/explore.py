@@ -7,6 +7,7 @@ import json
 import re
 import tempfile
 import zipfile
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,14 @@ class Result:
         """The samples of the report."""
         return self.page[0]
 
+    @cached_property
+    def drawn(self) -> Clustering:
+        """The clustering of the samples of the report alone, which is soon another."""
+        ensemble, weights = self.page[1]
+        labels = np.asarray(self.clustering.labels)[self.rows]
+        parts = {"ensemble": ensemble, "weights": weights, "labels": labels}
+        return replace(self.clustering, **parts, placement=None)
+
     @property
     def most(self) -> int:
         """The largest number of clusters that is on offer."""
@@ -118,6 +127,7 @@ class Result:
             "consensus": self.clustering.settings.consensus,
             "choices": list(CONSENSUS),
             "most": self.most,
+            "drawn": len(self.rows) < self.ensemble.n_samples,
             "samples": [samples[i] for i in self.rows] if samples else [],
             "features": self.features,
             "model": MODEL in self.files,
@@ -125,26 +135,32 @@ class Result:
             "clusters": self.names,
         }
 
-    def recluster(self, n_clusters: Any, consensus: Any) -> dict[str, Any]:
+    def recluster(
+        self, n_clusters: Any, consensus: Any, quick: Any = None
+    ) -> dict[str, Any]:
         """Return another clustering of the same base clusterings, for the report.
 
-        Clusters keep the numbers of those of the run with which they share most.
+        Clusters keep the numbers of those of the run with which they share most. A
+        quick one is of the samples of the report alone.
         """
         if n_clusters not in range(1, self.most + 1) or consensus not in CONSENSUS:
             raise ValueError(
                 f"K is 1 to {self.most}, and the consensus one of "
                 f"{', '.join(CONSENSUS)}."
             )
-        return self._solve_once(n_clusters, consensus)
+        return self._solve_once(n_clusters, consensus, bool(quick))
 
-    def _solve(self, n_clusters: int, consensus: str) -> dict[str, Any]:
-        found = self.clustering.recluster(n_clusters, consensus)
+    def _solve(self, n_clusters: int, consensus: str, quick: bool) -> dict[str, Any]:
+        start = self.drawn if quick else self.clustering
+        found = start.recluster(n_clusters, consensus)
         labels = np.asarray(found.labels)
-        numbers = match_numbers([np.asarray(self.clustering.labels), labels], 0)[1]
-        known = self.ensemble.names.get("classes")
+        numbers = match_numbers([np.asarray(start.labels), labels], 0)[1]
+        known, rows = self.ensemble.names.get("classes"), self.rows
         classes = None if known is None else np.array(known)
+        if quick:
+            classes, rows = None if classes is None else classes[rows], slice(None)
         of = found.association, labels, np.asarray(found.confidence), numbers, classes
-        shown = describe_solution(*of, self.halves[n_clusters - 1], self.rows)
+        shown = describe_solution(*of, self.halves[n_clusters - 1], rows)
         # A cluster may be so small that none of its samples is on the page.
         if self.features and len(set(shown["labels"])) == len(numbers):
             compute.describe_features(
@@ -158,7 +174,7 @@ class Result:
             again=f"mdec consensus {self.path.name}/{ENSEMBLE}",
             settings={"consensus": consensus},
         )
-        return pack_live(shown, words) | {"consensus": consensus}
+        return pack_live(shown, words) | {"consensus": consensus, "quick": quick}
 
     def feature(self, name: Any) -> dict[str, Any]:
         """Return the values of a feature."""

@@ -40,7 +40,7 @@ _REPORT = {
 # What a result is asked for, with the names of what is given.
 _EXPLORE = {
     "describe": (),
-    "recluster": ("k", "consensus"),
+    "recluster": ("k", "consensus", "quick"),
     "feature": ("name",),
     "compare": ("samples",),
     "rename": ("clusters",),

@@ -745,7 +745,7 @@ const tell = (words) => { if (app) { window.parent.postMessage({ mdec: words }, 
 
 // What the page has for every number of the run, for a solution that comes later.
 function addSolution(content) {
-  const key = `${content.k} ${content.consensus}`;
+  const key = `${content.k} ${content.consensus}${content.quick ? " quick" : ""}`;
   let index = data.solutions.findIndex((each) => each.key === key);
   if (index < 0) {
     const added = unpackSolution({ ...content, key });
