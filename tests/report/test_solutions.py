@@ -104,7 +104,7 @@ def test_every_view_is_the_consensus_of_its_number(reports):
 def test_clusters_that_are_recovered_have_full_consensus(reports):
     described, _, (model, _) = reports(40)
     for row in described["solutions"][described["chosen"]]["clusters"]:
-        assert row["consensus"] == 1.0
+        assert row["consensus"] == pytest.approx(1.0)
     halves = cut_halves(model.ensemble_, model.cluster_weights_, [1, 3])
     assert halves.shape == (2, 10, 40)
     assert [len(set(half.tolist())) for half in halves[0]] == [2] * 10

@@ -29,7 +29,6 @@ from mdec.report.signatures import (
     signatures,
 )
 from mdec.report.solutions import (
-    FunctionRow,
     Solution,
     compare_functions,
     describe_solutions,
@@ -100,23 +99,6 @@ class RunNotes:
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
-class Histogram(TypedDict):
-    """Shares of values between edges, with their median."""
-
-    shares: Array
-    edges: Array
-    median: float
-
-
-class Support(TypedDict):
-    """How firmly one view alone holds the clusters, and the samples on average."""
-
-    view: str
-    n_members: int
-    clusters: list[float]
-    mean_confidence: float
-
-
 class Tree(TypedDict):
     """The dendrogram of the samples of the page.
 
@@ -175,12 +157,12 @@ class Description(TypedDict):
     signature_values: SignatureValues | None
     ambiguous: Labels
     ambiguous_below: float
-    support: list[Support] | None
-    functions: list[FunctionRow]
+    support: list[dict[str, Any]] | None
+    functions: list[dict[str, Any]]
     candidates: list[dict[str, Any]]
     signatures: list[Signature]
     preparation: dict[str, Any] | None
-    histograms: dict[str, Histogram]
+    histograms: dict[str, dict[str, Any]]
     settings: dict[str, Any]
     python: str | None
     again: str | None
@@ -279,8 +261,11 @@ def join_tables(table: Table | Mapping[str, Table] | None, n_samples: int) -> Ta
     )
 
 
-def view_support(clustering: Clustering) -> list[Support] | None:
-    """Return how firmly each view holds the clusters; None for a single table."""
+def view_support(clustering: Clustering) -> list[dict[str, Any]] | None:
+    """Return how firmly each view holds the clusters; None for a single table.
+
+    And how firmly it holds the samples on average.
+    """
     ensemble = clustering.ensemble.gather()
     if not ensemble.views:
         return None
@@ -296,8 +281,11 @@ def view_support(clustering: Clustering) -> list[Support] | None:
     ]
 
 
-def value_histogram(values: Array) -> Histogram:
-    """Return the distribution of the values of all samples, or of every n-th one."""
+def value_histogram(values: Array) -> dict[str, Any]:
+    """Return the distribution of the values of all samples, or of every n-th one.
+
+    Shares of the values between edges, with their median.
+    """
     shown = values[:: max(1, -(-len(values) // VALUE_SAMPLES))]
     counts, edges = np.histogram(shown, VALUE_BINS)
     return {

@@ -22,7 +22,7 @@ from mdec.report.layout import TSNE_SAMPLES, plane
 from mdec.report.solutions import (
     HISTOGRAM_BINS,
     cut_halves,
-    match_numbers,
+    describe_solutions,
     pair_consensus,
     tracking_order,
 )
@@ -87,9 +87,9 @@ class Display(ABC):
         return self
 
     @staticmethod
-    @abstractmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
-        """Return what the figure shows of a clustering."""
+        """Return what the figure shows of a clustering; the criteria if not said."""
+        return (found.criteria,)
 
     @abstractmethod
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
@@ -145,10 +145,6 @@ class ConsensusCDFDisplay(Display):
 
     selection: KSelection
 
-    @staticmethod
-    def _compute(found: Clustering) -> tuple[Any, ...]:
-        return (found.criteria,)
-
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         chosen = self.selection
         for k, line in zip(chosen.table["n_clusters"], chosen.cdf, strict=True):
@@ -174,10 +170,6 @@ class KSelectionDisplay(Display):
 
     selection: KSelection
     criterion: str = "score"
-
-    @staticmethod
-    def _compute(found: Clustering) -> tuple[Any, ...]:
-        return (found.criteria,)
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         table = self.selection.table
@@ -214,15 +206,11 @@ class TrackingDisplay(Display):
 
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
-        measured = found.criteria
-        ks, own = measured.table["n_clusters"], found.labels[measured.samples]
-        # The row of the clustering's own number follows its own clusters.
-        start = int(np.abs(ks - found.n_clusters).argmin())
-        parts = [*measured.partitions[:start], own, *measured.partitions[start:]]
-        numbers = match_numbers(parts, start)
-        tracks = [names[part] for names, part in zip(numbers, parts, strict=True)]
-        del tracks[start]
-        return np.stack(tracks)[:, tracking_order(tracks, own)], ks
+        rows, part = draw_page(found)
+        solutions, chosen = describe_solutions(found, None, rows, *part)
+        tracks = [each["numbers"][each["labels"]] for each in solutions]
+        ks = np.array([each["n_clusters"] for each in solutions])
+        return np.stack(tracks)[:, tracking_order(tracks, tracks[chosen])], ks
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         from matplotlib.colors import ListedColormap

@@ -37,16 +37,6 @@ N_SPLITS = 5
 MAX_CLASSES = 40
 
 
-class ClusterRow(TypedDict):
-    """A cluster in the table of clusters."""
-
-    cluster: int
-    size: int
-    consensus: float | None
-    confidence: float
-    ambiguous: int
-
-
 class Solution(TypedDict):
     """The samples of the page in one number of clusters.
 
@@ -64,7 +54,7 @@ class Solution(TypedDict):
     own: Array
     other: Array
     confidence: Array
-    clusters: list[ClusterRow]
+    clusters: list[dict[str, Any]]
     histogram: Labels
     n_ambiguous: int
     mean_confidence: float
@@ -171,7 +161,7 @@ def half_consensus(halves: NDArray[np.int32], labels: Labels, n_clusters: int) -
     """Return the mean of `pair_consensus` of each sample with each cluster.
 
     As in `mdec.confidence.item_consensus` a sample is left out of its own cluster, and
-    has 1 there if it is alone.
+    has 1 there if it is alone. Clusters without a sample have 0.
 
     Examples
     --------
@@ -180,19 +170,14 @@ def half_consensus(halves: NDArray[np.int32], labels: Labels, n_clusters: int) -
            [0.5 , 0.5 ],
            [0.25, 1.  ]])
     """
-    sizes = np.bincount(labels, minlength=n_clusters).astype(np.float64)
-    if n_clusters == 1:
-        return np.ones((len(labels), 1))
-    sums = np.zeros((len(labels), n_clusters))
-    for half in halves:
-        counts = np.zeros((n_clusters, int(half.max()) + 1))
-        np.add.at(counts, (labels, half), 1.0 / len(halves))
-        sums += counts[:, half].T
-    own = np.arange(len(labels)), labels
-    others = (sums[own] - 1.0) / np.maximum(sizes[labels] - 1.0, 1.0)
-    means = sums / np.maximum(sizes, 1.0)
-    means[own] = np.where(sizes[labels] > 1.0, others, 1.0)
-    return np.clip(means, 0.0, 1.0)
+    found = np.ones((len(labels), n_clusters))
+    if n_clusters > 1:
+        ensemble = Ensemble.from_labels(halves.T)
+        seen, code = np.unique(labels, return_inverse=True)
+        weights = np.ones(ensemble.n_base_clusters)
+        found[:] = 0.0
+        found[:, seen] = item_consensus(ensemble, code, weights)
+    return found
 
 
 def match_numbers(parts: Sequence[Labels], start: int) -> list[Labels]:
@@ -279,7 +264,7 @@ def describe_solution(
 
 def cluster_rows(
     association: Array, labels: Labels, sure: Array, numbers: Labels
-) -> list[ClusterRow]:
+) -> list[dict[str, Any]]:
     """Return size, consensus and confidence of each cluster, by its name."""
     consensus = cluster_consensus(association, labels)
     return [
@@ -348,54 +333,36 @@ def scores(known: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
 _SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 
 
-class FunctionRow(TypedDict):
-    """One consensus function: agreement (ARI) with all three, and its own scores."""
-
-    name: str
-    short: str
-    labels: Labels
-    agreement: list[float]
-    mean_confidence: float
-    scores: dict[str, float] | None
-
-
 def compare_functions(
     clustering: Clustering,
     known: NDArray[Any] | None,
     rows: Labels,
     part: Ensemble,
     part_weights: Array,
-) -> list[FunctionRow]:
+) -> list[dict[str, Any]]:
     """Return how the consensus functions cluster the samples of the page into K.
 
-    For one cluster there is nothing to compare.
+    Of each its name, labels, agreement (ARI) with all three, mean confidence and scores
+    against known classes. For one cluster there is nothing to compare.
     """
-    found: list[FunctionRow] = []
-    for name in CONSENSUS if clustering.n_clusters > 1 else ():
+    n_clusters, settings = clustering.n_clusters, clustering.settings
+    found: list[dict[str, Any]] = []
+    for name in CONSENSUS if n_clusters > 1 else ():
         labels = np.asarray(clustering.labels)[rows]
-        if name != clustering.settings.consensus:
-            parts = find_consensus(
-                part,
-                clustering.n_clusters,
-                name,
-                part_weights,
-                clustering.settings.seed,
-            )
-            labels = np.asarray(part.join(parts))
-        association = item_consensus(part, labels, part_weights)
-        given = None if known is None else known[rows] != ""
-        found.append(
-            {
-                "name": name,
-                "short": _SHORT[name],
-                "labels": labels,
-                "agreement": [],
-                "mean_confidence": float(confidence(association, labels).mean()),
-                "scores": None
-                if known is None
-                else scores(known[rows][given], labels[given]),
-            }
-        )
+        if name != settings.consensus:
+            given = part, n_clusters, name, part_weights, settings.seed
+            labels = np.asarray(part.join(find_consensus(*given)))
+        sure = confidence(item_consensus(part, labels, part_weights), labels)
+        row: dict[str, Any] = {
+            "name": name,
+            "short": _SHORT[name],
+            "labels": labels,
+            "scores": None,
+        }
+        if known is not None:
+            there = known[rows] != ""
+            row["scores"] = scores(known[rows][there], labels[there])
+        found.append(row | {"mean_confidence": float(sure.mean())})
     for row in found:
         row["agreement"] = [rand_index(row["labels"], e["labels"]) for e in found]
     return found
@@ -415,21 +382,8 @@ def relate(shown: Solution, other: Solution) -> str:
     groups = {owner: own for owner, own in inside.items() if len(own) > 1}
     if finer is other:
         parts = [f"{owner} into {len(own)}" for owner, own in sorted(groups.items())]
-        return f"splits cluster {list_words(parts)}" if parts else ""
-    joined = [list_words(list(map(str, sorted(own)))) for own in groups.values()]
+        return "splits cluster " + " and ".join(parts) if parts else ""
+    joined = [" and ".join(map(str, sorted(own))) for own in groups.values()]
     alone = sorted(own[0] for own in inside.values() if len(own) == 1)
-    words = "joins clusters " + "; ".join(joined) if joined else ""
-    if words and alone:
-        words += f"; {list_words(list(map(str, alone)))} apart"
-    return words
-
-
-def list_words(words: Sequence[str]) -> str:
-    """Join words as in a sentence.
-
-    Examples
-    --------
-    >>> list_words(["0", "2", "5"])
-    '0, 2 and 5'
-    """
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    rest = f"; {' and '.join(map(str, alone))} apart" if alone else ""
+    return "joins clusters " + "; ".join(joined) + rest if joined else ""
