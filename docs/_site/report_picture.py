@@ -18,11 +18,10 @@ from pathlib import Path
 from selenium import webdriver
 
 WIDTH, HEIGHT = 1160, 1400
-SECTION = "The clusters"
 
 
 def main() -> None:
-    """Open the report, go to its clusters and store what the window shows."""
+    """Open the report and store its first screen, down to map and heatmap."""
     options = webdriver.ChromeOptions()
     for flag in (
         *("headless", "no-sandbox", "disable-gpu", "no-first-run", "hide-scrollbars"),
@@ -37,12 +36,8 @@ def main() -> None:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(Path(sys.argv[1]).resolve().as_uri())
     bottom = browser.execute_script(
-        "document.documentElement.style.scrollBehavior = 'auto';"
-        "const head = [...document.querySelectorAll('h2')]"
-        f".find((each) => each.textContent === '{SECTION}');"
-        "window.scrollBy(0, head.getBoundingClientRect().top - 90);"
-        "const maps = document.querySelector('g.samples').closest('figure');"
-        "return maps.getBoundingClientRect().bottom"
+        "const figure = document.querySelector('#fig-heatmap');"
+        "return figure.getBoundingClientRect().bottom"
     )
     time.sleep(1)
     size["height"] = round(bottom) + 12
