@@ -157,7 +157,9 @@ def test_null_draws_keep_distributions_and_correlations_and_mix_groups():
 def test_values_of_a_draw_have_one_hump(seed):
     rng = np.random.default_rng(seed)
     X = np.concatenate([rng.normal(size=(25, 4)), rng.normal(size=(35, 4)) + 20.0])
-    values = Cloud.of(X).values
+    cloud = Cloud.of(X)
+    assert not cloud.is_normal.any()
+    values = cloud.values
     np.testing.assert_allclose(values[[0, -1]], [X.min(axis=0), X.max(axis=0)])
     for before, after in zip(np.sort(X, axis=0).T, values.T, strict=True):
         gaps, raw = np.diff(after), np.diff(before)
@@ -273,6 +275,27 @@ def test_clear_groups_show_at_a_glance(monkeypatch):
     samples = Samples.of(X, ensemble, None, None)
     assert null.null_reference(samples, "entropy").p_value <= null.CERTAIN
     assert sizes == 7 * [(150, 50, 16)]
+
+
+def test_what_is_not_clear_at_a_glance_is_looked_at_with_more_samples(monkeypatch):
+    sizes, make = [], Samples.make_members
+
+    def count(samples, n_members, seed):
+        sizes.append(len(samples))
+        return make(samples, n_members, seed)
+
+    monkeypatch.setattr(Samples, "make_members", count)
+    monkeypatch.setattr(null, "STAGES", ((40, (6,)), (60, (6, 12))))
+    X = np.random.default_rng(1).normal(size=(70, 8))
+    ensemble = generate_ensemble(X, ensemble_size=4, random_state=0)
+    found = null.null_reference(Samples.of(X, ensemble, None, None), "entropy")
+    assert sizes[:14] == 7 * [40] + 7 * [60]
+    assert len(sizes) == 8 + len(found.draws)
+    # A table that was looked at whole is not looked at again.
+    sizes.clear()
+    few = generate_ensemble(X[:30], ensemble_size=4, random_state=0)
+    found = null.null_reference(Samples.of(X[:30], few, None, None), "entropy")
+    assert len(sizes) == 1 + len(found.draws)
 
 
 def test_data_and_draws_have_members_of_the_same_streams():
@@ -511,14 +534,3 @@ def test_what_is_one_cluster_is_not_called_groups(kind):
     ensemble = generate_ensemble(X, ensemble_size=16, random_state=0)
     found = null.null_reference(Samples.of(X, ensemble, None, None), "entropy")
     assert found.p_value > 0.05
-
-
-def test_of_scores_within_five_percent_the_best_agreement_leads():
-    table = {
-        "n_clusters": np.array([2, 3, 4, 5]),
-        "score": np.array([0.96, 0.1, 1.0, 0.9]),
-        "agreement": np.array([0.9, 0.9, 0.7, 1.0]),
-    }
-    partitions = np.stack([np.arange(20) % k for k in (2, 3, 4, 5)]).astype(np.int32)
-    found = list_candidates(table, partitions)
-    assert [(each.n_clusters, each.score) for each in found] == [(2, 0.96), (4, 1.0)]

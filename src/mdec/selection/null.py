@@ -25,17 +25,21 @@ from mdec.selection.criteria import coassociation_silhouette, cuts
 from mdec.weights import WEIGHTINGS
 
 # Groups are firm where p lies below; with 39 draws that is none of them as clear, a
-# chance of 1 in 40 for one cluster. Draws are looked at when there are so many.
+# chance of 1 in 40 for one cluster.
 NULL_LEVEL = 0.05
-LOOKS = 6, 12, 39
-N_DRAWS = LOOKS[-1]
+N_DRAWS = 39
 
 # Below this a normal tail makes groups certain, however few the draws.
 CERTAIN = 1e-4
 
-# Most samples, features of a table, members and clusters that are compared.
-MOST_SAMPLES, MOST_FEATURES, MOST_MEMBERS = 150, 2000, 16
+# Most samples that are compared, and when draws are looked at: clear groups show at a
+# glance. Then the most features of a table, members and clusters.
+STAGES = (150, (6,)), (500, (6, 12, N_DRAWS))
+MOST_FEATURES, MOST_MEMBERS = 2000, 16
 MAX_TESTED = 12
+
+# The statistic of Jarque and Bera below which a feature looks normal.
+NORMAL_BELOW = 3.0
 
 # Numbers of clusters that "auto" compares.
 MAX_CLUSTERS = 30
@@ -239,50 +243,63 @@ class Cloud:
     ----------
     scores : ndarray of shape (n_samples - 1, n_features)
         Normal scores of the features, in axes of the samples that leave out the mean.
+    center, spread : ndarray of shape (n_features,)
+        Mean and standard deviation of each feature.
     values : ndarray of shape (n_samples, n_features)
         What the ranks of each feature stand for: its values, with one hump.
-    tied : ndarray of bool of shape (n_features,)
-        Features that have few values.
+    is_normal, is_tied : ndarray of bool of shape (n_features,)
+        Features that look normal, and those that have few values.
 
     Notes
     -----
     A Gaussian copula: a random rotation O of the samples that leaves the vector of ones
     in place keeps mean and covariance of the normal scores, makes every sample a
     mixture of all, and so loses the groups. For one cluster whose features are
-    monotone functions of Gaussian ones, draws have the same distribution as the data,
+    monotone functions of Gaussian ones, draws have the distribution of the data,
     whatever the number of features, their tails and their skewness.
 
-    Far apart groups part the values of a feature too. So the gaps between neighbouring
-    values, from the middle of their narrowest half, are made to grow to either side,
-    with least squares. Features with few values keep them in their very shares.
+    Normal scores of a feature that looks normal are its values. Others come from
+    ranks, and their ranks become values again. Far apart groups part the values of a
+    feature too. So the gaps between neighbouring values, from the middle of their
+    narrowest half, are made to grow to either side, with least squares. Features with
+    few values keep them in their very shares.
     """
 
     scores: Array
+    center: Array
+    spread: Array
     values: Array
-    tied: NDArray[np.bool_]
+    is_normal: NDArray[np.bool_]
+    is_tied: NDArray[np.bool_]
 
     @classmethod
     def of(cls, X: Array) -> Cloud:
         """Take the normal scores and the values of a table apart."""
         n_samples, half = len(X), len(X) // 2
-        scores = special.ndtri((stats.rankdata(X, axis=0) - 0.5) / n_samples)
-        scores -= scores.mean(axis=0)
-        scores /= np.maximum(scores.std(axis=0), _TINY)
-        values = np.sort(X, axis=0)
+        values, center, spread = np.sort(X, axis=0), X.mean(axis=0), X.std(axis=0)
         gaps = np.diff(values, axis=0)
-        tied = (gaps > 0.0).sum(axis=0) < half
+        is_tied = (gaps > 0.0).sum(axis=0) < half
+        scores = (X - center) / np.where(spread > 0.0, spread, 1.0)
+        skewness, excess = (scores**3).mean(axis=0), (scores**4).mean(axis=0) - 3.0
+        far = n_samples / 6.0 * (skewness**2 + excess**2 / 4.0)
+        is_normal = (far < NORMAL_BELOW) & ~is_tied
+        other = stats.rankdata(X[:, ~is_normal], axis=0)
+        other = special.ndtri((other - 0.5) / n_samples)
+        other -= other.mean(axis=0)
+        scores[:, ~is_normal] = other / np.maximum(other.std(axis=0), _TINY)
         widths = values[half:] - values[: n_samples - half]
         modes = np.clip(widths.argmin(axis=0) + half // 2, 1, n_samples - 2)
         fit = optimize.isotonic_regression
-        for feature in np.flatnonzero(~tied):
+        for feature in np.flatnonzero(~is_tied & ~is_normal):
             mode, steps = modes[feature], gaps[:, feature]
             steps[:mode] = fit(steps[:mode], increasing=False).x
             steps[mode:] = fit(steps[mode:]).x
             values[1:, feature] = values[0, feature] + steps.cumsum()
-        return cls(linalg.helmert(n_samples) @ scores, values, tied)
+        axes = linalg.helmert(n_samples)
+        return cls(axes @ scores, center, spread, values, is_normal, is_tied)
 
     def draw(self, rng: np.random.Generator) -> Array:
-        """Rotate the scores at random, and give their ranks the values."""
+        """Rotate the scores at random, and make them values again."""
         n_samples = len(self.values)
         block = rng.standard_normal((n_samples, n_samples - 1))
         block -= block.mean(axis=0)
@@ -291,8 +308,9 @@ class Cloud:
         ranks = (special.ndtr(scores) * n_samples).astype(np.intp)
         ranks = np.minimum(ranks, n_samples - 1)
         # Each of few values comes as often as it did, so that none is lost.
-        ranks[:, self.tied] = scores[:, self.tied].argsort(axis=0).argsort(axis=0)
-        return np.take_along_axis(self.values, ranks, axis=0)
+        ranks[:, self.is_tied] = scores[:, self.is_tied].argsort(axis=0).argsort(axis=0)
+        drawn = np.take_along_axis(self.values, ranks, axis=0)
+        return np.where(self.is_normal, self.center + self.spread * scores, drawn)
 
 
 def null_reference(
@@ -308,27 +326,32 @@ def null_reference(
 
     Notes
     -----
-    Silhouettes of 2 to 12 clusters are compared, of at most 150 samples, 2000 features
-    and 16 members. Draws are looked at when there are 6 and 12, which is enough if the
-    data are far beyond all of them, or if two are as clear; otherwise 39 are made.
+    Silhouettes of 2 to 12 clusters are compared, of at most 2000 features and 16
+    members. First there are 6 draws of at most 150 samples, which is enough if the data
+    are far beyond all of them. Otherwise up to 500 samples are compared, and looked at
+    when there are 6 and 12 draws; 39 are made unless two are already as clear as the
+    data, or the data are far beyond all of them.
     """
-    n_members = min(MOST_MEMBERS, len(samples.ensemble))
-    rng = member_stream(seed, 0, "selection")
-    some = samples.draw(MOST_SAMPLES, rng, MOST_FEATURES)
-    ks = default_numbers(len(some))[: MAX_TESTED - 1]
-    observed = silhouettes(some.make_members(n_members, seed), ks, weighting)
-    draws: list[Array] = []
-    for look in LOOKS:
-        for draw in range(len(draws), look):
-            made = some.without_groups(seed, draw).make_members(n_members, seed)
-            draws.append(silhouettes(made, ks, weighting))
-            if progress is not None:
-                progress(draw + 1, look)
-        reference = compare_with_null(observed, np.array(draws))
-        n_as_clear = reference.p_value * (look + 1)
-        # Further draws cannot change the answer.
-        if reference.p_value <= CERTAIN or n_as_clear > 2.5:
-            break
+    n_members, n_samples = min(MOST_MEMBERS, len(samples.ensemble)), 0
+    for most, looks in STAGES:
+        if n_samples < len(samples):
+            rng = member_stream(seed, 0, "selection")
+            some = samples.draw(most, rng, MOST_FEATURES)
+            n_samples, draws = len(some), list[Array]()
+            ks = default_numbers(n_samples)[: MAX_TESTED - 1]
+            observed = silhouettes(some.make_members(n_members, seed), ks, weighting)
+        for look in looks:
+            for draw in range(len(draws), look):
+                made = some.without_groups(seed, draw).make_members(n_members, seed)
+                draws.append(silhouettes(made, ks, weighting))
+                if progress is not None:
+                    progress(draw + 1, look)
+            reference = compare_with_null(observed, np.array(draws))
+            if reference.p_value <= CERTAIN:
+                return reference
+            # Further draws of as many samples cannot change the answer.
+            if reference.p_value * (look + 1) > 2.5:
+                break
     return reference
 
 

@@ -50,9 +50,6 @@ EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 
 WORTHY_SHARE, CLOSE_SHARE = 0.5, 0.8
 MAX_CANDIDATES = 4
 
-# Scores of this share of the largest are equal to it, and agreement decides.
-TIED_SHARE = 0.95
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -251,10 +248,7 @@ def _describe_lead(table: dict[str, NDArray[Any]], k: int) -> str:
     words = ", ".join(
         f"{name.replace('_', ' ')} {table[name][row]:.2f}" for name in EXPONENTS
     )
-    lead = f"K = {k} has the largest score"
-    if score[row] < score.max():
-        lead = f"K = {k} has a score within 5 % of the largest, and agrees best"
-    sentences = f"{lead} ({words})."
+    sentences = f"K = {k} has the largest score ({words})."
     close = ks[(score >= CLOSE_SHARE * score[row]) & (ks != k)].tolist()
     if close and score[row] > 0.0:
         numbers = ", ".join(map(str, close))
@@ -293,15 +287,11 @@ def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
 def list_candidates(
     table: dict[str, NDArray[Any]], partitions: NDArray[np.int32]
 ) -> tuple[Candidate, ...]:
-    """Return the number with the largest score, then other peaks that come near it.
-
-    Of scores within 5 % the one whose clusters agree best between halves leads.
-    """
+    """Return the number with the largest score, then other peaks that come near it."""
     ks, score = table["n_clusters"], table["score"]
     padded = np.concatenate([[-1.0], score, [-1.0]])
     peaks = (score >= padded[:-2]) & (score > padded[2:])
-    tied = np.flatnonzero(score >= TIED_SHARE * score.max())
-    best = int(tied[table["agreement"][tied].argmax()])
+    best = int(score.argmax())
     peaks &= score >= WORTHY_SHARE * score[best]
     peaks[best] = True
     order = sorted(
