@@ -46,12 +46,8 @@ IMAGES = 20, 22, 23, 24, 26
 FAMILIES = "genes", "images", "cells"
 MEMBERS, SEEDS, MOST_GENES = 100, 3, 2000
 
-# What the exponents are chosen from; that of the eigengap is 1.
-GRID = {
-    "silhouette": (0.5, 1.0, 1.5, 2.0, 3.0),
-    "agreement": (0.5, 1.0, 2.0, 3.0),
-    "merge_gap": (0.0, 0.125, 0.25, 0.5, 1.0),
-}
+# What the exponents are chosen from, each on its own: whole, half and quarter.
+GRID = dict.fromkeys(EXPONENTS, (1.0, 0.5, 0.25))
 
 NOISE_SHAPE, NOISE_MEMBERS = (40, 40), 20
 NOISES = (
@@ -236,7 +232,7 @@ def rules(cache: Path) -> None:
     """Print NMI and stability by family, the exponents chosen by the others."""
     all_sets = measured_sets(cache)
     grid = [
-        {"eigengap": 1.0} | dict(zip(GRID, values, strict=True))
+        dict(zip(GRID, values, strict=True))
         for values in itertools.product(*GRID.values())
     ]
     table = {

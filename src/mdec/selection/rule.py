@@ -43,7 +43,7 @@ MAX_SAMPLES = 1000
 MAX_MEMBERS = 100
 N_SPLITS = 5
 
-# What each criterion counts in the product; chosen with families of data left out.
+# What each criterion counts in the product, of 1, 1/2 and 1/4 for each.
 EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 0.25}
 
 # Numbers to look at have this share of the largest score, close ones this.
