@@ -70,7 +70,7 @@ MAP: list[tuple[str, str, str]] = [
     (
         "base/members.py",
         "base/test_spectral.py test_generation.py",
-        "base/test_mixes.py",
+        "base/test_sparse.py base/test_mixes.py",
     ),
     ("base/kernels.py", "", "base/test_graphs.py"),
     ("base/*", "", ""),
