@@ -151,7 +151,7 @@ def test_progress_of_both_long_steps_is_heard(X) -> None:
     ):
         fit(X, "auto")
     assert members == [(done, 15) for done in range(1, 16)]
-    assert draws[0] == (1, 8)
+    assert draws[0] == (1, 6)
     with progress_to(members=lambda *done: members.append(done)):
         fit_views(X)
     assert members[15:] == [(done, 20) for done in range(1, 21)]
@@ -201,8 +201,8 @@ def test_a_fit_leaves_what_a_first_one_would(
 ):
     """Whatever was fitted before, and refused between."""
     X = X[::3]
-    for stage in ("GLANCE", "CLOSE"):
-        monkeypatch.setattr(null, stage, (20, 4, (3,)))
+    monkeypatch.setattr(null, "STAGES", ((20, (3,)),))
+    monkeypatch.setattr(null, "MOST_MEMBERS", 4)
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=[f"f{j}" for j in range(10)])
     data = {"names": frame, "few": X[:, :6]}
