@@ -122,12 +122,22 @@ function ramp(share) {
     .toString(16).padStart(2, "0")).join("");
 }
 
+// Browsers keep pictures that were shown before, so that large ones are stored at half size.
+const LARGE = 1000;
+
 // Fill a picture with the values of pixels, row by row.
 function fill(image, width, height, values) {
   const canvas = element("canvas", { width, height });
   const content = new ImageData(new Uint8ClampedArray(values.buffer), width, height);
   canvas.getContext("2d").putImageData(content, 0, 0);
-  image.setAttribute("href", canvas.toDataURL());
+  if (height > LARGE) {
+    const half = element("canvas", { width: width / 2, height: height / 2 });
+    half.getContext("2d").drawImage(canvas, 0, 0, width / 2, height / 2);
+    image.setAttribute("href", half.toDataURL());
+  } else {
+    image.setAttribute("href", canvas.toDataURL());
+  }
+  canvas.width = 0; // its memory is free at once
 }
 const fillStrip = (image, samples, shade) => fill(image, samples.length, 1,
   Uint32Array.from(samples, (i) => pixel(...channels(shade(i)))));
