@@ -124,18 +124,6 @@ def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_link_leads_to_the_new_file(tmp_path: Path) -> None:
-    (tmp_path / "far").mkdir()
-    target, link = tmp_path / "far" / "a.csv", tmp_path / "link.csv"
-    target.write_text("old")
-    link.symlink_to(target)
-    write_atomically(link, b"new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
-    assert sorted(e.name for e in tmp_path.rglob("*")) == ["a.csv", "far", "link.csv"]
-
-
-@posix
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_pipe_is_written_to_and_stays(tmp_path: Path, linked: bool) -> None:
     """``--out /dev/null`` of an administrator once made a file of the device."""

@@ -52,12 +52,12 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ----------
     path : path-like
         The file; an old one is replaced at the end, and the new one has its
-        permissions. A link stays and leads to the new file, and what is no file, such
-        as a pipe or /dev/null, is written to as it is.
+        permissions. A link is replaced too, and what is no file, such as a pipe or
+        /dev/null, is written to as it is.
     """
-    target = Path(os.path.realpath(path))
-    if Path(path).exists() and not (target.is_file() or target.is_dir()):
-        with Path(path).open("wb") as stream:
+    target = Path(path)
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        with target.open("wb") as stream:
             yield stream
         return
     # The files of tempfile can be read by their owner only, for ever.

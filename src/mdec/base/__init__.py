@@ -19,6 +19,8 @@ from mdec.ensemble import Ensemble
 from mdec.ensemble.draws import Shares
 from mdec.rows.blocks import Rows
 
+__all__ = ["from_estimator"]
+
 # From the rows of a subspace, a number of clusters and a stream to labels.
 Base = Callable[[Array, int, np.random.Generator], ArrayLike]
 

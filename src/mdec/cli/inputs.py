@@ -130,7 +130,7 @@ class Inputs:
         """
         size, total = model.ensemble_size, 0.0
         if not isinstance(model.n_clusters, int):
-            size += min(2 * size, MAX_MEMBERS)
+            size += min(size, MAX_MEMBERS)
         for each in self.tables.values():
             base, _ = resolve_base(str(model.base), model.device, as_rows(each.values))
             n, d = each.values.shape

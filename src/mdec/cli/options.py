@@ -207,12 +207,8 @@ class LayoutOptions(FileOptions):
 class ReadOptions(LayoutOptions):
     """How a table is read; the parameters of `mdec.tables.read_table`."""
 
-    transpose: bool | None = option(
-        "Whether the file has features in rows; detected if absent, or auto."
-    )
-    missing: list[str] | None = option(
-        "Mark of missing values, such as -999; may be repeated."
-    )
+    transpose: bool | None = option("Whether the file has features in rows.")
+    missing: list[str] | None = option("Mark of missing values, such as -999.")
     impute: str | None = option("Fill in missing values:", choices=IMPUTATIONS)
 
     def read(self, file: Path, **more: Any) -> Table:
