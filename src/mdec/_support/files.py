@@ -99,6 +99,15 @@ def check_not_replaced(
             )
 
 
+def check_files(paths: Iterable[Path]) -> None:
+    """Raise before the work if files cannot be written."""
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(f"{str(path)!r} is a folder; name a file.")
+        if not path.parent.is_dir():
+            raise ValueError(f"{str(path.parent)!r} is no folder; make it first.")
+
+
 def copy_permissions(old: Path, new: Path) -> None:
     """Let a new file be read and written by those who may do so with the old one.
 

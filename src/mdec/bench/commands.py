@@ -26,10 +26,21 @@ from mdec.bench.pages import write_report
 from mdec.bench.records import read_records
 from mdec.bench.run import Notify, StudyProgress, run_study
 from mdec.bench.study import narrow, read_study, study_names
-from mdec.cli.output import examples
 
 # Off a terminal every line stays.
 SECONDS_BETWEEN_LINES = 10.0
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a help text: commands to try, one on each line.
+
+    Examples
+    --------
+    >>> examples("mdec demo")
+    'Examples:\\n\\nmdec demo'
+    """
+    return "\n\n".join(["Examples:", *lines])
+
 
 bench_app = typer.Typer(
     help="Studies: datasets x methods x repetitions.", no_args_is_help=True

@@ -10,13 +10,12 @@ from typing import IO, Annotated, Any
 import numpy as np
 import typer
 
-from mdec._support.files import atomic_file, check_not_replaced
+from mdec._support.files import atomic_file, check_files, check_not_replaced
 from mdec._support.optional import import_optional
 from mdec.cli.options import (
     PATH,
     FileOptions,
     PrintOptions,
-    check_files,
     option,
     out_option,
     with_groups,

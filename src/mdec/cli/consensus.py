@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from scipy import sparse
 
-from mdec._support.files import (
-    check_not_replaced,
-    replace_together,
-    write_atomically,
-)
+from mdec._support.files import check_not_replaced
 from mdec.cli.fit import choose_number
 from mdec.cli.options import (
     ClusterOptions,
@@ -29,7 +21,6 @@ from mdec.cli.options import (
 )
 from mdec.cli.output import progress_bars, result_parts
 from mdec.clustering import Settings, cluster_ensemble
-from mdec.confidence import confidence, second_choice
 from mdec.consensus.matrix import (
     METHODS,
     check_matrix,
@@ -37,25 +28,22 @@ from mdec.consensus.matrix import (
     matrix_associations,
 )
 from mdec.ensemble import Ensemble
-from mdec.prediction import TrainingRows
 from mdec.report import RunNotes
-from mdec.report.solutions import cluster_rows
 from mdec.results import (
     ENSEMBLE,
     MAIN_FILES,
     MODEL,
     claim_result,
     own_files,
-    read_result_model,
+    read_model_beside,
     result_files,
+    tables_of,
+    write_matrix_result,
     write_result,
 )
-from mdec.results.tables import format_csv, label_columns
-from mdec.tables import Table
 from mdec.tables.arrays import check_archive
 from mdec.tables.budget import ReadBudget, display_name
 from mdec.tables.clusterings import read_base_clusterings, read_consensus_matrix
-from mdec.tables.steps import TableSteps
 
 
 @dataclass(frozen=True)
@@ -99,7 +87,7 @@ def combine(
 ) -> dict[str, Any]:
     """Cluster the ensemble of a file and write the result."""
     ensemble, members, notes = _read_ensemble(file, layout)
-    model, steps = _read_model_beside(file, ensemble, layout.max_bytes)
+    model, steps = read_model_beside(file, ensemble, layout.max_bytes)
     if model is not None:
         notes.append(f"Values and features come from {MODEL!r} beside it")
     n_samples, n_members = ensemble.labels.shape
@@ -144,7 +132,7 @@ def combine(
         return write_result(
             clustering,
             output.out,
-            table=_make_tables(ensemble, samples, rows, reading),
+            table=tables_of(ensemble, samples, rows, reading),
             model=None if model is None else model.with_clustering(clustering),
             steps=steps,
             notes=RunNotes(f"Consensus of {display_name(file)}", described),
@@ -170,46 +158,11 @@ def _read_ensemble(
     return ensemble, [f"clustering {m + 1}" for m in range(len(ensemble))], notes
 
 
-def _read_model_beside(
-    file: Path, ensemble: Ensemble, max_bytes: int
-) -> tuple[Any, TableSteps | None]:
-    """Return the model that was made of an ensemble, if it lies beside its file."""
-    beside = file.with_name(MODEL)
-    if ensemble.members and beside.is_file():
-        model, steps = read_result_model(beside, max_bytes)
-        if np.array_equal(model.clustering_.ensemble.labels, ensemble.labels):
-            return model, steps
-    return None, None
-
-
-def _make_tables(
-    ensemble: Ensemble,
-    samples: list[str],
-    rows: Sequence[TrainingRows],
-    reading: dict[str, Any],
-) -> Table | dict[str, Table]:
-    """Return the names and known classes, with the values that a model has."""
-    classes = ensemble.names.get("classes")
-    known = None if classes is None else np.array(classes)
-    bare = Table(np.empty((len(samples), 0)), samples, [], known, reading)
-    seen = [each.as_seen() for each in rows]
-    if not seen or any(sparse.issparse(X) or len(X) < len(samples) for X in seen):
-        return bare
-    views = [view.name for view in ensemble.views]
-    parts = [ensemble.view(i) for i in range(len(views))] or [ensemble]
-    tables = []
-    for X, part in zip(seen, parts, strict=True):
-        numbers = [f"feature {j + 1}" for j in range(X.shape[1])]
-        names = list(part.names.get("features", numbers))
-        tables.append(replace(bare, values=X, feature_names=names))
-    return dict(zip(views, tables, strict=True)) if views else tables[0]
-
-
 def cut_matrix(
     file: Path, clusters: ClusterOptions, layout: LayoutOptions, output: OutputOptions
 ) -> dict[str, Any]:
     """Cluster a consensus matrix, write labels.csv and summary.json."""
-    find, seed, out = clusters.consensus_function, clusters.seed, output.out
+    find = clusters.consensus_function
     if find not in METHODS:
         raise ValueError(
             f"--consensus {find} needs the clusterings themselves; a consensus matrix "
@@ -225,26 +178,13 @@ def cut_matrix(
             f"--k {clusters.k}: a consensus matrix does not tell the number of "
             "clusters; give it, such as --k 4."
         )
-    labels = from_matrix(similarity, number, consensus=find, random_state=seed)
+    labels = from_matrix(similarity, number, consensus=find, random_state=clusters.seed)
     association = matrix_associations(similarity, labels)
-    sure, second = confidence(association, labels), second_choice(association, labels)
-    numbers = np.arange(association.shape[1])
-    summary: dict[str, Any] = {
-        "file": display_name(file),
-        "n_samples": len(labels),
-        "n_clusters": len(numbers),
-        "consensus": find,
-        "seed": seed,
-        "clusters": cluster_rows(association, labels, sure, numbers),
-        "mean_confidence": float(sure.mean()),
-        "files": {name: str(out / name) for name in ("labels.csv", "summary.json")},
-    }
-    columns = label_columns(names, labels, sure, second)
-    with (
-        claim_result(out, list(summary["files"]), overwrite=output.overwrite),
-        replace_together(out, gone=own_files(out)) as folder,
-    ):
-        write_atomically(folder / "labels.csv", format_csv(columns))
-        content = json.dumps(summary, indent=1).encode()
-        write_atomically(folder / "summary.json", content)
-    return summary
+    return write_matrix_result(
+        labels,
+        association,
+        names,
+        output.out,
+        origin={"file": display_name(file), "consensus": find, "seed": clusters.seed},
+        overwrite=output.overwrite,
+    )

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.filesize import decimal
 
-from mdec._support.files import check_not_replaced
+from mdec._support.files import check_files, check_not_replaced
 from mdec._support.optional import import_optional
 from mdec.cli.inputs import Inputs, read_inputs
 from mdec.cli.options import (
@@ -22,7 +22,6 @@ from mdec.cli.options import (
     InputOptions,
     MethodOptions,
     OutputOptions,
-    check_files,
     command_line,
     name_flags,
     parse_k,

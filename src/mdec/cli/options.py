@@ -42,15 +42,6 @@ def parse_path(words: str) -> Path:
     return Path(words)
 
 
-def check_files(paths: Iterable[Path]) -> None:
-    """Raise before the work if files cannot be written."""
-    for path in paths:
-        if path.is_dir():
-            raise ValueError(f"{str(path)!r} is a folder; name a file.")
-        if not path.parent.is_dir():
-            raise ValueError(f"{str(path.parent)!r} is no folder; make it first.")
-
-
 def parse_transform(words: str) -> str:
     """Return the name of a transform, in either spelling."""
     return {"standardize": "standardise"}.get(words, words)

@@ -27,17 +27,6 @@ CHECKPOINT = "checkpoint"
 EXIT_STOPPED = 130
 
 
-def examples(*lines: str) -> str:
-    """Return the end of a help text: commands to try, one on each line.
-
-    Examples
-    --------
-    >>> examples("mdec demo")
-    'Examples:\\n\\nmdec demo'
-    """
-    return "\n\n".join(["Examples:", *lines])
-
-
 def result_parts(summary: Summary) -> Iterator[RenderableType]:
     """Yield the K table, the clusters and the files of a result.
 

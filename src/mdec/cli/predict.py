@@ -8,12 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from mdec._support.files import check_not_replaced, write_atomically
+from mdec._support.files import check_files, check_not_replaced, write_atomically
 from mdec.cli.options import (
     PrintOptions,
     ReadOptions,
     WorkOptions,
-    check_files,
     out_option,
     with_groups,
 )

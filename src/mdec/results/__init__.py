@@ -13,18 +13,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.archives import DAMAGED, parts_that_fit
+from mdec._support.arrays import Array
 from mdec._support.files import claim_folder, replace_together, write_atomically
 from mdec._support.memory import MAX_BYTES
 from mdec.clustering import Clustering, Settings
+from mdec.confidence import confidence, second_choice
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
 from mdec.estimator.multiview import MultiViewMDEC
 from mdec.estimator.persistence import read_model, write_model
+from mdec.prediction import TrainingRows
 from mdec.report import Description, RunNotes, describe_clustering, render_report
 from mdec.report.compute import join_tables
+from mdec.report.solutions import cluster_rows
 from mdec.results.tables import (
     check_extra_tables,
     extra_files,
@@ -304,6 +310,76 @@ def read_result_model(
             return model, TableSteps.from_json(content, arrays, n_features)
     names = getattr(model, "feature_names_in_", None)
     return model, TableSteps(n_features, None if names is None else tuple(names))
+
+
+def read_model_beside(
+    file: Path, ensemble: Ensemble, max_bytes: int = MAX_BYTES
+) -> tuple[Any, TableSteps | None]:
+    """Return the model that was made of an ensemble, if it lies beside its file."""
+    beside = file.with_name(MODEL)
+    if ensemble.members and beside.is_file():
+        model, steps = read_result_model(beside, max_bytes)
+        if np.array_equal(model.clustering_.ensemble.labels, ensemble.labels):
+            return model, steps
+    return None, None
+
+
+def tables_of(
+    ensemble: Ensemble,
+    samples: list[str],
+    rows: Sequence[TrainingRows],
+    reading: dict[str, Any],
+) -> Table | dict[str, Table]:
+    """Return the names and known classes of an ensemble, with the values of a model."""
+    classes = ensemble.names.get("classes")
+    known = None if classes is None else np.array(classes)
+    bare = Table(np.empty((len(samples), 0)), samples, [], known, reading)
+    seen = [each.as_seen() for each in rows]
+    if not seen or any(sparse.issparse(X) or len(X) < len(samples) for X in seen):
+        return bare
+    views = [view.name for view in ensemble.views]
+    parts = [ensemble.view(i) for i in range(len(views))] or [ensemble]
+    tables = []
+    for X, part in zip(seen, parts, strict=True):
+        numbers = [f"feature {j + 1}" for j in range(X.shape[1])]
+        names = list(part.names.get("features", numbers))
+        tables.append(replace(bare, values=X, feature_names=names))
+    return dict(zip(views, tables, strict=True)) if views else tables[0]
+
+
+def write_matrix_result(
+    labels: NDArray[np.integer],
+    association: Array,
+    names: Sequence[str],
+    folder: Path,
+    *,
+    origin: Mapping[str, Any],
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Write the clusters of a consensus matrix, labels.csv and summary.json.
+
+    `association` is the mean consensus of every sample with every cluster; `origin`
+    is what the summary says of where they come from.
+    """
+    sure, second = confidence(association, labels), second_choice(association, labels)
+    numbers = np.arange(association.shape[1])
+    files = {name: str(folder / name) for name in ("labels.csv", SUMMARY)}
+    summary: dict[str, Any] = {
+        **origin,
+        "n_samples": len(labels),
+        "n_clusters": len(numbers),
+        "clusters": cluster_rows(association, labels, sure, numbers),
+        "mean_confidence": float(sure.mean()),
+        "files": files,
+    }
+    columns = label_columns(names, labels, sure, second)
+    with (
+        claim_result(folder, list(files), overwrite=overwrite),
+        replace_together(folder, gone=own_files(folder)) as place,
+    ):
+        write_atomically(place / "labels.csv", format_csv(columns))
+        write_atomically(place / SUMMARY, json.dumps(summary, indent=1).encode())
+    return summary
 
 
 def _summarize(
