@@ -109,14 +109,33 @@ class ScoreTable:
         return self.ranks().mean(axis=0)
 
     def top_counts(self, n: int = 3) -> NDArray[np.int64]:
-        """Return on how many datasets each method is among the first `n`."""
+        """Return on how many datasets each method is among the first `n`.
+
+        Parameters
+        ----------
+        n : int, default=3
+            How many are the first.
+
+        Returns
+        -------
+        ndarray of shape (n_methods,)
+            Numbers of datasets.
+        """
         return (self.ranks() <= n).sum(axis=0)
 
     def ranks(self, ties: str = "min") -> Array:
         """Return the position of each method on each dataset, 1 for the best.
 
-        Equal scores share the better position ("min"), as in the paper, or the mean one
-        ("average"), as in the tests. A method without a score comes last.
+        Parameters
+        ----------
+        ties : {"min", "average"}
+            Whether equal scores share the better position, as in the paper, or the mean
+            one, as in the tests of ranks.
+
+        Returns
+        -------
+        ndarray of shape (n_datasets, n_methods)
+            Positions; a method without a score comes last.
         """
         costs = self.mean if self.lower_is_better else -self.mean
         # Equal as printed is equal, as in the paper.

@@ -211,7 +211,20 @@ class NullReference:
         return self.p_value < NULL_LEVEL
 
     def beside(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], Array]:
-        """Return which of some numbers were compared, and their draws."""
+        """Return which of some numbers were compared, and their draws.
+
+        Parameters
+        ----------
+        numbers : ndarray of int
+            Numbers of clusters.
+
+        Returns
+        -------
+        numbers : ndarray of int
+            Those that were compared.
+        draws : ndarray of shape (n_draws, n_numbers)
+            Silhouettes of the draws with as many clusters.
+        """
         numbers = numbers[numbers - 2 < self.observed.size]
         return numbers, self.draws[:, numbers - 2]
 
