@@ -13,6 +13,9 @@ cache, as is what is measured on them. Gene sets and cells are prepared by
     rules       NMI and stability by family, parameters chosen by the other families
     noise       how often one cluster is called more than one, and other shapes
     time        processor seconds of DS-11 with and without the number of clusters
+
+`--record` appends what `rules` and `noise` print to the lines of
+benchmarks/results/choosing-k.jsonl, of which `docs/_site/measured.py` makes tables.
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ import itertools
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from records import append_lines, commit_of_source
 from scipy import sparse
 
 from mdec import MDEC, Ensemble, generate_ensemble
@@ -53,11 +58,11 @@ NOISE_SHAPE, NOISE_MEMBERS = (40, 40), 20
 NOISES = (
     "Gaussian",
     "correlated",
-    "heavy-tailed",
     "elongated",
     "lognormal",
     "negative binomial",
     "row-scaled",
+    "heavy-tailed",
 )
 SHAPES = "gradient", "ring", "batch shift of 1 sd", "batch shift of 3 sd", "uniform"
 
@@ -65,6 +70,12 @@ SHAPES = "gradient", "ring", "batch shift of 1 sd", "batch shift of 3 sd", "unif
 def row(*cells: object) -> None:
     """Print one row of a Markdown table."""
     print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def record(what: str, **found: object) -> None:
+    """Append a line to the record of the choice of K."""
+    made = {"what": what, "date": datetime.now(UTC).date().isoformat()}
+    append_lines("choosing-k", [made | {"commit": commit_of_source(), **found}])
 
 
 def load_sets(
@@ -221,14 +232,19 @@ def score(
 ) -> tuple[float, float]:
     """Return the mean NMI and the share of the sets where all seeds agree, percent."""
     nmi = [
-        np.mean([each["nmi"][str(k)] for each, k in zip(seeds, chosen[n], strict=True)])
+        np.mean(
+            [
+                each["nmi"][str(k)] if k > 1 else 0.0
+                for each, k in zip(seeds, chosen[n], strict=True)
+            ]
+        )
         for n, seeds in found.items()
     ]
     same = [len(set(chosen[name])) == 1 for name in found]
     return 100 * float(np.mean(nmi)), 100 * float(np.mean(same))
 
 
-def rules(cache: Path) -> None:
+def rules(cache: Path, *, recorded: bool) -> None:
     """Print NMI and stability by family, the exponents chosen by the others."""
     all_sets = measured_sets(cache)
     grid = [
@@ -242,39 +258,58 @@ def rules(cache: Path) -> None:
         for family, found in all_sets.items()
     }
     row("rule", *(f"{f}, {len(found)} sets" for f, found in all_sets.items()))
-    lines: dict[str, list[tuple[float, float] | None]] = {}
+    lines: dict[str, list[tuple[float, float]]] = {}
+    firm = {}
     for family, found in all_sets.items():
         sizes = {n: len(np.load(cache / family / n / "y.npz")["y"]) for n in found}
-        given = {n: [s[0]["classes"]] * SEEDS for n, s in found.items()}
-        before = {n: answers_before(s, sizes[n]) for n, s in found.items()}
         others = [f for f in all_sets if f != family]
         best = max(range(len(grid)), key=lambda i: sum(table[f][i][0] for f in others))
-        shipped = {n: answers(s, EXPONENTS) for n, s in found.items()}
-        autos = {}
-        for name in found:
-            folder = cache / family / name
-            auto = kept(folder / "auto.json", lambda f=folder: choose_for_set(f))
-            autos[name] = [auto["candidates"][0]] * SEEDS
-        ideal = {
-            n: [
-                int(max(each["n_clusters"], key=lambda k: each["nmi"][str(k)]))
-                for each in s
-            ]
-            for n, s in found.items()
+        autos = {
+            name: kept(
+                cache / family / name / "auto.json",
+                lambda f=cache / family / name: choose_for_set(f),
+            )
+            for name in found
         }
+        firm[family] = 100 * float(
+            np.mean([a["p"] < NULL_LEVEL for a in autos.values()])
+        )
+        first = {n: [auto["candidates"][0]] * SEEDS for n, auto in autos.items()}
         for name, chosen in {
-            "K given": given,
-            "eigengap x silhouette x agreement": before,
-            "exponents of the other families": None,
-            "the rule, on the seed's own members": shipped,
-            "the rule, as it is": autos,
-            "best K of all (not attainable)": ideal,
+            "K given": {n: [s[0]["classes"]] * SEEDS for n, s in found.items()},
+            "eigengap x silhouette x agreement, to the root of N": {
+                n: answers_before(s, sizes[n]) for n, s in found.items()
+            },
+            "powers of the other families": None,
+            "the rule, on members that follow the seed": {
+                n: answers(s, EXPONENTS) for n, s in found.items()
+            },
+            "the rule as it is": first,
+            "the same, 0 where no groups are firm": {
+                n: first[n] if auto["p"] < NULL_LEVEL else [1] * SEEDS
+                for n, auto in autos.items()
+            },
+            "best K of all (not attainable)": {
+                n: [
+                    int(max(each["n_clusters"], key=lambda k: each["nmi"][str(k)]))
+                    for each in s
+                ]
+                for n, s in found.items()
+            },
         }.items():
             value = table[family][best] if chosen is None else score(found, chosen)
             lines.setdefault(name, []).append(value)
         print(f"left out {family}: {grid[best]}")
     for name, values in lines.items():
         row(name, *(f"{nmi:.1f} ({same:.0f} %)" for nmi, same in values))
+    row("firm groups, percent", *(f"{share:.0f}" for share in firm.values()))
+    if recorded:
+        record(
+            "rules",
+            sets={family: list(found) for family, found in all_sets.items()},
+            rows={name: np.round(values, 3).tolist() for name, values in lines.items()},
+            firm=firm,
+        )
 
 
 def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
@@ -310,24 +345,28 @@ def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
     return X
 
 
-def noise(cache: Path, n_sets: int) -> None:
+def noise(cache: Path, n_sets: int, *, recorded: bool) -> None:
     """Print how often data of each kind are called more than one cluster."""
     row("data", "sets", f"p < {NULL_LEVEL:g}, percent", "draws, mean")
+    lines = []
     for kind in NOISES + SHAPES:
         path = cache / f"noise-{kind.replace(' ', '-')}.jsonl"
         path.touch()
         done = [json.loads(line) for line in path.read_text().splitlines()]
-        with path.open("a") as record:
+        with path.open("a") as file:
             for seed in range(len(done), n_sets if kind in NOISES else n_sets // 4):
                 X = noise_of(kind, np.random.default_rng(seed))
                 like = generate_ensemble(X, ensemble_size=NOISE_MEMBERS, random_state=0)
                 null = null_reference(Samples.of(X, like, None, None), "entropy")
                 done.append({"p": float(null.p_value), "draws": len(null.draws)})
-                record.write(json.dumps(done[-1]) + "\n")
-                record.flush()
+                file.write(json.dumps(done[-1]) + "\n")
+                file.flush()
         called = 100 * np.mean([each["p"] < NULL_LEVEL for each in done])
         draws = np.mean([each["draws"] for each in done])
         row(kind, len(done), f"{called:.1f}", f"{draws:.1f}")
+        lines.append({"data": kind, "sets": len(done), "firm": round(called, 3)})
+    if recorded:
+        record("noise", rows=lines)
 
 
 def seconds(data: Path) -> None:
@@ -355,12 +394,15 @@ if __name__ == "__main__":
     parser.add_argument("--cells", type=Path)
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--sets", type=int, default=200, help="sets of each noise")
+    parser.add_argument("--record", action="store_true", help="append to the record")
     given = parser.parse_args()
     if given.part == "ensembles":
         make_ensembles(given.data, given.cells, given.cache)
     elif given.part == "noise":
-        noise(given.cache, given.sets)
-    elif given.part == "time":
-        seconds(given.data)
+        noise(given.cache, given.sets, recorded=given.record)
+    elif given.part == "rules":
+        rules(given.cache, recorded=given.record)
+    elif given.part == "sets":
+        sets(given.cache)
     else:
-        {"sets": sets, "rules": rules}[given.part](given.cache)
+        seconds(given.data)

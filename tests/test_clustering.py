@@ -143,6 +143,38 @@ def test_one_p_value_at_every_door(preparation, tmp_path) -> None:
         np.testing.assert_array_equal(found.selection.null.draws, expected.draws)
 
 
+@pytest.mark.parametrize("kind", ["views", "own base"])
+def test_one_p_value_of_views_and_of_an_own_base(kind, tmp_path) -> None:
+    X = np.random.default_rng(3).normal(size=(40, 12))
+    own = {"base": from_estimator(KMeans(n_init=1))} if kind == "own base" else {}
+
+    def fitted(n_clusters: object, seed: int = 0):
+        model = MDEC(n_clusters, ensemble_size=8, random_state=seed, **own)
+        if kind == "views":
+            return MultiViewMDEC(model).fit({"a": X[:, :6], "b": X[:, 6:]})
+        return model.fit(X)
+
+    model = fitted("auto")
+    model.save(tmp_path / "model.npz")
+    loaded = type(model).load(tmp_path / "model.npz").clustering_.recluster("auto")
+    found = [
+        fitted("auto", seed=1).k_selection_,
+        fitted(2).clustering_.recluster("auto").selection,
+    ]
+    if kind == "views":
+        found.append(loaded.selection)
+    else:  # a file has the name of a function only
+        assert loaded.selection.null is None
+        assert "was not tested" in loaded.selection.reason
+    expected = model.k_selection_
+    for each in found:
+        assert each.n_clusters == expected.n_clusters
+        assert each.candidates[0].n_clusters == expected.candidates[0].n_clusters
+        np.testing.assert_array_equal(each.table["score"], expected.table["score"])
+        np.testing.assert_array_equal(each.null.draws, expected.null.draws)
+        assert each.null.p_value == expected.null.p_value
+
+
 def test_progress_of_both_long_steps_is_heard(X) -> None:
     members: list[tuple[int, int]] = []
     draws: list[tuple[int, int]] = []

@@ -25,8 +25,9 @@ RESULTS = ROOT / "docs" / "results"
 RECORDS = ROOT / "benchmarks" / "results"
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("evidence", "performance")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("quality", "reliability", "scale")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("evidence", "choosing-k")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("performance", "quality")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("reliability", "scale")),
 ]
 BLOCK = re.compile(
     r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- end of numbers -->)", re.S
@@ -36,6 +37,9 @@ CONSENSUS = {
     "MDEC-SC": "spectral",
     "MDEC-BG": "bipartite",
 }
+# Families and rows of the record of the choice of K.
+FAMILIES = {"genes": "gene sets", "images": "image sets", "cells": "sets of cells"}
+AS_IT_IS, TESTED = "the rule as it is", "the same, 0 where no groups are firm"
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
 
 
@@ -135,6 +139,16 @@ def evidence() -> str:
     cells, prepared = mean_scores("cells")
     million = newest("scale")["million mixture"]
     k_means = newest("scale")["compare mixture"]["mini_batch_kmeans_nmi"]
+    found = newest("choosing-k", "what")["rules"]
+    choice, shown = found["rows"], ("genes", "cells")
+    places = [list(found["sets"]).index(family) for family in shown]
+    of_sets, of_cells = (found["sets"][family] for family in shown)
+    without = ", ".join(sorted({*cells} - {*of_cells}))
+    left_out = f" (without {without})" if without else ""
+
+    def chosen(rule: str) -> str:
+        return " / ".join(f"{choice[rule][place][0]:.1f}" for place in places)
+
     seconds = cpu_seconds("DS-30")["MDEC-HC"]
     of_paper = published_table("seconds", ["DS-30"], ["MDEC-HC"]).mean[0, 0]
     return table(
@@ -163,6 +177,12 @@ def evidence() -> str:
                 f"{prepared['SC3s']:.1f} for SC3s",
             ],
             [
+                f"K not given: {len(of_sets)} of these expression datasets / "
+                f"{len(of_cells)} of these sets of cells{left_out}, hierarchical",
+                f"{chosen(AS_IT_IS)}; {chosen(TESTED)} with 0 where no groups are firm",
+                f"{chosen('K given')} with K given",
+            ],
+            [
                 f"{million['rows']:,} rows of {million['features']} features on two "
                 "cores",
                 f"{million['seconds']:.0f} s, {million['peak_gb']:.1f} GB, "
@@ -176,6 +196,49 @@ def evidence() -> str:
             ],
         ],
     )
+
+
+def choosing_k() -> str:
+    """Return NMI and agreement of the seeds by rule and family."""
+    found = newest("choosing-k", "what")["rules"]
+    without_share = "K given", "best K of all (not attainable)"
+    return table(
+        ["rule", *(f"{len(found['sets'][f])} {FAMILIES[f]}" for f in found["sets"])],
+        (
+            [
+                rule,
+                *(
+                    f"{nmi:.1f}"
+                    if rule in without_share
+                    else f"{nmi:.1f} ({same:.0f} %)"
+                    for nmi, same in values
+                ),
+            ]
+            for rule, values in found["rows"].items()
+        ),
+    )
+
+
+def firm_groups() -> str:
+    """Return how often each kind of data is called more than one cluster."""
+    lines = newest("choosing-k", "what")
+    words = {
+        "correlated": "correlated by five factors",
+        "lognormal": "lognormal, not prepared",
+        "negative binomial": "negative binomial, not prepared",
+        "heavy-tailed": "heavy-tailed (Student's t, 3 degrees)",
+        "uniform": "uniform in a cube",
+    }
+    rows = [
+        [words.get(r["data"], r["data"]), str(r["sets"]), f"{r['firm']:.1f}"]
+        for r in lines["noise"]["rows"]
+    ]
+    found = lines["rules"]
+    rows += [
+        [f"{FAMILIES[f]} with classes", str(len(found["sets"][f])), f"{share:.0f}"]
+        for f, share in found["firm"].items()
+    ]
+    return table(["data", "sets", "firm groups, percent"], rows)
 
 
 def one_core() -> list[dict[str, Any]]:
@@ -341,6 +404,8 @@ def machines() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "evidence": evidence,
+    "choosing-k": choosing_k,
+    "firm-groups": firm_groups,
     "speed": speed,
     "gpu": gpu,
     "scale": scale,

@@ -509,8 +509,8 @@ def test_the_number_of_clusters_is_tested_with_the_same_base() -> None:
     model = fitted(X, base=base, n_clusters="auto", ensemble_size=20)
     assert model.n_clusters_ == 3
     assert model.k_selection_.null is not None
-    # Members of the fit, those of the criteria, and six draws at a glance.
-    assert len(calls) >= 20 + 20 + 6 * 16
+    # Members of the fit, those of the criteria, of the data and of six draws.
+    assert len(calls) >= 20 + 20 + 7 * 16
     with pytest.raises(ValueError, match=r"base=.* is not at hand"):
         select_n_clusters(model.ensemble_, X=X)
 

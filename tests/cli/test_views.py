@@ -89,8 +89,14 @@ def test_the_number_of_clusters_of_several_tables(tables, tmp_path) -> None:
     first, second = tables / "expr.csv", tables / "<b>meth.csv"
     words = "fit", first, "--view", second, *SMALL, "-q", "--out", tmp_path / "o"
     assert call(*words, "--k", "2:4") == 0
-    summary = json.loads((tmp_path / "o" / "summary.json").read_text())
+    again = tmp_path / "again"
+    assert call("consensus", tmp_path / "o" / "ensemble.npz", "-o", again, "-q") == 0
+    summary, other = (
+        json.loads((out / "summary.json").read_text())
+        for out in (tmp_path / "o", again)
+    )
     assert 0.0 < summary["one_cluster_p_value"] < 0.05
+    assert other["one_cluster_p_value"] == summary["one_cluster_p_value"]
 
 
 def test_names_that_do_not_match(tables, tmp_path, capsys) -> None:
