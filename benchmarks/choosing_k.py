@@ -277,7 +277,7 @@ def rules(cache: Path, *, recorded: bool) -> None:
         first = {n: [auto["candidates"][0]] * SEEDS for n, auto in autos.items()}
         for name, chosen in {
             "K given": {n: [s[0]["classes"]] * SEEDS for n, s in found.items()},
-            "eigengap x silhouette x agreement, to the root of N": {
+            "eigengap x silhouette x agreement": {
                 n: answers_before(s, sizes[n]) for n, s in found.items()
             },
             "powers of the other families": None,
@@ -285,7 +285,7 @@ def rules(cache: Path, *, recorded: bool) -> None:
                 n: answers(s, EXPONENTS) for n, s in found.items()
             },
             "the rule as it is": first,
-            "the same, 0 where no groups are firm": {
+            "the same, 0 if no groups are firm": {
                 n: first[n] if auto["p"] < NULL_LEVEL else [1] * SEEDS
                 for n, auto in autos.items()
             },

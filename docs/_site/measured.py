@@ -39,7 +39,7 @@ CONSENSUS = {
 }
 # Families and rows of the record of the choice of K.
 FAMILIES = {"genes": "gene sets", "images": "image sets", "cells": "sets of cells"}
-AS_IT_IS, TESTED = "the rule as it is", "the same, 0 where no groups are firm"
+AS_IT_IS, TESTED = "the rule as it is", "the same, 0 if no groups are firm"
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
 
 
@@ -177,9 +177,9 @@ def evidence() -> str:
                 f"{prepared['SC3s']:.1f} for SC3s",
             ],
             [
-                f"K not given: {len(of_sets)} of these expression datasets / "
-                f"{len(of_cells)} of these sets of cells{left_out}, hierarchical",
-                f"{chosen(AS_IT_IS)}; {chosen(TESTED)} with 0 where no groups are firm",
+                f"K not given: {len(of_sets)} expression datasets / "
+                f"{len(of_cells)} sets of cells{left_out}, hierarchical",
+                f"{chosen(AS_IT_IS)}; {chosen(TESTED)} with 0 if no groups are firm",
                 f"{chosen('K given')} with K given",
             ],
             [
@@ -223,11 +223,10 @@ def firm_groups() -> str:
     """Return how often each kind of data is called more than one cluster."""
     lines = newest("choosing-k", "what")
     words = {
-        "correlated": "correlated by five factors",
+        "correlated": "correlated, five factors",
         "lognormal": "lognormal, not prepared",
         "negative binomial": "negative binomial, not prepared",
-        "heavy-tailed": "heavy-tailed (Student's t, 3 degrees)",
-        "uniform": "uniform in a cube",
+        "heavy-tailed": "heavy-tailed (t, 3 degrees)",
     }
     rows = [
         [words.get(r["data"], r["data"]), str(r["sets"]), f"{r['firm']:.1f}"]
