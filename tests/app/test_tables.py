@@ -120,6 +120,15 @@ def test_a_damaged_file_is_said(root, client) -> None:
     assert client.post("/api/look", json={"file": "../x"}).status_code == 400
 
 
+def test_a_file_beyond_the_limit_of_the_folder_is_said(root) -> None:
+    size = (root / "people.csv").stat().st_size
+    for limit, fits in ((size // 2, False), (100 * size, True)):
+        folder = Folder(root, max_bytes=limit)
+        error = look_at(folder, "people.csv", {"label_column": "kind"}, "out")["error"]
+        assert (error is None) is fits
+        assert fits or "people.csv" in error
+
+
 def test_sheets_and_arrays_of_a_file_are_listed(tmp_path) -> None:
     openpyxl, h5py = map(pytest.importorskip, ("openpyxl", "h5py"))
     book = openpyxl.Workbook()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from mdec.base.graphs import graph_from_distances, similarity_graph
+from mdec.base.graphs import _search_within, graph_from_distances, similarity_graph
 from mdec.base.kernels import KERNELS
 from mdec.numerics.digits import nine_digits
-from mdec.numerics.neighbors import squared_distances
+from mdec.numerics.neighbors import BlockedDistances, squared_distances
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0], [6.0, 5.0]])
 
@@ -431,6 +431,19 @@ def test_search_keeps_the_first_of_equals(kernel: str) -> None:
     assert len(X) > 1000
     W = similarity_graph(X, kernel, 6, 0.5).toarray()
     assert_graph(W, all_pairs(X, kernel, 6, 0.5)[2], rtol=1e-9)
+
+
+def test_rows_searched_among_all_pairs_find_their_nearest() -> None:
+    X = np.random.default_rng(4).normal(size=(300, 3))
+    nearest = np.argsort(cdist(X, X), axis=1)[:, 1:5]
+    for searched in ([0], [0, 150], [7, 299]):
+        limit = np.full(len(X), -1.0)
+        limit[searched] = np.inf
+        rows, columns = _search_within(
+            BlockedDistances(X), limit, 4, lambda near: -near.data
+        )
+        for row in searched:
+            assert set(columns[rows == row]) == set(nearest[row])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
