@@ -286,6 +286,18 @@ def test_clear_groups_are_found(kernel: str) -> None:
     assert adjusted_rand_score(y, bipartite(ensemble, 5, random_state=0)) > 0.95
 
 
+def test_landmarks_up_to_a_number_are_all_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(landmark_search, "SEARCHED_WHOLE", 200)
+    monkeypatch.setattr(landmark_search, "N_CELLS", 20)
+    monkeypatch.setattr(landmark_search, "AROUND_CELL", 80)
+    points = np.random.default_rng(0).normal(size=(201, 3))
+    for size, n_cells in ((199, 0), (200, 0), (201, 20)):
+        index = index_landmarks(points[:size], np.random.default_rng(0))
+        assert len(index.around) == n_cells
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_clear_groups_are_found_with_few_of_many(
     monkeypatch: pytest.MonkeyPatch,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -84,6 +86,9 @@ def test_remoteness_follows_the_rule():
     assert rows.limit == pytest.approx(np.sort(known)[-2])
     assert (rows.is_novel(new) == (expected > rows.limit)).all()
     assert 0 < rows.is_novel(new).sum() < 40
+    # A row as remote as the limit is not beyond it.
+    nearest = float(rows.remoteness(new).min())
+    assert replace(rows, limit=nearest).is_novel(new).sum() == 39
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1e-150, 0.0), (1e150, 0), (1.0, 1e9)])
