@@ -94,7 +94,7 @@ MAP: list[tuple[str, str, str]] = [
     ),
     ("bench/baselines/_partitioning.py", "bench/baselines/test_partitioning.py", ""),
     ("bench/baselines/_spce.py", "bench/baselines/test_spce.py", ""),
-    ("bench/datasets/*", "bench/datasets", ""),
+    ("bench/datasets.py", "", ""),
     ("bench/evaluation.py", "bench/test_studies.py bench/test_summary.py", ""),
     ("bench/ranking.py", "bench/test_summary.py", ""),
     ("bench/*", "bench/test_studies.py", ""),

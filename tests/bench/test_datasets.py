@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.io
 from scipy import sparse
 
 from mdec.bench import datasets
@@ -206,6 +207,21 @@ def test_images_and_digit_files(tmp_path: Path) -> None:
         [[0, 255], [3, 4]],
         [7, 2],
     )
+
+
+def test_labels_stand_where_the_format_says(tmp_path: Path) -> None:
+    path = tmp_path / "x.mat"
+    values = np.array([[3.0, 10.0, 0.5], [1.0, 20.0, 1.5], [3.0, 30.0, 2.5]])
+    scipy.io.savemat(path, {"table": values})
+    X, labels = FORMATS["mat_label_first"]([path])
+    np.testing.assert_array_equal(X, values[:, 1:])
+    assert labels.tolist() == [3, 1, 3]
+    path = tmp_path / "x.csv"
+    rows = np.column_stack([values[:, 1:], np.eye(10)[[7, 0, 7]]])
+    np.savetxt(path, rows, delimiter=",")
+    X, labels = FORMATS["one_hot_csv"]([path])
+    np.testing.assert_array_equal(X, values[:, 1:])
+    assert labels.tolist() == [7, 0, 7]
 
 
 def test_gisette_parts_are_stacked(tmp_path: Path) -> None:
