@@ -427,6 +427,9 @@ def test_number_of_genes() -> None:
     np.testing.assert_array_equal(step.features_, best)
     with pytest.raises(ValueError, match="both say how many"):
         ExpressionPreparation(share=0.5, n_top_genes=7).fit(X)
+    for share in (0.0, 1.1):
+        with pytest.raises(ValueError, match="'share' parameter"):
+            ExpressionPreparation(share=share).fit(X)
 
 
 def test_the_order_of_cells_and_their_copies_choose_no_gene() -> None:

@@ -502,6 +502,7 @@ def test_the_largest_number_compared_is_pointed_out() -> None:
     words = "It is the largest number compared"
     assert words in select_n_clusters(ensemble, k_range=[2, 3]).reason
     assert words not in select_n_clusters(ensemble, k_range=[2, 3, 4]).reason
+    assert words not in select_n_clusters(ensemble, k_range=[3]).reason
 
 
 @pytest.mark.parametrize("n_features", [4, 10])
