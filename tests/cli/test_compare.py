@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.cli import main
+from mdec.cli.compare import _draw
 from mdec.consensus.partitions import match_clusters
 
 pandas = pytest.importorskip("pandas")
@@ -181,6 +183,18 @@ def test_a_png_can_be_drawn_with_hostile_names(tmp_path) -> None:
     assert call(*words, "--out", out, "--table", table) == 0
     assert out.read_bytes().startswith(b"\x89PNG")
     assert "'=1+1" in table.read_text()
+
+
+def test_the_shades_are_shares_of_the_clusters_of_a(monkeypatch) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = []
+    monkeypatch.setattr(
+        "matplotlib.axes.Axes.imshow", lambda _, shares, **__: drawn.append(shares)
+    )
+    summary = {"counts": [[3, 1], [0, 5]], "ari": 0.5, "nmi_max": 0.5}
+    summary |= {"clusters_a": ["1", "2"], "clusters_b": ["1", "2"]}
+    _draw(io.BytesIO(), ".png", summary)
+    np.testing.assert_array_equal(drawn[0], [[0.75, 0.25], [0.0, 1.0]])
 
 
 def test_classes_of_a_result_against_its_clusters(result, capsys) -> None:
