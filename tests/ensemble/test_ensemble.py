@@ -229,7 +229,7 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
         path.write_bytes(flipped)
         try:
             loaded = Ensemble.load(path)
-        except ValueError:
+        except (ValueError, MemoryError):  # or it claims more than is free
             continue
         np.testing.assert_array_equal(loaded.labels, ensemble.labels)
 
