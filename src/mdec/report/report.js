@@ -122,8 +122,8 @@ function ramp(share) {
     .toString(16).padStart(2, "0")).join("");
 }
 
-// Browsers keep pictures that were shown before, so that large ones are stored at half size.
-const LARGE = 1000;
+// Browsers keep pictures that were shown before, so that large ones are stored smaller.
+const LARGE = 700;
 
 // Fill a picture with the values of pixels, row by row.
 function fill(image, width, height, values) {
@@ -131,9 +131,10 @@ function fill(image, width, height, values) {
   const content = new ImageData(new Uint8ClampedArray(values.buffer), width, height);
   canvas.getContext("2d").putImageData(content, 0, 0);
   if (height > LARGE) {
-    const half = element("canvas", { width: width / 2, height: height / 2 });
-    half.getContext("2d").drawImage(canvas, 0, 0, width / 2, height / 2);
-    image.setAttribute("href", half.toDataURL());
+    const size = { width: Math.round(width * LARGE / height), height: LARGE };
+    const small = element("canvas", size);
+    small.getContext("2d").drawImage(canvas, 0, 0, size.width, size.height);
+    image.setAttribute("href", small.toDataURL());
   } else {
     image.setAttribute("href", canvas.toDataURL());
   }
