@@ -340,6 +340,35 @@ def scale() -> str:
     )
 
 
+def cells() -> str:
+    """Return the time and memory of many cells, beside Leiden."""
+    found = {
+        (*record["many"], record["method"]): record
+        for record in read_lines("cells")
+        if "many" in record
+    }
+    shapes = list(dict.fromkeys((cells, features) for cells, features, _ in found))
+
+    def row(method: str) -> list[str]:
+        own = [found[*shape, method] for shape in shapes]
+        return [
+            method,
+            *(f"{r['seconds']:.0f} s, {r['peak_mb'] / 1e3:.1f} GB" for r in own),
+        ]
+
+    over = [
+        found[*shape, "mdec"]["seconds"] / found[*shape, "Leiden"]["seconds"]
+        for shape in shapes
+    ]
+    return table(
+        ["CPU time, peak memory", *(f"{n:,} x {d}" for n, d in shapes)],
+        [
+            *map(row, ("mdec", "Leiden")),
+            ["mdec, over Leiden", *(f"{each:.0f}" for each in over)],
+        ],
+    )
+
+
 def preparation() -> str:
     """Return what preparing expression values gains."""
     shown = {
@@ -408,6 +437,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "speed": speed,
     "gpu": gpu,
     "scale": scale,
+    "cells": cells,
     "preparation": preparation,
     "machines": machines,
 }
