@@ -177,8 +177,8 @@ def evidence() -> str:
                 f"{prepared['SC3s']:.1f} for SC3s",
             ],
             [
-                f"K not given: {len(of_sets)} expression datasets / "
-                f"{len(of_cells)} sets of cells{left_out}, hierarchical",
+                f"K not given, {len(of_sets)} expression / "
+                f"{len(of_cells)} cell sets{left_out}, hierarchical",
                 f"{chosen(AS_IT_IS)}; {chosen(TESTED)} with 0 if no groups are firm",
                 f"{chosen('K given')} with K given",
             ],
@@ -223,21 +223,21 @@ def firm_groups() -> str:
     """Return how often each kind of data is called more than one cluster."""
     lines = newest("choosing-k", "what")
     words = {
-        "correlated": "correlated, five factors",
+        "correlated": "correlated, 5 factors",
         "lognormal": "lognormal, not prepared",
         "negative binomial": "negative binomial, not prepared",
         "heavy-tailed": "heavy-tailed (t, 3 degrees)",
     }
     rows = [
-        [words.get(r["data"], r["data"]), str(r["sets"]), f"{r['firm']:.1f}"]
+        [f"{words.get(r['data'], r['data'])} ({r['sets']})", f"{r['firm']:.1f}"]
         for r in lines["noise"]["rows"]
     ]
     found = lines["rules"]
     rows += [
-        [f"{FAMILIES[f]} with classes", str(len(found["sets"][f])), f"{share:.0f}"]
+        [f"{FAMILIES[f]} with classes ({len(found['sets'][f])})", f"{share:.0f}"]
         for f, share in found["firm"].items()
     ]
-    return table(["data", "sets", "firm groups, percent"], rows)
+    return table(["data (number of sets)", "firm groups, percent"], rows)
 
 
 def one_core() -> list[dict[str, Any]]:
