@@ -74,9 +74,11 @@ MAP: list[tuple[str, str, str]] = [
     ),
     ("base/kernels.py", "", "base/test_graphs.py"),
     ("base/*", "", ""),
-    ("bench/baselines/_estimator.py", "bench/baselines/test_estimators.py", ""),
-    ("bench/baselines/_functions.py", "bench/baselines/test_new_rows.py", ""),
-    ("bench/baselines/_generation.py", "bench/baselines/test_generation.py", ""),
+    (
+        "bench/baselines/_baseline.py",
+        "bench/baselines/test_estimators.py bench/baselines/test_generation.py",
+        "bench/baselines/test_new_rows.py",
+    ),
     (
         "bench/baselines/_graphs.py",
         "bench/baselines/test_local_weights.py",
@@ -96,7 +98,7 @@ MAP: list[tuple[str, str, str]] = [
     ("bench/baselines/_spce.py", "bench/baselines/test_spce.py", ""),
     ("bench/datasets.py", "", ""),
     ("bench/evaluation.py", "bench/test_studies.py bench/test_summary.py", ""),
-    ("bench/ranking.py", "bench/test_summary.py", ""),
+    ("bench/summary.py", "", "bench/test_studies.py"),
     ("bench/*", "bench/test_studies.py", ""),
     ("cli/consensus.py", "cli/test_matrix.py cli/test_user_files.py", ""),
     ("cli/fit.py", "cli/test_cli.py", "cli/test_views.py"),
@@ -109,7 +111,7 @@ MAP: list[tuple[str, str, str]] = [
     ("ensemble/draws.py", "test_generation.py", "ensemble/test_drawn_samples.py"),
     ("ensemble/numbering.py", "ensemble test_generation.py", "base/test_mixes.py"),
     ("ensemble/plan.py", "test_generation.py", "base/test_mixes.py"),
-    ("ensemble/distributed.py", "engines/test_dask.py", ""),
+    ("ensemble/__init__.py", "engines/test_dask.py", "ensemble/test_ensemble.py"),
     ("ensemble/*", "ensemble/test_ensemble.py", "ensemble/test_views.py"),
     ("estimator/base.py", "estimator/test_estimator.py", "estimator/test_new_rows.py"),
     ("estimator/*", "estimator/test_estimator.py", "estimator/test_persistence.py"),
@@ -144,7 +146,11 @@ MAP: list[tuple[str, str, str]] = [
     ("numerics/loops/*", "numerics/test_kmeans.py", "consensus/test_consensus.py"),
     ("numerics/*", "numerics", "consensus/test_consensus.py"),
     ("prediction/*", "prediction/test_prediction.py", "prediction/test_memory.py"),
-    ("preparation/units.py", "preparation/test_units.py", "cli/test_prepare.py"),
+    (
+        "preparation/kinds.py",
+        "preparation/test_units.py preparation/test_preparation.py",
+        "cli/test_prepare.py",
+    ),
     (
         "preparation/*",
         "preparation/test_preparation.py",
@@ -191,15 +197,10 @@ MAP: list[tuple[str, str, str]] = [
 ]
 # Pages, pictures and words, and what needs a package or a GPU that may not be there.
 NOT_DRAWN = (
-    *(
-        "numerics/loops/jit.py",
-        "tables/containers.py",
-        "tables/words.py",
-        "app/worker.py",
-    ),
-    *("bench/pages.py", "bench/figures.py", "bench/commands.py", "cli/progress.py"),
-    *("cli/demo.py", "cli/app.py", "report/layout.py", "report/graphics.py"),
-    *("report/page.py", "report/plots.py", "engines/dask.py", "anndata.py"),
+    *("numerics/loops/jit.py", "tables/containers.py", "app/worker.py"),
+    *("bench/pages.py", "bench/figures.py", "bench/commands.py", "cli/demo.py"),
+    *("report/layout.py", "report/graphics.py", "report/page.py", "report/plots.py"),
+    "anndata.py",
 )
 
 # How much memory to ask for is an estimate, and tested as one.

@@ -81,6 +81,16 @@ def test_every_module_has_tests_that_exist(mutations):
             assert (root / test.partition("::")[0]).exists(), test
 
 
+def test_every_row_of_the_map_has_modules(mutations):
+    folder = mutations.ROOT / mutations.SOURCE
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")}
+    assert names.issuperset(mutations.NOT_DRAWN)
+    for pattern, *_ in mutations.MAP:
+        own = {name for name in names if mutations.fnmatch.fnmatch(name, pattern)}
+        assert own, pattern
+        names -= own
+
+
 def test_a_mutation_is_known_by_its_text(mutations, tmp_path):
     old, new, twin = (tmp_path / f"{name}.py" for name in ("old", "new", "twin"))
     new.write_text(f"import numpy\n{SOURCE}")
