@@ -234,6 +234,14 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded.labels, ensemble.labels)
 
 
+def test_a_symmetric_square_of_labels_is_no_consensus_matrix() -> None:
+    labels = np.array([[1, 2, 1], [2, 1, 2], [1, 2, 1]])
+    numbered = Ensemble.from_labels(labels).labels
+    np.testing.assert_array_equal(numbered, labels - 1)
+    with pytest.raises(ValueError, match="this is a consensus matrix of 3 samples"):
+        Ensemble.from_labels(labels % 2)
+
+
 @pytest.mark.parametrize(
     ("labels", "provenance"),
     [

@@ -129,6 +129,13 @@ def test_the_reason_names_the_features() -> None:
     assert scaler.get_feature_names_out().tolist() == X.columns.tolist()
 
 
+def test_the_reason_says_how_spreads_grow_with_means() -> None:
+    X = intensities()
+    ratio = np.quantile(X.std(axis=0) / X.mean(axis=0), 0.1)
+    reason = find_mixed_units(X)[1]
+    assert f"standard deviation over mean: {ratio:.2f} or more" in reason
+
+
 def test_ordinary_features_are_standardised() -> None:
     X = datasets.load_wine().data
     expected = StandardScaler().fit_transform(X)
