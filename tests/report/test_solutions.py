@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from mdec.report.compute import (
     consensus_tree,
     describe_column,
     describe_columns,
+    list_candidates,
     sample_order,
 )
 from mdec.report.layout import consensus_map, spread
@@ -38,7 +40,7 @@ from mdec.report.solutions import (
     restrict_ensemble,
 )
 from mdec.selection.criteria import cuts
-from mdec.selection.rule import select_n_clusters
+from mdec.selection.rule import Candidate, select_n_clusters
 from mdec.tables import Table
 
 
@@ -318,6 +320,15 @@ def test_other_numbers_are_told_by_what_they_split_and_join():
     assert relate(best, coarse) == "joins clusters 0 and 4; 1 apart"
     assert relate(best, fine) == "splits cluster 0 into 3 and 4 into 2"
     assert relate(coarse, best) == "splits cluster 0 into 2"
+    numbers = (3, "three"), (2, "two"), (6, ""), (9, "nine")
+    candidates = tuple(Candidate(k, 1.0, words) for k, words in numbers)
+    rows = list_candidates(SimpleNamespace(candidates=candidates), [best, coarse, fine])
+    assert [row["sentence"] for row in rows] == [
+        "three",
+        "joins clusters 0 and 4; 1 apart; two",
+        "splits cluster 0 into 3 and 4 into 2",
+        "nine",
+    ]
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0])
