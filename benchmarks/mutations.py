@@ -158,7 +158,11 @@ MAP: list[tuple[str, str, str]] = [
     ),
     ("report/solutions.py", "report/test_solutions.py", "report/test_report.py"),
     ("report/*", "report/test_report.py report/test_solutions.py", ""),
-    ("results/*", "results cli/test_results.py", "cli/test_user_files.py"),
+    (
+        "results/*",
+        "results cli/test_results.py",
+        "cli/test_matrix.py cli/test_user_files.py",
+    ),
     ("rows/*", "rows", ""),
     ("selection/*", "selection", ""),
     ("tables/budget.py", "tables/test_budget.py", ""),

@@ -12,7 +12,7 @@ import pytest
 from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.clustering import Settings, cluster_ensemble
 from mdec.report import RunNotes
-from mdec.results import read_result_model, write_result
+from mdec.results import read_result_model, tables, write_result
 from mdec.tables import Table
 from mdec.tables.steps import TableSteps
 
@@ -94,3 +94,15 @@ def test_what_cannot_be_written_is_said_first(X: np.ndarray, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="'plot' is no further table"):
         write_result(model.clustering_, tmp_path / "out", extra_tables=["plot"])
     assert not (tmp_path / "out").exists()
+
+
+def test_pairs_of_samples_are_text_up_to_a_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tables, "TEXT_SAMPLES", 3)
+    for size, ending, start in (
+        (3, ".csv", b"sample,a,b,c"),
+        (4, ".npy", b"\x93NUMPY"),
+    ):
+        assert tables.name_extra_file("consensus", size).endswith(ending)
+        assert tables.format_matrix(np.eye(size), "abcd"[:size]).startswith(start)
