@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mdec import MDEC, generate_ensemble
 from mdec._support.progress import report_progress
@@ -28,6 +29,16 @@ def X() -> np.ndarray:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 128)
+
+
+def test_blocks_of_sparse_rows_go_by_what_they_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 2**14)
+    X = np.zeros((5000, 100), dtype=np.float32)
+    X[:, :7], X[0, 7] = 1.0, 1.0
+    rows = as_rows(sparse.csr_array(X))
+    assert rows.bounds == [(0, 2048), (2048, 4096), (4096, 5000)]
 
 
 def write_parquet(path: Path, X: np.ndarray, group: int) -> None:
