@@ -41,6 +41,7 @@ def test_commands_are_those_of_the_makefile() -> None:
     assert {"demo", "test"} <= set(made) <= set(rules)
 
 
-def test_the_picture_of_the_report_is_small() -> None:
-    (picture,) = re.findall(r"!\[[^\]]{40,}\]\(([^)]+\.png)\)", TEXT)
-    assert (README.parent / picture).stat().st_size < 200_000
+def test_the_pictures_of_report_and_app_are_small() -> None:
+    pictures = re.findall(r"!\[[^\]]{40,}\]\(([^)]+\.png)\)", TEXT)
+    assert [Path(each).stem for each in pictures] == ["report", "app"]
+    assert all((README.parent / each).stat().st_size < 200_000 for each in pictures)
