@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mdec.results.tables import format_csv, label_columns
+from mdec.tables.arrays import _count_arrays
 from mdec.tables.clusterings import read_base_clusterings, read_consensus_matrix
 from mdec.tables.reading import read_table
 from mdec.tables.roles import AmbiguousTableError
@@ -274,3 +276,12 @@ def test_marks_of_missing_values_are_taken(tmp_path: Path) -> None:
     assert error.value.cure == {"impute": "median"}
     found = read_table(tmp_path / "a.csv", missing=["-9", "lost"], impute="median")
     np.testing.assert_array_equal(found.values[1], [2.0, 5.0])
+
+
+def test_small_elements_of_matlab_files_hold_four_bytes() -> None:
+    def element(size: int) -> memoryview:
+        return memoryview(struct.pack("<II", size << 16 | 1, 0))
+
+    assert _count_arrays(element(4), "<") == 0
+    with pytest.raises(ValueError, match="a small element is too long"):
+        _count_arrays(element(5), "<")
