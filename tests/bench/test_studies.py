@@ -29,7 +29,7 @@ from mdec.bench.records import (
     read_records,
     run_key,
 )
-from mdec.bench.run import commit, run_study
+from mdec.bench.run import run_study
 from mdec.bench.study import (
     make_study,
     narrow,
@@ -39,6 +39,7 @@ from mdec.bench.study import (
     study_names,
 )
 from mdec.bench.summary import format_value, score_table
+from mdec.bench.worker import commit
 from mdec.preparation import ExpressionPreparation
 
 TOY = """
