@@ -1,6 +1,7 @@
 """Measure how time grows with samples, members and features, and fit exponents.
 
     python benchmarks/growth.py [--only "hierarchical (M"] [--figure FILE.svg]
+        [--record]
     python benchmarks/growth.py --cuts
 
 Generation makes a few members of a generated mixture on one core; the consensus
@@ -20,6 +21,7 @@ from functools import partial
 import numpy as np
 from memory import drawn_labels
 from numpy.typing import NDArray
+from records import append_lines, commit_of_source
 
 import mdec
 from mdec._support.parallel import single_threaded_blas
@@ -143,6 +145,7 @@ def main() -> None:
     parser.add_argument("--figure", help="where to draw the curves")
     parser.add_argument("--only", default="", help="words in the titles of the rows")
     parser.add_argument("--cuts", action="store_true", help="time the transfer cuts")
+    parser.add_argument("--record", action="store_true", help="append to the record")
     options = parser.parse_args()
     if options.cuts:
         cut_seconds(300)
@@ -157,6 +160,10 @@ def main() -> None:
         times = ", ".join(f"{value:.3g}" for value in seconds)
         slope = exponent(sizes, seconds)
         print(f"| {title} | {sizes[0]} to {sizes[-1]} | {times} | {slope:.2f} |")
+        if options.record:
+            found = {"sizes": sizes, "seconds": seconds, "exponent": round(slope, 3)}
+            line = {"name": f"growth {title}", **found, "commit": commit_of_source()}
+            append_lines("performance", [line])
     if options.figure:
         draw(curves, options.figure)
 

@@ -1,11 +1,12 @@
 """Measure the peak memory of each step above its data, in fresh processes.
 
-    python benchmarks/memory.py [NAME ...]
+    python benchmarks/memory.py [NAME ...] [--record]
 
 Ensembles are generated label matrices of the sizes that N samples would have; the data
 of the generation step is a generated mixture. A million samples have labels without a
 gap in the spectrum, as landmarks give them. Prints megabytes, seconds
-and processor seconds.
+and processor seconds; `--record` appends them to the record that docs/performance.md
+shows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from records import append_lines, commit_of_source
 
 CASES = {
     "generation-11000": "under 500 MB",
@@ -75,7 +77,7 @@ def resident() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-def measure(name: str) -> None:
+def measure(name: str, *, recorded: bool = False) -> None:
     step, size = name.rsplit("-", 1)
     n_samples = int(size)
     import mdec
@@ -103,18 +105,25 @@ def measure(name: str) -> None:
     busy = time.process_time() - busy
     taken = f"{peak() - before:>9.0f} MB{seconds:>9.1f} s{busy:>9.1f} CPU s"
     print(f"{name:<22}{taken}   {CASES[name]}")
+    if recorded:
+        found = {"mb": round(peak() - before), "seconds": round(seconds, 2)}
+        found |= {"cpu_seconds": round(busy, 2), "commit": commit_of_source()}
+        append_lines("performance", [{"name": f"memory {name}", **found}])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help=", ".join(CASES))
     parser.add_argument("--here", action="store_true", help="measure in this process")
+    parser.add_argument("--record", action="store_true", help="append to the record")
     options = parser.parse_args()
+    flags = ["--record"] if options.record else []
     for name in options.names or CASES:
         if options.here:
-            measure(name)
+            measure(name, recorded=options.record)
         else:
-            subprocess.run([sys.executable, __file__, "--here", name], check=True)
+            command = [sys.executable, __file__, "--here", name, *flags]
+            subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

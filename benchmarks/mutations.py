@@ -2,7 +2,7 @@
 
     python benchmarks/mutations.py [--sample 200] [--seed 0] [--jobs 2]
                                    [--module PATTERN ...] [--again]
-    python benchmarks/mutations.py --summary
+    python benchmarks/mutations.py --summary [--record]
 
 A mutation is one small change of the source: a comparison turned, a sign or a sum
 swapped, a number off by one, a statement left out. A seeded sample, the same number
@@ -685,8 +685,10 @@ def find_rows(
     return rows
 
 
-def summarise(paths: list[Path], rows: dict[Mutation, dict[str, Any]]) -> None:
-    """Print how many mutations of each module were tried and killed."""
+def summarise(
+    paths: list[Path], rows: dict[Mutation, dict[str, Any]]
+) -> dict[str, int]:
+    """Print how many mutations of each module were tried and killed; return sums."""
     total = [0, 0]
     living: list[Mutation] = []
     for path in paths:
@@ -707,6 +709,8 @@ def summarise(paths: list[Path], rows: dict[Mutation, dict[str, Any]]) -> None:
     for each in living:
         print(f"survived {each.file}:{each.line} {each.operator}")
         print(f"    {each.context}\n    {each.before}  ->  {each.after}")
+    modules = {"modules": len(paths), "modules_tried": len(paths) - without}
+    return {"killed": total[0], "tried": total[1], **modules}
 
 
 def main() -> None:
@@ -717,6 +721,7 @@ def main() -> None:
     parser.add_argument("--module", nargs="+", default=["*"])
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--summary", action="store_true")
+    parser.add_argument("--record", action="store_true", help="append the sums")
     options = parser.parse_args()
     paths = [
         path
@@ -729,7 +734,9 @@ def main() -> None:
     every = [mutation for path in modules() for mutation in mutations(path)]
     known = find_rows(every, read_lines("mutations"))
     if options.summary:
-        summarise(paths, known)
+        found = summarise(paths, known)
+        if options.record:
+            append_lines("mutation-counts", [found | {"commit": commit_of_source()}])
         return
     sample = drawn(paths, options.sample, options.seed)
     todo = [each for each in sample if options.again or each not in known]

@@ -1,12 +1,13 @@
 """Time `predict` of one row and of many, and the memory that it takes.
 
-    python benchmarks/predict.py DATA [--checkout CHECKOUT] [--members 100]
+    python benchmarks/predict.py DATA [--checkout CHECKOUT] [--members 100] [--record]
 
 DATA holds ``DS-XX_name.npz`` files; the model is of the first 1600 rows of DS-26
 (1600 x 649), the new rows are the other 400. For each base and preparation a process of
 its own fits, warms the compiled loops on another model, and then asks in turn for one
 row, for another row and for all 400; printed are CPU seconds, and the peak above what
-the fitted model holds. ``--checkout`` takes the package from CHECKOUT/src.
+the fitted model holds. ``--checkout`` takes the package from CHECKOUT/src, ``--record``
+appends the seconds to the record that docs/performance.md shows.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
+from records import append_lines, commit_of_source
 
 N_TRAINING = 1600
 CASES = {
@@ -32,7 +34,7 @@ CASES = {
 }
 
 
-def measured(data: Path, case: str, n_members: int) -> str:
+def measured(data: Path, case: str, n_members: int, *, recorded: bool) -> str:
     """Return a row of the table, by the package that is on the path."""
     from mdec import MDEC
 
@@ -57,6 +59,11 @@ def measured(data: Path, case: str, n_members: int) -> str:
     tracemalloc.start()
     other.predict(new)
     peak = tracemalloc.get_traced_memory()[1]
+    if recorded:
+        names = ("fit", "one row", "another row", "400 rows", "400 rows again")
+        found = dict(zip(names, (round(each, 3) for each in spent), strict=True))
+        line = {"name": f"predict {case}", **found, "commit": commit_of_source()}
+        append_lines("performance", [line])
     text = " ".join(f"{each:9.3f}" for each in spent)
     return f"{case:20s} {text} {peak / 1e6:8.0f} MB  {digest.hexdigest()[:8]}"
 
@@ -66,10 +73,12 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder of DS-XX_name.npz files")
     parser.add_argument("--checkout", type=Path, help="take the package from here")
     parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--record", action="store_true", help="append to the record")
     parser.add_argument("--case", choices=list(CASES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case is not None:
-        print(measured(options.data, options.case, options.members))
+        given = options.data, options.case, options.members
+        print(measured(*given, recorded=options.record))
         return
     env = os.environ | {"OMP_NUM_THREADS": "1"}
     if options.checkout is not None:
@@ -81,6 +90,7 @@ def main() -> None:
     for case in CASES:
         command = [sys.executable, __file__, str(options.data), "--case", case]
         command += ["--members", str(options.members)]
+        command += ["--record"] * options.record
         subprocess.run(command, check=True, env=env)
 
 

@@ -29,7 +29,7 @@ extensions = [
     "sphinx_copybutton",
     "mathematics",
     "measured",
-    "live_report",
+    "live_demo",
 ]
 exclude_patterns = ["_build", "_site", "_templates"]
 templates_path = ["_templates"]

@@ -30,6 +30,7 @@ PAGES = [
     "tutorials/plot_biologist.html",
     "tutorials/plot_researcher.html",
     "howto/index.html",
+    "howto/app.html",
     "howto/scale-features.html",
     "gallery/index.html",
     "gallery/plot_digits.html",
@@ -207,6 +208,64 @@ def test_the_report_is_live_in_its_page(browser, address, scheme) -> None:
         assert browser.execute_script(wide) <= 0
     finally:
         browser.switch_to.default_content()
+
+
+def set_to(browser, selector: str, value: str, kind: str = "change") -> None:
+    """Give a field of the page another value, as a person does."""
+    browser.execute_script(
+        "const it = document.querySelector(arguments[0]); it.value = arguments[1];"
+        "it.dispatchEvent(new Event(arguments[2], {bubbles: true}))",
+        *(selector, value, kind),
+    )
+
+
+def read_text(browser, selector: str) -> str:
+    script = "return document.querySelector(arguments[0]).innerText"
+    return browser.execute_script(script, selector)
+
+
+def clusters_in_the_report(browser) -> str:
+    """Return the first number of the report that the app frames."""
+    browser.switch_to.frame(browser.find_element("css selector", "#report"))
+    try:
+        return read_text(browser, ".fact b")
+    finally:
+        browser.switch_to.parent_frame()
+
+
+@pytest.fixture
+def app(browser, address):
+    """The app in its page of the guide."""
+    resize(browser, 1400, "light")
+    browser.get_log("browser")
+    browser.get(f"{address}/howto/app.html")
+    browser.switch_to.frame("demo-app")
+    wait_for(lambda: read_text(browser, "#k-shown"))
+    yield browser
+    said = [e for e in browser.get_log("browser") if e["level"] == "SEVERE"]
+    browser.switch_to.default_content()
+    assert not said
+
+
+def test_the_app_shows_other_clusters(app) -> None:
+    wait_for(lambda: clusters_in_the_report(app))
+    set_to(app, "#k", "5", "input")
+    assert wait_for(lambda: clusters_in_the_report(app) == "5")
+    set_to(app, "#consensus", "bipartite")
+    options = "return [...document.querySelectorAll('#choose option')].at(-1).value"
+    set_to(app, "#choose", app.execute_script(options))
+    assert wait_for(lambda: read_text(app, "#compared"))
+    assert read_text(app, "#notice span") == ""
+
+
+def test_the_app_reads_its_table_and_refuses_what_is_not_recorded(app) -> None:
+    app.execute_script("location.hash = 'table/flowers.csv'")
+    assert wait_for(lambda: "species" in read_text(app, "#doubt"))
+    app.execute_script("document.querySelector('#cure').click()")
+    wait_for(lambda: "--label-column" in read_text(app, "#command"))
+    assert "150 samples" in read_text(app, "#h-reading")
+    set_to(app, "[data-option=seed]", "7")
+    assert wait_for(lambda: "recorded answers" in read_text(app, "#notice"))
 
 
 def test_equations_are_shown(browser, address) -> None:

@@ -194,6 +194,7 @@ def serve(
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
+        listening.listen()  # whoever reads the address may ask at once
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
         page = Page(folder, name)
         # A log of requests would show the token.
