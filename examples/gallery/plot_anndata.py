@@ -2,7 +2,7 @@
 Single cells: scanpy and AnnData
 ================================
 
-In a scanpy session one call clusters a representation of an AnnData object and writes
+In a scanpy session, one call clusters a representation of an AnnData object and stores
 the result where scanpy's own functions would::
 
     import scanpy as sc
@@ -12,14 +12,13 @@ the result where scanpy's own functions would::
     mdec.anndata.cluster(adata, n_clusters="auto", use_rep="X_pca", random_state=0)
     sc.pl.pca(adata, color=["mdec", "mdec_confidence"])
 
-This page is built without scanpy and anndata, so what runs below is the other way in:
-an .h5ad file, which needs h5py alone. The tests run the call above against both
-packages.
+This page is built without scanpy and anndata, so the code below starts from an .h5ad
+file instead, which needs only h5py. The tests run the call above with both packages.
 """
 
 # %%
-# A small .h5ad file, written with h5py as AnnData writes it: sparse counts in ``X``,
-# names of cells and genes, a first look in ``obsm``.
+# A small .h5ad file, written with h5py in AnnData's layout: sparse counts in ``X``,
+# names of cells and genes, and principal components in ``obsm``.
 
 import tempfile
 from pathlib import Path
@@ -59,9 +58,9 @@ with h5py.File(path, "w") as file:
     file["obsm/X_pca"] = PCA(20, random_state=0).fit_transform(logged)
 
 # %%
-# The same file in two ways: its principal components, and its counts, prepared. On
-# the command line these are ``mdec fit cells.h5ad --variable obsm/X_pca`` and ``mdec
-# fit cells.h5ad``.
+# Cluster the principal components. On the command line this is ``mdec fit cells.h5ad
+# --variable obsm/X_pca``; without ``--variable``, the counts are prepared and
+# clustered.
 
 components = read_table(path, variable="obsm/X_pca")
 model = MDEC(3, random_state=0, n_jobs=2).fit(components.values)
@@ -73,7 +72,7 @@ fig, axes = plt.subplots(
     1,
     2,
     figsize=(8.4, 3.6),
-    num="300 cells of an .h5ad file: clusters beside types, and confidence",
+    num="300 cells of an .h5ad file: clusters and types, and confidence",
 )
 for kind, mark in zip(np.unique(types), "osD", strict=True):
     inside = types == kind

@@ -2,13 +2,13 @@
 How many clusters, and is there more than one?
 ==============================================
 
-Every method that cuts finds clusters in noise. ``n_clusters="auto"`` first asks
-whether the data look any different from one cluster.
+Clustering methods find clusters even in noise. ``n_clusters="auto"`` first tests
+whether the data differ from a single cluster.
 """
 
 # %%
-# Two tables of the same size and the same number of features: four groups that
-# overlap a little, and one cloud without any.
+# Two tables of the same size: four groups that overlap a little, and one cloud without
+# groups.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,16 +30,16 @@ for name, model in models.items():
     print(f"{name}: {model.n_clusters_}. {model.k_selection_.reason}\n")
 
 # %%
-# The line is the silhouette of the consensus for every number of clusters, the band
-# what draws with one cluster of the same covariance reach. Four groups rise far above
-# it at four; the cloud stays within, and the answer is one.
+# The line is the silhouette of the consensus for each number of clusters. The band is
+# the range of simulated data with one cluster and the same covariance. The four groups
+# rise far above it at K = 4; the cloud stays within it, so mdec answers one cluster.
 
 fig, axes = plt.subplots(
     1,
     2,
     figsize=(8, 3.2),
     sharey=True,
-    num="Silhouettes over the number of clusters, beside draws that have one cluster",
+    num="Silhouette by number of clusters, compared with simulations of one cluster",
 )
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     KSelectionDisplay.from_estimator(model, "silhouette").plot(ax)

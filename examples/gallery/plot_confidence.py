@@ -1,9 +1,9 @@
 """
-How sure is the cluster of a sample?
-====================================
+How certain is each assignment?
+===============================
 
-Labels look equally certain, but they are not. ``confidence_`` says how firmly the
-ensemble puts a sample into its cluster: 1 is certain, and 0.5 lies between two.
+All labels look equally certain, but they are not. ``confidence_`` says how firmly the
+ensemble assigns a sample to its cluster: 1 is certain, 0.5 is undecided between two.
 """
 
 # %%
@@ -22,9 +22,10 @@ undecided = ambiguous_samples(model.confidence_)
 print(f"{undecided.size} of {len(X)} samples are ambiguous")
 
 # %%
-# A map of the samples by their co-association, so that samples lie together where the
-# members put them together: once by cluster, once by confidence. Doubt sits where
-# clusters touch, and in small groups that could be clusters of their own.
+# A map of the samples by their co-association: samples that the members often cluster
+# together are close. Coloured by cluster on the left, by confidence on the right.
+# Uncertain samples lie where clusters touch, and in small groups that could be
+# clusters of their own.
 
 by_cluster = SampleMapDisplay.from_estimator(model)
 fig, axes = plt.subplots(
@@ -43,8 +44,8 @@ fig.colorbar(shown, ax=axes[1])
 plt.show()
 
 # %%
-# Is a loose hold a warning? Of the samples in each band of confidence, the share
-# whose digit is the most frequent one of their cluster:
+# Is low confidence a warning? For each range of confidence, the share of samples whose
+# digit is the most frequent one in their cluster:
 
 usual = np.array([np.bincount(y[model.labels_ == k]).argmax() for k in range(10)])
 right = usual[model.labels_] == y

@@ -2,12 +2,12 @@
 One ensemble, three consensus functions
 =======================================
 
-The members' votes are a matrix of pairs, the co-association. The three consensus
-functions read it in different ways.
+The co-association matrix counts how often the members put each pair of samples into
+the same cluster. The three consensus functions turn it into clusters in different ways.
 """
 
 # %%
-# The ensemble is made once. Each consensus function takes it and the number of
+# Make the ensemble once, then pass it to each consensus function with the number of
 # clusters.
 
 import matplotlib.pyplot as plt
@@ -29,9 +29,9 @@ labels = {
 }
 
 # %%
-# The same matrix three times, its rows and columns in the order of each answer. A dark
-# block is a cluster that the members agree on; pale blue beside the diagonal is doubt,
-# and that is where the three answers differ.
+# The same matrix three times, sorted by the clusters of each function. A dark block is
+# a cluster on which the members agree. Pale blue beside the diagonal shows
+# disagreement, and that is where the three answers differ.
 
 pairs = locally_weighted_coassociation(ensemble)
 fig, axes = plt.subplots(

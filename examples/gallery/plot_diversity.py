@@ -2,12 +2,12 @@
 Why subspaces and metrics help
 ==============================
 
-Each base clustering is worse than the consensus, and that is the point: what matters
-is that they err in different places.
+Every base clustering is worse than the consensus. What matters is that they make
+different mistakes.
 """
 
 # %%
-# Five groups in 300 features, of which 60 say something and 240 are noise.
+# Five groups in 300 features: 60 are informative, 240 are noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,10 +22,10 @@ centres = rng.normal(0.0, 0.6, (5, 300)) * (np.arange(300) < 60)
 X = centres[y] + rng.normal(size=(300, 300))
 
 # %%
-# Three ensembles of the same size. In the first, all members see all features through
-# the same kernel and differ only in their number of clusters and their start. In the
-# second each sees a random half of the features; in the third, MDEC, each also draws
-# its kernel.
+# Three ensembles of the same size. In the first, all members use all features and the
+# same kernel; they differ only in the number of clusters and the random start. In the
+# second, each member uses a random half of the features. In the third, which is MDEC,
+# each also draws its own kernel.
 
 one_kernel = {"mu_range": (0.5, 0.5), "n_neighbors_range": (12, 12)}
 settings = {
@@ -54,6 +54,6 @@ axes[-1].set_xlabel("NMI with the true groups")
 plt.show()
 
 # %%
-# Members that see half of the features score less, one by one, and their consensus
-# scores more. On this simple mixture the kernels add nothing to that; they are there
-# for data where no single scale is right.
+# Members with half of the features score lower individually, but their consensus scores
+# higher. On this simple mixture, random kernels add nothing; they help on data where no
+# single scale is right.

@@ -2,9 +2,9 @@
 Numbers and categories: Gower's distance
 ========================================
 
-Gower's distance is the mean over the columns: for numbers the difference over the
-range, for categories whether they differ. MDEC takes it as a matrix of all pairs, or
-column by column.
+Gower's distance is a mean over the columns: for numbers, the difference divided by the
+range; for categories, 0 if they are equal and 1 if not. MDEC accepts it as a matrix of
+all pairs, or as a function that is applied to random columns.
 """
 
 # %%
@@ -29,8 +29,8 @@ frame["stage"] = np.array(["i", "ii", "ii"])[(y + (tenth == 5)) % 3]
 numbers, categories = list(frame.columns[:6]), ["site", "stage"]
 
 # %%
-# Ranges are scaled to one, and categories become columns of zeros and halves: two of
-# these differ where a category does. Differences are added up.
+# Scale ranges to one, and turn categories into columns of zeros and halves: if two
+# categories differ, two of these columns do. Then add up the differences.
 
 encode = make_column_transformer(
     (MinMaxScaler(), numbers), (OneHotEncoder(), categories)
@@ -47,8 +47,8 @@ def city_block(rows):
 gower = city_block(rows) / frame.shape[1]
 
 # %%
-# With the matrix, every base clustering sees the same distances. With the function,
-# each draws columns of its own, which is the better start where there are many.
+# With the matrix, all base clusterings use the same distances. With the function, each
+# draws its own columns, which is better if there are many.
 
 by_pairs = MDEC(3, metric="precomputed", random_state=0).fit(gower)
 by_columns = MDEC(3, metric=city_block, ensemble_size=50, random_state=0).fit(rows)
@@ -66,5 +66,5 @@ fig.colorbar(shown, ax=axes, shrink=0.8, label="distance")
 plt.show()
 
 # %%
-# A category weighs as much as the whole range of a number: leave out those that are not
-# meant to decide.
+# A category weighs as much as the whole range of a number, so leave out categories that
+# should not matter.

@@ -2,8 +2,8 @@
 A hundred thousand points by landmarks
 ======================================
 
-A graph of all pairs would have ten billion entries. With landmarks the work grows
-with the number of rows, and nothing of that size is made.
+A matrix of all pairs would have ten billion entries. With landmarks, time and memory
+grow only in proportion to the number of rows.
 """
 
 # %%
@@ -25,8 +25,8 @@ X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
 X += 0.12 * rng.normal(size=X.shape)
 
 # %%
-# ``base="auto"`` would take landmarks here as well. Both features are kept for every
-# member, since half of two would be one.
+# ``base="auto"`` would choose landmarks here as well. Every member uses both features,
+# because half of two would be one.
 
 start = time.perf_counter()
 model = MDEC(

@@ -1,14 +1,14 @@
 """
-Clusterings of your own
-=======================
+Combine your own clusterings
+============================
 
-An ensemble can come from anywhere: other algorithms, other people, other data on the
-same samples. Labels may be words, and -1 means that a clustering leaves a sample out.
+An ensemble can come from anywhere: other algorithms, other people, other data about the
+same samples. Labels may be strings, and -1 means that a clustering leaves a sample out.
 """
 
 # %%
-# Thirty clusterings by three algorithms of scikit-learn. None of them gets the
-# number of groups, and DBSCAN leaves samples out.
+# Thirty clusterings by three algorithms of scikit-learn. None is given the right number
+# of groups, and DBSCAN leaves samples out.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,8 +30,8 @@ weights = ensemble_driven_cluster_index(ensemble)
 labels = hierarchical(ensemble, n_clusters=2)
 
 # %%
-# A member of each kind, and the consensus of all thirty. Samples that a member leaves
-# out are grey.
+# One clustering of each kind, and the consensus of all thirty. Samples that a
+# clustering leaves out are grey.
 
 
 def draw(ax, found, title):
@@ -54,6 +54,6 @@ draw(axes[3], labels, "consensus, 2 clusters")
 plt.show()
 
 # %%
-# Clusters that the others split weigh less:
+# Clusters that other clusterings split get lower weights:
 
 print(f"weights from {weights.min():.2f} to {weights.max():.2f}")

@@ -1,14 +1,14 @@
 """
-Prepare expression values first
-===============================
+Prepare expression values
+=========================
 
-Raw counts differ more by sequencing depth than by type. ``ExpressionPreparation``
-looks at the values, says what they are, and does what suits them.
+Raw counts differ more by sequencing depth than by cell type. ``ExpressionPreparation``
+recognises what kind of values it gets, and transforms them accordingly.
 """
 
 # %%
-# Simulated counts: 160 cells of four types, 1000 genes, 25 marking each type, and
-# depths that vary far more than the types do.
+# Simulated counts: 160 cells of four types and 1000 genes, 25 of them markers of each
+# type. Sequencing depth varies far more than the types do.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,8 @@ prepared = preparation.fit_transform(counts)
 print(f"{preparation.kind_}: {preparation.reason_}")
 
 # %%
-# The first two principal components before and after, coloured by the clusters that
-# MDEC finds there; the marks are the true types. Before, depth decides.
+# The first two principal components before and after. Colours are the clusters that
+# MDEC finds, symbols the true types. Before preparation, depth decides.
 
 fig, axes = plt.subplots(
     1,
@@ -55,5 +55,5 @@ for ax, name, X in (
 plt.show()
 
 # %%
-# A simulation shows what the step does; :doc:`preparation </quality>` has how much it
-# gains on real data, and where it loses.
+# :doc:`Preparation </quality>` shows how much this gains on real data, and where it
+# loses.

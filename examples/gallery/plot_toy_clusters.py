@@ -1,14 +1,14 @@
 """
-Beside scikit-learn's clusterers, with failures
-===============================================
+Compare MDEC with scikit-learn's clusterers
+===========================================
 
-The classic toy figure: six shapes in the plane. MDEC is made for many features, and
-two are not many; still, it is good to see where it fails.
+The classic comparison on six shapes in the plane. MDEC is made for tables with many
+features, so two are not its strength, but it is useful to see where it fails.
 """
 
 # %%
-# All methods get the number of clusters, except HDBSCAN, which takes none. MDEC
-# is shown twice: with its defaults, and with both features for every member.
+# All methods are given the number of clusters, except HDBSCAN, which does not need it.
+# MDEC appears twice: with its defaults, and with both features for every member.
 
 import warnings
 
@@ -52,11 +52,12 @@ def methods(k):
 
 # %%
 # The number in each panel is the adjusted Rand index with the true groups. With its
-# defaults MDEC fails nearly everywhere here: half of two features is one, and no single
-# feature shows a circle. With both features it follows what its members' graphs can
-# follow. The last row has no groups: HDBSCAN calls most of it noise, the others cut it
-# all the same, and ``n_clusters="auto"`` is there to say that there is one. MDEC has no
-# notion of noise: every sample gets a cluster, and ``confidence_`` says how firmly.
+# defaults MDEC fails nearly everywhere: half of two features is one, and no single
+# feature shows a circle. With both features it does well on the shapes that neighbour
+# graphs can follow. The last row has no groups: HDBSCAN calls most of it noise, the
+# other methods split it anyway. With ``n_clusters="auto"`` MDEC tests for a single
+# cluster. It does not label noise: every sample gets a cluster, and ``confidence_``
+# says how certain it is.
 
 fig, axes = plt.subplots(
     6,

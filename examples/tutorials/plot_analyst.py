@@ -2,9 +2,10 @@
 An analyst with a million embeddings
 ====================================
 
-Many rows, some hundred columns of floats from a network, no labels. Graphs of all
-samples cost N squared; landmarks cost N. This page uses 30,000 rows, so that it runs
-in seconds; the code is the same for a million and for a file larger than memory.
+You have many rows with a few hundred columns, the output of a neural network, and no
+labels. Similarity graphs need time proportional to the square of the number of rows;
+landmarks need time proportional to it. This page uses 30,000 rows so that it runs in
+seconds. The code is the same for a million rows, and for a file larger than memory.
 """
 
 # %%
@@ -25,15 +26,15 @@ np.save(folder / "rows.npy", rows)
 # %%
 # Fit from the file
 # -----------------
-# The rows are read in blocks; ``open_rows`` takes .npy and .parquet, and labels are the
-# same as from an array in memory. ``base="auto"`` takes landmarks above 20,000 rows.
+# ``open_rows`` reads .npy and .parquet files in blocks; the labels are the same as for
+# an array in memory. ``base="auto"`` uses landmarks above 20,000 rows.
 
 from mdec import MDEC
 from mdec.rows import open_rows
 
 model = MDEC(
     n_clusters=12,
-    consensus="bipartite",  # the one that scales furthest
+    consensus="bipartite",  # scales to the most rows
     ensemble_size=10,
     n_jobs=2,
     random_state=0,
@@ -42,22 +43,22 @@ model = MDEC(
 print(model.base_, model.ensemble_)
 
 # %%
-# Ten members are enough for a look; thirty to a hundred give steadier answers.
-# Embeddings need no preparation, and are not to be standardised column by column unless
-# their columns have different units. ``kernel="cosine"`` compares directions.
-# ``verbose=1`` says how long it will still take, and ``checkpoint="folder"`` stores
-# finished members, so that a run that is stopped goes on.
+# Ten members are enough for a first look; thirty to a hundred give more stable answers.
+# Embeddings need no preparation. Do not standardise their columns unless they have
+# different units. ``kernel="cosine"`` compares directions only. ``verbose=1`` shows the
+# remaining time, and ``checkpoint="folder"`` stores finished members, so that an
+# interrupted run can continue.
 #
-# What is in the clusters
-# -----------------------
+# What is in the clusters?
+# ------------------------
 
 found = pd.DataFrame({"cluster": model.labels_, "confidence": model.confidence_})
 print(found.groupby("cluster").confidence.describe().round(2))
 
 # %%
-# Rows with a confidence near 0.5 lie between two clusters. Read those first: they show
-# what the clusters disagree about. Then read some of the most confident of each, to
-# name it.
+# Rows with a confidence near 0.5 lie between two clusters. Look at those first: they
+# show where the boundary is. Then look at some of the most confident rows of each
+# cluster to name it.
 
 from mdec.report.plots import ConfidenceDisplay
 
@@ -66,10 +67,10 @@ ConfidenceDisplay.from_estimator(model).plot(ax)
 plt.show()
 
 # %%
-# New rows tomorrow
-# -----------------
-# Nothing is clustered again. ``unlike`` is true for rows unlike any in training, whose
-# cluster means little: a reason to fit again when many are flagged.
+# Assign new rows
+# ---------------
+# Nothing is clustered again. ``unlike`` is true for rows that are unlike any training
+# row, whose cluster means little. If many rows are flagged, fit again.
 
 model.save(folder / "model.npz")
 model = MDEC.load(folder / "model.npz")
@@ -79,8 +80,8 @@ print(placed.clusters[:10], placed.confidence[:3].round(2), placed.unlike.sum())
 # %%
 # How many clusters?
 # ------------------
-# With embeddings of text or images there is often no one right number. Pick the
-# resolution that you can work with; another one costs only the consensus.
+# For embeddings of text or images there is often no single right number. Choose the
+# resolution that you can work with; trying another one only repeats the consensus.
 
 for k in (6, 12, 24):
     print(k, np.bincount(model.recluster(n_clusters=k)))

@@ -2,12 +2,12 @@
 A biologist with an expression table
 ====================================
 
-Samples and genes: a microarray or RNA-seq counts. The questions are which groups of
-samples there are, which genes set them apart, and how sure all of this is.
+You have a table of samples and genes from microarrays or RNA-seq. Which groups of
+samples are there, which genes distinguish them, and how certain is the answer?
 
-The table is simulated, so that everything runs: 120 samples of four types, 2000
-genes, 25 of them marking each type, and sequencing depths that differ by more than
-the types do. Put your own file in its place.
+This page uses a simulated table: 120 samples of four types and 2000 genes, with 25
+marker genes per type and sequencing depths that differ by more than the types do.
+Replace it with your own file.
 """
 
 # %%
@@ -36,8 +36,9 @@ table.to_csv(folder / "expression.csv", index=False)
 # %%
 # Look before you cluster
 # -----------------------
-# A dry run says how the table was read: how many samples and genes, where names come
-# from, what the values are and what would be done to them. Nothing is clustered.
+# A dry run says how the table is read: how many samples and genes it has, where names
+# come from, what kind of values it contains, and how they would be prepared. Nothing is
+# clustered.
 
 
 def run(command: str) -> None:
@@ -52,9 +53,9 @@ run("mdec fit expression.csv --dry-run")
 # %%
 # Prepare the values
 # ------------------
-# Raw expression values make poor clusters: a few loud genes outshine the rest, and here
-# depth alone does. ``mdec fit`` recognises what the values are and prepares them. In
-# Python it is a step before the estimator.
+# Raw expression values give poor clusters, because a few highly expressed genes, or the
+# sequencing depth, dominate all distances. ``mdec fit`` recognises the kind of values
+# and prepares them. In Python, put ``ExpressionPreparation`` before the estimator.
 
 from sklearn.pipeline import make_pipeline
 
@@ -73,8 +74,8 @@ print(f"prepared {ari(types, pipe[-1].labels_):.2f}")
 # %%
 # How many groups?
 # ----------------
-# Without ``--k`` the number is suggested, with a reason. The report, one file that
-# opens in any browser, shows the evidence and other numbers.
+# Without ``--k``, mdec chooses the number of clusters and gives the reason. The report,
+# one file that opens in any browser, shows the evidence and the alternatives.
 
 run("mdec fit expression.csv --out groups --quiet")
 summary = pd.read_json(folder / "groups" / "summary.json", typ="series")
@@ -97,15 +98,15 @@ ConsensusMatrixDisplay.from_estimator(auto).plot(axes[1])
 plt.show()
 
 # %%
-# How sure, and which genes?
-# --------------------------
-# ``labels.csv`` has the cluster, the confidence and the second choice of each sample.
+# How certain is it, and which genes matter?
+# ------------------------------------------
+# ``labels.csv`` contains cluster, confidence and second choice of each sample.
 
 print(pd.read_csv(folder / "groups" / "labels.csv").head())
 
 # %%
-# ``signatures.csv`` has the genes with the largest standardised difference. These are
-# effect sizes without p-values: the groups were made from the same genes, so a test
+# ``signatures.csv`` lists the genes with the largest standardised differences. These
+# are effect sizes without p-values: the groups were made from the same genes, so a test
 # would be circular.
 
 print(pd.read_csv(folder / "groups" / "signatures.csv").groupby("cluster").head(3))
@@ -113,8 +114,8 @@ print(pd.read_csv(folder / "groups" / "signatures.csv").groupby("cluster").head(
 # %%
 # New patients
 # ------------
-# Genes are matched by name, the preparation is repeated with what was learnt before,
-# and ``unlike_training`` marks samples unlike any in training.
+# Genes are matched by name, values are prepared as in training, and ``unlike_training``
+# marks samples that are unlike any training sample.
 
 table.sample(5, random_state=0).to_csv(folder / "new.csv", index=False)
 run("mdec predict groups/model.npz new.csv --out placed.csv --quiet")

@@ -2,8 +2,9 @@
 A single-cell user with an .h5ad file
 =====================================
 
-Counts of cells by genes, from a file or a scanpy session. In a session one call
-clusters an AnnData object and writes the result where scanpy's own functions would::
+You have counts of cells by genes, in a file or in a scanpy session. In a session, one
+call clusters an AnnData object and stores the result where scanpy's own functions
+would::
 
     import mdec.anndata
     import scanpy as sc
@@ -12,9 +13,9 @@ clusters an AnnData object and writes the result where scanpy's own functions wo
     sc.pl.umap(adata, color=["mdec", "mdec_confidence"])
     mdec.anndata.predict_into(adata_new, model)
 
-This page goes the other way, from a file, which needs h5py alone. The cells are
-simulated: three types, 4,000 genes, 60 of them marking each type. ``mdec fit
-cells.h5ad`` does all of what follows by itself, and a report beside.
+This page starts from a file instead, which needs only h5py. The cells are simulated:
+three types and 4,000 genes, 60 of them markers of each type. ``mdec fit cells.h5ad``
+does everything below in one command and writes a report.
 """
 
 # %%
@@ -52,9 +53,9 @@ with h5py.File(path, "w") as file:
 # %%
 # Read and prepare
 # ----------------
-# Cells differ in depth by more than in type. Counts are recognised, scaled to one sum
-# and logged, and of the genes that at least three cells express the 2,000 are kept that
-# vary most for their mean. Counts stay sparse until then.
+# Cells differ more in depth than in type. Counts are recognised, scaled to the same sum
+# and log-transformed. Of the genes expressed in at least three cells, the 2,000 that
+# are most variable for their mean are kept. Counts stay sparse until then.
 
 from mdec.preparation import ExpressionPreparation
 from mdec.tables import read_table
@@ -70,8 +71,8 @@ print(f"{marking} of the 180 genes that mark a type are kept")
 # %%
 # Cluster
 # -------
-# On single cells the spectral consensus is better than the hierarchical one, and the
-# command takes it by itself.
+# On single cells the spectral consensus is better than the hierarchical one; ``mdec
+# fit`` uses it by default.
 
 from mdec import MDEC
 from mdec.bench.evaluation import ari
@@ -85,8 +86,8 @@ print(f"prepared {ari(types, model.labels_):.2f}")
 # %%
 # Look
 # ----
-# A map of the cells by their co-association, and which genes have the largest
-# difference between a cluster and all other cells.
+# A map of the cells by their co-association, followed by the genes that differ most
+# between each cluster and all other cells.
 
 from mdec.report.plots import SampleMapDisplay
 
@@ -95,7 +96,7 @@ fig, axes = plt.subplots(
     1,
     2,
     figsize=(8.8, 3.6),
-    num="300 cells by consensus: their clusters, and how surely each belongs",
+    num="300 cells by consensus: their clusters, and the confidence of each cell",
 )
 places.plot(axes[0], s=12)
 axes[0].set_title("cluster")
@@ -116,12 +117,12 @@ for k in range(model.n_clusters_):
 # %%
 # New cells
 # ---------
-# They are prepared as the others were, with the genes and the sum that are known, and
-# join the clusters that are there.
+# New cells are prepared in the same way, with the same genes and the same sum, and are
+# assigned to the existing clusters.
 
 new = rng.poisson(level[[0, 1, 2, 2]] * 0.5).astype(np.float32)
 print(model.predict(preparation.transform(new)))
 
 # %%
-# Read on: :doc:`names and places in AnnData </howto/anndata>`, :doc:`preparation
-# </quality>`, :doc:`choosing K </choosing-k>`.
+# Read on: :doc:`where results are stored in AnnData </howto/anndata>`,
+# :doc:`preparation </quality>`, :doc:`choosing K </choosing-k>`.

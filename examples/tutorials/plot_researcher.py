@@ -1,17 +1,17 @@
 """
-A researcher who compares methods
-=================================
+A researcher comparing methods
+==============================
 
-Is a method better, on which data, and is the difference noise? mdec has the pieces:
-ensembles as objects, the paper's baselines, scores that say which average they take,
-and studies that are files.
+Is a method better, on which data, and is the difference more than noise? mdec provides
+ensembles as objects, the paper's baselines, clearly defined scores, and studies as
+files.
 """
 
 # %%
 # One ensemble, many consensus functions
 # --------------------------------------
-# Methods should be compared on the same base clusterings. An ensemble is an object, so
-# make it once.
+# Compare consensus functions on the same base clusterings: make the ensemble once, and
+# pass it to each function.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,8 @@ for name, consensus in CONSENSUS.items():
     print(name, round(nmi_max(y, consensus(ensemble, 10, random_state=0)), 3))
 
 # %%
-# ``ensemble[:20]`` is the ensemble of 20, ``ensemble.save`` writes it to a file, and
-# ``Ensemble.from_labels`` takes base clusterings of any other origin.
+# ``ensemble[:20]`` is an ensemble of the first 20 members, ``ensemble.save`` writes it
+# to a file, and ``Ensemble.from_labels`` accepts base clusterings from elsewhere.
 #
 # The paper's baselines
 # ---------------------
@@ -43,11 +43,11 @@ for name in ("EAC", "LWEA", "SEC"):
     print(name, round(nmi_max(y, BASELINES[name](k_means, 10, random_state=0)), 3))
 
 # %%
-# What an ingredient contributes
-# ------------------------------
-# Change one thing, and keep the seeds. One seed says nothing; ten are drawn here. NMI
-# has several averages, which differ by points: ``nmi_max`` divides by the larger
-# entropy, as the paper's tables do, and every table should say which it has.
+# What each part contributes
+# --------------------------
+# Change one thing at a time and keep the seeds. One seed says little; this uses ten.
+# There are several versions of NMI, which differ by some percent: ``nmi_max`` divides
+# by the larger entropy, as the paper's tables do. Always say which one you report.
 
 from mdec.consensus import hierarchical
 from mdec.weights import uniform_weights
@@ -63,7 +63,9 @@ difference = np.subtract(scores["weighted"], scores["uniform"])
 error = difference.std(ddof=1) / np.sqrt(10)
 print(f"weights change NMI by {difference.mean():+.3f}, standard error {error:.3f}")
 
-fig, ax = plt.subplots(figsize=(6.4, 2.4), num="NMI of ten seeds, by kind of weights")
+fig, ax = plt.subplots(
+    figsize=(6.4, 2.4), num="NMI of ten seeds, with and without cluster weights"
+)
 for row, values in enumerate(scores.values()):
     ax.scatter(values, np.full(10, row), s=20)
 ax.set(yticks=[0, 1], yticklabels=list(scores), ylim=(-0.5, 1.5), xlabel="NMI")
@@ -78,11 +80,11 @@ plt.show()
 #     $ mdec bench run quick              # two built-in datasets, four methods
 #     $ mdec bench report quick.jsonl     # tables, ranks, tests and figures
 #
-# A study names datasets, methods, parameters and repetitions. Each run is one line of a
-# file, on disk before the next begins; the report is computed from the lines and never
-# fits anything. Your own method is ``{ name = "mine", function = "my_module:cluster"
-# }``.
+# A study lists datasets, methods, parameters and repetitions. Each run adds one line to
+# a file before the next begins; the report is computed from these lines and never fits
+# anything. To add your own method, write ``{ name = "mine", function =
+# "my_module:cluster" }``.
 #
 # Read on: :doc:`studies </experiments>`, :doc:`datasets </datasets>`, :doc:`the paper's
-# experiments again </results/README>`, :doc:`where paper, released code and mdec differ
-# </deviations>`.
+# experiments repeated </results/README>`, :doc:`where paper, released code and mdec
+# differ </deviations>`.
