@@ -6,8 +6,9 @@ Of ages beside incomes the feature with the largest numbers would decide every d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ MIN_FEATURES = 100
 
 # Samples that are looked at to tell what the values are, and numbers of theirs.
 _SAMPLES, _NUMBERS = 1000, 2**22
+# Numbers that are filled in at a time.
+_BLOCK = 2**18
 
 # In one sample of raw expression a few genes outshine the rest: its skewness is above
 # 4 on every raw set of the paper, and at most 2.2 on its images.
@@ -114,17 +117,17 @@ def kind_of_values(X: Array | sparse.csr_array) -> tuple[str, str]:
             "scaled features do."
         )
     step = math.ceil(X.shape[0] / max(1, min(_SAMPLES, _NUMBERS // X.shape[1])))
-    rows = fill_zeros(X[::step]).astype(np.float64)
     if low < 0.0:
-        return _kind_of_signed(fill_zeros(X), rows)
-    return _kind_of_positive(rows)
+        return _kind_of_signed(fill_zeros(X), X[::step])
+    return _kind_of_positive(X[::step])
 
 
-def _kind_of_positive(rows: Array) -> tuple[str, str]:
+def _kind_of_positive(rows: Array | sparse.csr_array) -> tuple[str, str]:
     low, high = float(rows.min()), float(rows.max())
-    whole = bool((rows == np.rint(rows)).all())
-    at_top = np.count_nonzero(rows == high)
-    if whole and high <= 255.0 and at_top > 0.005 * np.count_nonzero(rows):
+    whole = bool(_of_each(rows, lambda part: (part == np.rint(part)).all(axis=1)).all())
+    n_filled = _of_each(rows, lambda part: np.count_nonzero(part, axis=1)).sum()
+    at_top = _of_each(rows, lambda part: (part == high).sum(axis=1)).sum()
+    if whole and high <= 255.0 and at_top > 0.005 * n_filled:
         return "other", f"Whole numbers pile up at the largest, {high:g}, as in images."
     if np.allclose(sample_totals(rows), 100.0, rtol=1e-3):
         return "other", "Every sample sums to 100: these are percentages."
@@ -139,12 +142,13 @@ def _kind_of_positive(rows: Array) -> tuple[str, str]:
             "Whole numbers from zero, a few of them far above the rest (skewness "
             f"{skewness:.1f} in a typical sample): these are counts."
         )
-    silent = float(np.mean(rows == 0.0))
+    n_numbers = rows.shape[0] * rows.shape[1]
+    silent = float((n_numbers - n_filled) / n_numbers)
     if not whole and silent >= _SILENT:
         found = _kind_of_silent(rows, high, skewness, silent)
         if found is not None:
             return found
-    typical = float(np.median(np.median(rows, axis=1)))
+    typical = float(np.median(_of_each(rows, lambda part: np.median(part, axis=1))))
     if skewness >= _RAW_SKEWNESS and _RATIOS[0] <= typical <= _RATIOS[1]:
         return "ratios", (
             "No value is negative, a few are far above the rest (skewness "
@@ -170,7 +174,7 @@ def _kind_of_positive(rows: Array) -> tuple[str, str]:
 
 
 def _kind_of_silent(
-    rows: Array, high: float, skewness: float, silent: float
+    rows: Array | sparse.csr_array, high: float, skewness: float, silent: float
 ) -> tuple[str, str] | None:
     """Tell abundances of reads and their logarithms, in which many genes are silent."""
     if high > _LOGGED[1] and skewness >= _RAW_SKEWNESS:
@@ -189,7 +193,8 @@ def _kind_of_silent(
     )
 
 
-def _kind_of_signed(X: Array, rows: Array) -> tuple[str, str]:
+def _kind_of_signed(X: Array, some: Array | sparse.csr_array) -> tuple[str, str]:
+    rows = fill_zeros(some).astype(np.float64)
     low, high = float(rows.min()), float(rows.max())
     spreads = feature_spreads(X)
     varying = np.log(spreads[spreads > 0.0])
@@ -229,36 +234,52 @@ def _kind_of_signed(X: Array, rows: Array) -> tuple[str, str]:
     )
 
 
-def _typical_moment(rows: Array, degree: int) -> float:
+def _of_each(
+    rows: Array | sparse.csr_array, measure: Callable[[Array], Array]
+) -> NDArray[Any]:
+    """Return a measure of each row; a few rows at a time are filled in."""
+    height = max(1, _BLOCK // rows.shape[1])
+    parts = (rows[i : i + height] for i in range(0, rows.shape[0], height))
+    return np.concatenate([measure(fill_zeros(p).astype(np.float64)) for p in parts])
+
+
+def _typical_moment(rows: Array | sparse.csr_array, degree: int) -> float:
     """Return the median over the samples of a standardised moment."""
-    blocks = np.split(rows, range(100, len(rows), 100))
-    moments = [(_standardised(each) ** degree).mean(axis=1) for each in blocks]
-    return float(np.median(np.concatenate(moments)))
+
+    def moment(part: Array) -> Array:
+        return np.asarray((_standardised(part) ** degree).mean(axis=1))
+
+    return float(np.median(_of_each(rows, moment)))
 
 
-def _typical_agreement(rows: Array) -> float:
+def _typical_agreement(rows: Array | sparse.csr_array) -> float:
     """Return the median correlation of samples with the mean of all."""
-    mean = _standardised(rows.mean(axis=0, keepdims=True))
-    blocks = np.split(rows, range(100, len(rows), 100))
-    found = [(_standardised(each) * mean).mean(axis=1) for each in blocks]
-    return float(np.median(np.concatenate(found)))
+    mean = _standardised(rows.mean(axis=0, dtype=np.float64).reshape(1, -1))
+
+    def agreement(part: Array) -> Array:
+        return np.asarray((_standardised(part) * mean).mean(axis=1))
+
+    return float(np.median(_of_each(rows, agreement)))
 
 
 def _standardised(rows: Array) -> Array:
     return scale_to_spread(center_samples(rows))
 
 
-def _logs_of_counts(rows: Array) -> bool:
+def _logs_of_counts(rows: Array | sparse.csr_array) -> bool:
     """Tell whether samples are log(1 + c n) of counts n, with a c of their own."""
-    shares = []
-    for row in rows:
+
+    def share(row: Array) -> float:
         values = np.expm1(row[row > 0.0])
         multiples = values / values.min(initial=math.inf)
         # Larger ones are not whole any more after rounding to float32.
         multiples = multiples[(multiples > 1.5) & (multiples < 1000.0)]
-        if multiples.size:
-            shares.append(np.mean(np.abs(multiples - np.rint(multiples)) < 0.02))
-    return len(shares) > len(rows) / 2 and float(np.median(shares)) > 0.9
+        near = np.abs(multiples - np.rint(multiples)) < 0.02
+        return float(near.mean()) if near.size else math.nan
+
+    shares = _of_each(rows, lambda part: np.array([share(row) for row in part]))
+    known = shares[~np.isnan(shares)]
+    return known.size > shares.size / 2 and float(np.median(known)) > 0.9
 
 
 def kind_of_layer(

@@ -14,13 +14,15 @@ from scipy.ndimage import median_filter, uniform_filter1d
 
 from mdec._support.arrays import Array
 from mdec.numerics.digits import nine_digits
-from mdec.rows.blocks import block_bounds
 
 # Genes that fewer cells express tell nothing of groups of cells.
 MIN_CELLS = 3
 
 # Genes of about the same mean, by which the variance of one is judged.
 _TREND_GENES = 201
+
+# Numbers of a table, zeros included, that are prepared at a time.
+_BLOCK = 2**20
 
 
 def stabilize(X: Array, power: float) -> Array:
@@ -84,9 +86,16 @@ def sample_totals(X: Array | sparse.csr_array) -> NDArray[np.float64]:
 
 
 def _sparse_blocks(X: Array | sparse.csr_array) -> Iterator[sparse.csr_array]:
-    """Yield blocks of rows without their zeros."""
-    for start, stop in block_bounds(*X.shape):
+    """Yield a few rows at a time without their zeros."""
+    for start, stop in _bounds(X):
         yield sparse.csr_array(X[start:stop])
+
+
+def _bounds(X: Array | sparse.csr_array) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the one after the last of blocks that take little."""
+    height = max(1, _BLOCK // X.shape[1])
+    for start in range(0, X.shape[0], height):
+        yield start, min(start + height, X.shape[0])
 
 
 def scale_to_total(X: Array, total: float) -> Array:
@@ -219,7 +228,7 @@ def excess_variances(
     n_samples, n_features = X.shape
     factors = _factors(X, preparation.total)
     # Relative to the largest value, so that squares neither overflow nor vanish.
-    largest = float(abs(X).max()) if preparation.power == 1.0 else 1.0
+    largest = float(max(X.max(), -X.min())) if preparation.power == 1.0 else 1.0
     sums, squares = np.zeros(n_features), np.zeros(n_features)
     n_expressing = np.zeros(n_features, dtype=np.int64)
     start = 0
@@ -428,7 +437,7 @@ def prepare(
         return fill_zeros(X[:, features])
     factors = _factors(X, preparation.total)[:, None]
     prepared = np.empty((X.shape[0], len(features)), dtype=X.dtype)
-    for start, stop in block_bounds(*X.shape):
+    for start, stop in _bounds(X):
         part = fill_zeros(X[start:stop][:, features])
         if preparation.total is not None:
             part = (part * factors[start:stop]).astype(X.dtype, copy=False)

@@ -36,7 +36,7 @@ from mdec.tables.reading import Table
 TRANSFORMS = ("none", "log", "standardise")
 UNITS = "measurements in different units"
 # Samples of a sparse table that are kept as they were, to show their distribution.
-_SHOWN_SAMPLES = 200
+_SHOWN_SAMPLES = 50
 
 
 @dataclass(frozen=True, eq=False)
