@@ -9,6 +9,7 @@ import gzip
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -211,6 +212,9 @@ def cases() -> list[Case]:
         "%Y/%m/%d",
         "%d %b %Y",
         "%b %d %Y",
+        "%Y.%m.%d",
+        "%Y%m%d",
+        "%A, %d %B %Y",
     ):
         dated = plain.assign(joined=days(form))
         true = plain.assign(joined=since_1970())
@@ -218,10 +222,15 @@ def cases() -> list[Case]:
     timed = plain.assign(seen=[f"{day} 12:00:00" for day in days("%Y-%m-%d")])
     true = plain.assign(seen=since_1970() + 0.5)
     add("times", timed, true, refused=True)
+    clock = [f"{i % 24}:{i % 60:02d}" for i in range(N)]
+    hours = np.array([(i % 24) / 24 + (i % 60) / 1440 for i in range(N)])
+    add("times of the day", plain.assign(at=clock), plain.assign(at=hours))
+    made[-1].refused = True
     add("dates aside", dated, plain, given={"dates": "annotate"}, aside=["joined"])
     stamps = plain.assign(joined=pandas.to_datetime(days("%Y-%m-%d")))
     true = plain.assign(joined=since_1970())
     add("dates of a workbook", stamps, true, ending="xlsx", refused=True)
+    add("dates of feather", stamps, true, ending="feather", how={}, refused=True)
     add("dates of parquet", stamps, true, ending="parquet", how={}, refused=True)
 
     # Thousands, and what is missing.
@@ -262,6 +271,16 @@ def cases() -> list[Case]:
     given = {"missing": ["-999", "lost"]}
     add("marks of its own", holes, filled, given=given, refused=True)
 
+    for word, mark in (("inf", "inf"), ("-1e400", "-inf")):
+        holes = plain.astype(object)
+        holes.iloc[3, 1] = word
+        filled = plain.copy()
+        filled.iloc[3, 1] = plain["m1"].drop(3).median()
+        add(f"infinite as {word}", holes, filled, refused=True)
+        made[-1].cure = {"missing": [mark], "impute": "median"}
+    cells = [Decimal(str(x)) for x in plain["m0"]]
+    add("decimals", plain.assign(m0=cells), plain, ending="parquet", how={})
+
     # Signs beside numbers.
     europe = {"index": False, "sep": ";", "decimal": ","}
     for name, form in (
@@ -284,6 +303,10 @@ def cases() -> list[Case]:
     cells = [f"({x})" if x % 2 else f"{x}" for x in money]
     true = plain.assign(money=np.where(money % 2, -money, money))
     add("losses in parentheses", plain.assign(money=cells), true)
+    cells = plain.map(lambda x: f"{x:.2f} %".replace(".", ","))
+    add("shares in Germany", cells, plain, how={"index": False, "sep": ";"})
+    cells = plain.map(lambda x: f"{x:.2f}".replace(".", ","))
+    add("decimal commas of a workbook", cells, plain, ending="xlsx")
     quoted = {"index": False, "decimal": ",", "quoting": 1}
     add("quoted decimal commas", plain, plain, how=quoted)
     ranges = plain.assign(age=words("18-25", "26-35"), z=plain["m0"])
@@ -360,6 +383,19 @@ def cases() -> list[Case]:
     genes.columns = [f"s{i}" for i in range(40)]
     add("genes in rows", genes, genes.T, how={}, given={"transpose": True})
     made[-1].samples = list(genes.columns)
+    heads = [f"ENSG{j:011d}" for j in range(12)]
+    probes = genes.set_axis(heads)
+    told = probes.assign(Chr="chr1", Start=np.arange(12), Length=np.arange(12) + 500)
+    told = told[["Chr", "Start", "Length", *genes.columns]].rename_axis("Geneid")
+    how = {"sep": "\t"}
+    add("featureCounts", told, genes.T, how=how, ending="txt", refused=True)
+    told = probes.rename_axis("Hugo_Symbol")
+    told.insert(0, "Entrez_Gene_Id", np.arange(12) + 1000)
+    add("symbols beside numbers of genes", told, genes.T, how={}, refused=True)
+    for tallies in (["__no_feature", "__ambiguous"], ["N_unmapped", "N_ambiguous"]):
+        more = pandas.concat([genes.iloc[:2].set_axis(tallies), probes])
+        add(f"{tallies[0]} beside genes", more, genes.T, how={}, refused=True)
+        made[-1].aside = tallies
     twice = genes.set_axis(["GENE1"] * 2 + list(genes.index[2:]))
     add("genes twice", twice, genes.T, how={}, given={"transpose": True})
     return made
@@ -380,6 +416,9 @@ def write(case: Case, folder: Any) -> Any:
     elif case.ending == "parquet":
         pytest.importorskip("pyarrow")
         case.table.to_parquet(path)
+    elif case.ending == "feather":
+        pytest.importorskip("pyarrow")
+        case.table.to_feather(path)
     elif case.ending == "xlsx":
         pytest.importorskip("openpyxl")
         case.table.to_excel(path, **case.how)
@@ -402,6 +441,7 @@ def test_a_table_is_read_right_at_once_or_as_the_refusal_says(name, tmp_path):
         with pytest.raises(AmbiguousTableError) as caught:
             read_table(path, **given)
         assert caught.value.cure
+        assert case.cure in (None, caught.value.cure)
         given = given | caught.value.cure
     table = read_table(path, **given)
     n_encoded = sum(len(values) for values in case.encoded.values())

@@ -270,7 +270,11 @@ def test_arbitrary_text_is_read_or_refused(tmp_path, content):
     st.integers(0, 400),
 )
 @pytest.mark.parametrize(
-    "ending", ["npy", "npz", "mat", "parquet", "h5ad", "xlsx", "gct", "mtx", "csv.bz2"]
+    "ending",
+    [
+        *("npy", "npz", "mat", "parquet", "feather", "h5ad", "xlsx", "gct", "mtx"),
+        "csv.bz2",
+    ],
 )
 def test_damaged_files_are_read_or_refused(tmp_path, ending, changes, cut):
     path = tmp_path / f"a.{ending}"
@@ -304,6 +308,11 @@ def whole_file(folder, ending):
             pytest.importorskip("pyarrow")
             pandas = pytest.importorskip("pandas")
             pandas.DataFrame(VALUES, SAMPLES, FEATURES).to_parquet(path)
+        elif ending == "feather":
+            pytest.importorskip("pyarrow")
+            pandas = pytest.importorskip("pandas")
+            frame = pandas.DataFrame(VALUES, columns=FEATURES)
+            frame.assign(id=SAMPLES).to_feather(path)
         elif ending == "xlsx":
             openpyxl = pytest.importorskip("openpyxl")
             book = openpyxl.Workbook()
@@ -388,6 +397,7 @@ def test_places_in_an_h5ad_file(tmp_path):
         cells = file["obs"].create_group("cell")
         cells["categories"] = ["B", "T"]
         cells["codes"] = np.array([0, -1, 1, 1, 0, -1], dtype=np.int8)
+        file["obs/again"] = ["c"] * len(SAMPLES)
     path = tmp_path / "a.h5ad"
     for name in ("counts", "layers/counts"):
         np.testing.assert_array_equal(read_table(path, variable=name).values, VALUES**2)
@@ -397,6 +407,13 @@ def test_places_in_an_h5ad_file(tmp_path):
     assert read_table(path, label_column="cell").labels.tolist() == [
         *("B", "", "T", "T", "B", "")
     ]
+    with h5py.File(path, "a") as file:
+        file["obs"].attrs["_index"] = "again"
+    found = read_table(path)
+    assert found.sample_names == ["1", "2", "3", "4", "5", "6"]
+    assert "names of samples repeat ('c', 'c', ...)" in found.reading["notes"][0]
+    with h5py.File(path, "a") as file:
+        file["obs"].attrs["_index"] = "_index"
     listed = "it has 'obsm/X_pca', 'X', 'layers/counts'"
     with pytest.raises(ValueError, match=listed):
         read_table(path, variable="obsm/X_pcs")

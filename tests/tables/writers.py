@@ -120,6 +120,23 @@ def parquet_ids(folder, table):
     return folder / "b.parquet", dict(KNOWN)
 
 
+def feather(folder, table):
+    pytest.importorskip("pyarrow")
+    frame(table, index=False).to_feather(folder / "a.feather")
+    return folder / "a.feather", dict(KNOWN)
+
+
+def arrow_stream(folder, table):
+    pyarrow = pytest.importorskip("pyarrow")
+    whole = pyarrow.Table.from_pandas(frame(table, index=True))
+    with (
+        (folder / "a.arrow").open("wb") as sink,
+        pyarrow.ipc.new_stream(sink, whole.schema) as writer,
+    ):
+        writer.write_table(whole, max_chunksize=7)
+    return folder / "a.arrow", dict(KNOWN)
+
+
 def pandas_csv(folder, table):
     frame(table, index=True).to_csv(folder / "pandas.csv")
     return folder / "pandas.csv", dict(KNOWN)
@@ -226,6 +243,14 @@ def mtx_prefixed(folder, table):
     return folder / "GSM1_matrix.mtx", {}
 
 
+def mtx_headed(folder, table):
+    path, said = mtx_prefixed(folder, table)
+    for name, head in (("barcodes", "cell"), ("genes", "symbol")):
+        beside = folder / f"GSM1_{name}.tsv"
+        beside.write_text(f"{head}\n{beside.read_text()}")
+    return path, said
+
+
 def h5ad(layout, place="X"):
     def write(folder, table):
         path = folder / f"{layout}-{place.replace('/', '-')}.h5ad"
@@ -309,12 +334,19 @@ WRITERS = {
     "npy": npy,
     "mat": mat,
     "mat, sparse": mat_sparse,
+    "feather": feather,
+    "arrow stream": arrow_stream,
     "10x": mtx,
+    "10x folder": lambda folder, table: (mtx(folder, table)[0].parent, {}),
+    "mtx, names with heads": mtx_headed,
     "mtx": mtx_prefixed,
     "h5ad": h5ad("dense"),
     "h5ad csr": h5ad("csr"),
     "h5ad csc layer": h5ad("csc", "layers/counts"),
 }
-NO_CLASSES = {"gct 1.2", "npz csr", "npz coo", "npy", "mat, sparse", "10x", "mtx"}
+NO_CLASSES = {
+    *("gct 1.2", "npz csr", "npz coo", "npy", "mat, sparse", "10x", "10x folder"),
+    *("mtx", "mtx, names with heads"),
+}
 NO_NAMES = {"npz csr", "npz coo", "npy", "mat, sparse"}
 NO_FEATURES = {*NO_NAMES, "no names of columns"}

@@ -58,8 +58,8 @@ def fit(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Text (.csv, .tsv, .txt, .gct, also .gz), .xlsx, .parquet, .npz, "
-            ".npy, .mat, .mtx or .h5ad; - for standard input."
+            help="Text (.csv, .tsv, .txt, .gct, also .gz), .xlsx, .parquet, .feather, "
+            ".npz, .npy, .mat, .mtx or .h5ad; - for standard input."
         ),
     ],
     source: InputOptions,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -242,13 +243,19 @@ def read_mtx(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
     content = read_bytes(path, budget)
     with budget.parsing("a Matrix Market file of real numbers"):
         values = _parse_mtx(content, budget)
-    samples = _read_names(path, budget, ("barcodes", "cells"), 0)
-    features = _read_names(path, budget, ("features", "genes"), 1)
+    samples = _read_names(path, budget, ("barcodes", "cells"), 0, values.shape)
+    features = _read_names(path, budget, ("features", "genes"), 1, values.shape)
     transpose = options.transpose
     if samples is not None and len(samples) != len(values):
         transpose = transpose or len(samples) == values.shape[1]
     values = values.T if transpose else values
     return RawTable(values, features, samples=samples, settled=True)
+
+
+def find_matrix(path: Path) -> Path:
+    """Return the .mtx file of a folder, as Cell Ranger writes it; files themselves."""
+    inside = sorted(path.glob("*.mtx*")) if path.is_dir() else []
+    return inside[0] if len(inside) == 1 else path
 
 
 def _parse_mtx(content: bytes, budget: ReadBudget) -> NDArray[np.float64]:
@@ -310,9 +317,16 @@ def _read_numbers(
 
 
 def _read_names(
-    path: Path, budget: ReadBudget, kinds: tuple[str, ...], column: int
+    path: Path,
+    budget: ReadBudget,
+    kinds: tuple[str, ...],
+    column: int,
+    shape: tuple[int, ...],
 ) -> list[str] | None:
-    """Return a column of the list of names beside a matrix, if there is one."""
+    """Return a column of the list of names beside a matrix, if there is one.
+
+    A list that is one longer than the matrix has a head.
+    """
     stem = path.name.split(".mtx")[0]
     prefix = stem[: -len("matrix")] if stem.endswith("matrix") else f"{stem}_"
     for kind in kinds:
@@ -321,8 +335,10 @@ def _read_names(
             if found.is_file():
                 sign = "," if ending_of(found)[0] == ".csv" else "\t"
                 lines = read_lines(found, budget)[0]
-                rows = (line.split(sign) for line in lines if line.strip())
-                return [row[min(column, len(row) - 1)].strip('" ') for row in rows]
+                rows = [line.split(sign) for line in lines if line.strip()]
+                headed = len(rows) not in shape and len(rows) - 1 in shape
+                names = [row[min(column, len(row) - 1)].strip('" ') for row in rows]
+                return names[headed:]
     return None
 
 
@@ -331,8 +347,7 @@ def read_parquet(path: Path, budget: ReadBudget, options: TableOptions) -> RawTa
 
     Columns of lists or records are not read: their cells name their type.
     """
-    for package in ("pandas", "pyarrow"):
-        import_optional(package, needed_for="reading Parquet", install="mdec[data]")
+    _need_arrow("reading Parquet")
     from pyarrow import parquet
     from pyarrow.lib import ArrowException
 
@@ -347,10 +362,50 @@ def read_parquet(path: Path, budget: ReadBudget, options: TableOptions) -> RawTa
         with parquet.ParquetFile(source, read_dictionary=texts) as file:
             names = file.schema_arrow.names
             flat = [name for name in names if name not in nested]
-            frame = file.read(flat if nested else None, use_threads=False).to_pandas()
-        for name, kind in nested.items():
-            frame.insert(names.index(name), name, [kind] * len(frame))
-        return _from_frame(frame, asked)
+            table = file.read(flat if nested else None, use_threads=False)
+        return _from_arrow(table, names, nested, asked)
+
+
+def read_arrow(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
+    """Read a Feather file of version 2 or an Arrow file or stream, as Parquet is read.
+
+    It is read batch by batch, each of which the budget has to allow.
+    """
+    _need_arrow("reading Feather and Arrow files")
+    from pyarrow import Table, ipc, types
+    from pyarrow.lib import ArrowException
+
+    with (
+        budget.parsing("a Feather or Arrow file", ArrowException, MemoryError),
+        path.open("rb") as source,
+    ):
+        budget.take(path.stat().st_size)
+        batches, parts = _open_batches(source, ipc), []
+        schema = next(batches)
+        n_texts = sum(not _is_number_type(kind) for kind in schema.types)
+        for batch in batches:
+            budget.take(batch.nbytes + _PER_TEXT * batch.num_rows * n_texts)
+            parts.append(batch)
+        nested = {f.name: str(f.type) for f in schema if types.is_nested(f.type)}
+        table = Table.from_batches(parts, schema).drop_columns(list(nested))
+        asked = (options.label_column, options.id_column)
+        return _from_arrow(table, schema.names, nested, asked)
+
+
+def _open_batches(source: Any, ipc: Any) -> Iterator[Any]:
+    """Yield the schema of a file or a stream, and then its batches of rows."""
+    whole = source.read(6) == b"ARROW1"
+    source.seek(0)
+    reader = ipc.open_file(source) if whole else ipc.open_stream(source)
+    yield reader.schema
+    yield from (
+        map(reader.get_batch, range(reader.num_record_batches)) if whole else reader
+    )
+
+
+def _need_arrow(needed_for: str) -> None:
+    for package in ("pandas", "pyarrow"):
+        import_optional(package, needed_for=needed_for, install="mdec[data]")
 
 
 def _take_parquet(
@@ -391,10 +446,21 @@ def _is_number_type(kind: Any) -> bool:
     return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
-def _from_frame(frame: Any, asked: tuple[str | None, ...]) -> RawTable:
+def _from_arrow(
+    table: Any,
+    names: list[str],
+    nested: Mapping[str, str],
+    asked: tuple[str | None, ...],
+) -> RawTable:
+    """Return a table of Arrow, with the types of nested columns in their cells."""
+    frame = table.to_pandas()
+    for name, kind in nested.items():
+        frame.insert(names.index(name), name, [kind] * len(frame))
     raw = RawTable(np.full(frame.shape, np.nan), [str(name) for name in frame.columns])
     for place, name in enumerate(raw.names):
         column = frame.iloc[:, place]
+        if isinstance(next(iter(column.dropna()), None), Decimal):
+            column = column.astype(np.float64)
         if column.dtype.kind in "fiub":
             numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
             raw.values[:, place] = numbers

@@ -31,8 +31,10 @@ _DAYS = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y"),
     *("%b %d %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%a %b %d %Y", "%a, %d %b %Y"),
+    *("%Y%m%d", "%Y.%m.%d", "%A, %d %B %Y", "%A, %B %d, %Y"),
     *("%Y-%m", "%Y/%m", "%b-%y", "%b-%Y", "%b %Y", "%B %Y", "%m/%Y"),
 )
+_CLOCKS = ("%H:%M", "%H:%M:%S")
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,6 +65,12 @@ _ID_NAME = re.compile(
 _CLASS_NAME = re.compile(
     "(known)?class(es)?|labels?|targets?|y|groups?|clusters?|category|diagnosis|"
     "species|(cell|sub|tumou?r|cancer)?types?|outcome|(ground)?truth|gnd|phenotype"
+)
+
+# What HTSeq and STAR count beside genes.
+_NO_GENE = re.compile(
+    "__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|"
+    "N_(unmapped|multimapping|noFeature|ambiguous)"
 )
 
 _TOTAL = re.compile(r"(grand |sub-?)?totals?|sums?|means?|averages?|gesamt|summe|all")
@@ -332,9 +340,8 @@ def plain_numbers(
 
 
 def reads_as(cell: str, decimal: str) -> bool:
-    """Tell whether a cell is a number, perhaps with signs between its thousands."""
-    grouped = _THOUSANDS[decimal].fullmatch(cell.strip().lstrip("+-"))
-    return grouped is not None or is_number(cell, decimal)
+    """Tell whether a cell is a number, perhaps with signs beside or inside it."""
+    return is_number(cell, decimal) or plain_numbers([cell], decimal) is not None
 
 
 def is_number(cell: str, decimal: str = ".") -> bool:
@@ -416,7 +423,7 @@ def is_id_name(name: str) -> bool:
     word = name.strip()
     if re.fullmatch(r"(Unnamed: ?\d+)?|.+[ _.\-](id|ID|Id)|.*[a-z](ID|Id)", word):
         return True
-    return _ID_NAME.fullmatch(_plain(word)) is not None
+    return _ID_NAME.fullmatch(plain_name(word)) is not None
 
 
 def is_class_name(name: str) -> bool:
@@ -427,7 +434,7 @@ def is_class_name(name: str) -> bool:
     >>> [is_class_name(n) for n in ("Class", "cell_type", "target", "TP53")]
     [True, True, True, False]
     """
-    return _CLASS_NAME.fullmatch(_plain(name)) is not None
+    return _CLASS_NAME.fullmatch(plain_name(name)) is not None
 
 
 def has_role(name: str, asked: Iterable[str | None]) -> bool:
@@ -435,7 +442,8 @@ def has_role(name: str, asked: Iterable[str | None]) -> bool:
     return name in asked or is_id_name(name) or is_class_name(name)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name in small letters, without spaces and signs."""
     return re.sub(r"[\W_]", "", name).lower()
 
 
@@ -468,6 +476,8 @@ def looks_like(
         Whether another column names the samples.
     """
     values, name = raw.values[:, column], raw.names[column]
+    if _NO_GENE.fullmatch(name):
+        return "no gene"
     if raw.columns and is_id_name(name) and is_whole(values):
         return "identifier"
     if raw.columns and is_class_name(name) and _is_coded(values, named=True):
@@ -627,7 +637,7 @@ def parse_dates(cells: Sequence[str]) -> NDArray[np.float64] | None:
     different = {word for word in words if word.lower() not in MISSING}
     if not different or not all(re.search(r"\d", word) for word in different):
         return None
-    for form in ("", *(day + time for day, time in product(_DAYS, _TIMES))):
+    for form in ("", *_CLOCKS, *(day + time for day, time in product(_DAYS, _TIMES))):
         try:
             days = {word: _parse_day(word, form) for word in different}
         except ValueError:
@@ -638,11 +648,38 @@ def parse_dates(cells: Sequence[str]) -> NDArray[np.float64] | None:
 
 def _parse_day(word: str, form: str) -> float:
     """Return a date as days since 1970; one without a form is written as ISO says."""
-    if not form and not re.match(r"\d{4}-\d\d-\d\d", word):
+    clock = form in _CLOCKS
+    # 1:2 is a ratio and no time of the day.
+    usual = r"\d?\d:\d\d(:\d\d)?" if clock else r"\d{4}-\d\d-\d\d.*"
+    if (clock or not form) and not re.fullmatch(usual, word):
         raise ValueError(f"{word!r} is not a date")
     found = datetime.strptime(word, form) if form else datetime.fromisoformat(word)
     known = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return (known - _EPOCH).total_seconds() / 86_400.0
+    seconds = (known - _EPOCH).total_seconds()
+    return (seconds % 86_400.0 if clock else seconds) / 86_400.0
+
+
+def find_day_codes(raw: RawTable) -> set[int]:
+    """Return the columns of whole numbers that are dates, such as 20240131.
+
+    Examples
+    --------
+    >>> find_day_codes(RawTable(np.array([[20240131.0, 1.0], [20231224.0, 2.0]])))
+    {0}
+    """
+    if not isinstance(raw.values, np.ndarray) or not len(raw.values):
+        return set()
+    low, high = 19000101, 20991231
+    # An empty first cell tells nothing.
+    likely = np.flatnonzero(~((raw.values[0] < low) | (raw.values[0] > high))).tolist()
+    found = set()
+    for j in (j for j in likely if j not in raw.words and is_whole(raw.values[:, j])):
+        days = _present(raw.values[:, j])
+        month, day = days // 100 % 100, days % 100
+        fits = (days >= low) & (days <= high) & (month >= 1) & (month <= 12)
+        if (fits & (day >= 1) & (day <= 31)).all():
+            found.add(j)
+    return found
 
 
 def encode_category(cells: Sequence[str], values: Sequence[str]) -> NDArray[np.float64]:

@@ -231,8 +231,9 @@ def _find_matrix(file: GuardedFile, variable: str) -> str:
     known = [
         n for n in known if hasattr(g := file.get(n), "shape") or "shape" in g.attrs
     ]
+    # A file of one matrix may keep it elsewhere.
     for place in (
-        variable or "X",
+        variable or (known[0] if len(known) == 1 else "X"),
         *(f"{group}/{variable}" for group in ("layers", "obsm")),
         f"{variable}/X",
     ):

@@ -14,14 +14,22 @@ from mdec.tables.columns import (
     from_texts,
     is_number,
     number,
+    plain_name,
 )
 from mdec.tables.roles import Doubt, find_roles
 
 # What a column of the features' names is called, in small letters without signs.
 _OF_FEATURES = re.compile(
-    "(gene|probe|probeset|feature|transcript|protein|peptide|mirna|snp|cpg|otu|asv)s?"
+    "(gene|probe|probeset|feature|transcript|protein|peptide|mirna|snp|cpg|otu|asv|"
+    "metabolite|lipid|analyte)s?"
     "(id|ids|name|names|symbol|symbols|accession)?|(target|tracking)id|"
     "(hgnc|hugo)?symbols?|(entrez|ensembl)(gene)?(id|ids)?|idref|uniprot|refseq|unigene"
+)
+
+# What columns of numbers beside those of samples say of features.
+_ABOUT_FEATURES = re.compile(
+    "(chr(om)?|(gene|transcript|tx|effective|exon)?)(length|start|end)|width|strand|"
+    "(chr|chrom|chromosome)(name)?|gc(content)?|(num|n)probes?|(num|n)exons?"
 )
 
 # Names that probes and genes have in databases and on arrays, and counted ones.
@@ -178,7 +186,7 @@ def _find_evidence(
     if not n_text and len(columns) - n_words < 3:  # too few columns would be samples
         return nothing
     evidence = []
-    if _OF_FEATURES.fullmatch(re.sub(r"[\W_]", "", head).lower()) and _differ(rows):
+    if _OF_FEATURES.fullmatch(plain_name(head)) and _differ(rows):
         evidence.append(f"{head!r} names the rows")
     if genes := _are_features(rows[n_text:]):
         evidence.append(f"rows are {list_names(rows[n_text:], 2)}")
@@ -194,6 +202,11 @@ def _find_evidence(
     if not (sure or by_rows or n_text):
         return nothing
     return "; ".join(evidence), sure, genes or n_text > 0
+
+
+def _is_about_features(name: str) -> bool:
+    word = plain_name(name)
+    return any(form.fullmatch(word) for form in (_OF_FEATURES, _ABOUT_FEATURES))
 
 
 def _count_text_rows(raw: RawTable) -> int:
@@ -255,11 +268,14 @@ def _turn(
         roles = find_roles(raw, replace(names_only, index=True), budget)
     samples = []
     for j in roles.features:
+        name = roles.names[j]
+        what = "describes features" if _is_about_features(name) else ""
         if j in raw.words and not any(is_number(c) for c in raw.text(j) if c.strip()):
-            name = roles.names[j]
+            what = "holds no numbers"
+        if what:
             clause = (
-                f"column {name[:60]!r} holds no numbers, and samples are in columns; "
-                f"leave it out with drop=[{name!r}]"
+                f"column {name[:60]!r} {what}, and samples are in columns; leave it "
+                f"out with drop=[{name!r}]"
             )
             doubts.append(Doubt("text", clause, {"transpose": True, "drop": [name]}))
         else:
@@ -275,14 +291,6 @@ def _turn(
         label = numbered.get(int(label or 0), label)
         if label == "1" and heads is not None:
             label, turned.labels = None, heads
-    if heads is not None and not _differ(heads):
-        turned.beside = {"name": list(heads)}
-        turned.samples = [str(i + 1) for i in range(len(heads))]
-        shown = list_names(heads, 2)
-        note = f"names of samples repeat ({shown}), so that they are numbered"
-        if label is None and turned.labels is None:
-            note += "; if these are classes, say label_column='1'"
-        turned.notes.append(note)
     left = tuple(each for each in options.drop if each not in drop)
     rest = replace(options, label_column=label, drop=left, index=None, transpose=False)
     return turned, rest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,22 @@ from scipy.sparse import issparse
 
 from mdec._support.memory import MAX_BYTES
 from mdec.preparation.recipes import fill_zeros
-from mdec.tables.arrays import read_mat, read_mtx, read_npy, read_npz, read_parquet
+from mdec.tables.arrays import (
+    find_matrix,
+    read_arrow,
+    read_mat,
+    read_mtx,
+    read_npy,
+    read_npz,
+    read_parquet,
+)
 from mdec.tables.budget import (
     COMPRESSIONS,
     STANDARD_INPUT,
     ReadBudget,
-    TableError,
     display_name,
     ending_of,
+    list_names,
 )
 from mdec.tables.columns import (
     MAX_BESIDE,
@@ -64,6 +73,8 @@ READERS: dict[str, Callable[[Path, ReadBudget, TableOptions], RawTable]] = {
     ".mtx": read_mtx,
     ".xlsx": read_text,
     ".parquet": read_parquet,
+    ".feather": read_arrow,
+    ".arrow": read_arrow,
     ".npz": read_npz,
     ".npy": read_npy,
     ".mat": read_mat,
@@ -147,8 +158,8 @@ def read_table(
     ----------
     path : path-like
         A .csv, .tsv, .tab, .txt, .gct or .mtx file, also compressed (.gz, .bz2, .xz,
-        .zip), a .xlsx, .parquet, .npz, .npy, .mat or .h5ad file, or "-" for text from
-        standard input.
+        .zip), a .xlsx, .parquet, .feather, .arrow, .npz, .npy, .mat or .h5ad file, a
+        folder with one .mtx file, or "-" for text from standard input.
     transpose : bool, default=None
         True if the file has features in rows, as expression tables often have; None
         looks at the names of rows and columns.
@@ -202,7 +213,7 @@ def read_table(
         ways, all of it in one list, and the parameters that say which.
     """
     given: dict[str, Any] = dict(locals())
-    source = Path(given.pop("path"))
+    source = find_matrix(Path(given.pop("path")))
     options = TableOptions(**given)
     budget = ReadBudget(display_name(source), max_bytes)
     for name, choices in _CHOICES.items():
@@ -222,8 +233,11 @@ def read_table(
             name: [*given[name], *value] if isinstance(value, list) else value
             for name, value in cure.items()
         }
-        said = replace(options, **more)
-        turned, roles, reading = _take_roles(raw, said, budget, ending)
+        said, marked = replace(options, **more), raw
+        if "missing" in cure:
+            marked = deepcopy(raw)
+            marked.mark_missing(cure["missing"])
+        turned, roles, reading = _take_roles(marked, said, budget, ending)
         if not roles.doubts:
             _finish(turned, roles, budget, reading, said)
         return roles.doubts
@@ -265,15 +279,29 @@ def _take_roles(
 ) -> tuple[RawTable, Roles, dict[str, Any]]:
     """Put samples in rows and give each column its role; say what was read."""
     raw = replace(raw, words={*raw.words}, notes=[*raw.notes])
-    if options.dates == "number" or options.known_features is not None:
-        raw.values = raw.values.copy()  # dates become numbers in place
     doubts: list[Doubt] = []
     if ending not in _ORIENTED:
         raw, options, doubts = orient(raw, options, budget)
     roles = find_roles(raw, options, budget)
     roles.doubts[:0] = doubts
-    _note_missing(raw, roles, options.impute)
+    _number_repeated(raw, options.label_column)
+    _note_gaps(raw, roles, options.impute)
     return raw, roles, _describe(raw, roles, budget, ending, options.label_column)
+
+
+def _number_repeated(raw: RawTable, label_column: str | None) -> None:
+    """Number samples whose names stand outside the columns and repeat, with a note."""
+    heads = [str(each) for each in raw.samples or ()]
+    if len(set(heads)) == len(heads):
+        return
+    raw.beside = {"name": heads, **raw.beside}
+    raw.samples = [str(i + 1) for i in range(len(heads))]
+    note = (
+        f"names of samples repeat ({list_names(heads, 2)}), so that they are numbered"
+    )
+    if raw.first_row and label_column is None and raw.labels is None:
+        note += "; if these are classes, say label_column='1'"
+    raw.notes.append(note)
 
 
 def check_ending(source: Path, budget: ReadBudget) -> str:
@@ -296,8 +324,9 @@ def _check_shape(
     n_features = len(roles.features) + sum(map(len, roles.encoded.values()))
     if n_samples < least_samples or n_features > MAX_FEATURES:
         raise budget.error(
-            f"has {n_samples} samples in rows and {n_features} features in columns; "
-            "transpose it if samples are in its columns."
+            f"has {n_samples} samples in rows and {n_features} features in columns, "
+            f"and needs {least_samples} samples; transpose it if samples are in its "
+            "columns."
         )
     if n_features < 2:
         raise budget.error(
@@ -327,13 +356,6 @@ def _finish(
     features = [f"feature {j + 1}" for j in roles.features]
     if raw.columns is not None:
         features = [raw.columns[j] for j in roles.features]
-    if not issparse(values) and np.isinf(values).any():
-        row, column = np.argwhere(np.isinf(values))[0]
-        raise TableError(
-            f"{budget.name!r}, sample {samples[row][:60]!r}, column "
-            f"{features[column][:60]!r}: the value is infinite; correct it or leave "
-            "the sample out."
-        )
     labels = _read_classes(raw, roles, budget)
     n_missing = 0 if issparse(values) else int(np.isnan(values).sum())
     reading |= {"missing": n_missing, "impute": options.impute}
@@ -360,11 +382,21 @@ def _finish(
     return Table(*named, raw.kind, columns, encoding)
 
 
-def _note_missing(raw: RawTable, roles: Roles, impute: str | None) -> None:
-    """Add to the doubts that values are missing, if nobody fills them in."""
+def _note_gaps(raw: RawTable, roles: Roles, impute: str | None) -> None:
+    """Add to the doubts that values are infinite, or missing and not filled in."""
     if issparse(raw.values):
         return
     numbers = [j for j in roles.features if j not in raw.words]
+    if (infinite := np.isinf(raw.values)[:, numbers]).any():
+        row, column = np.argwhere(infinite)[0]
+        marks = sorted(map(str, {*raw.values[:, numbers][infinite].tolist()}))
+        clause = (
+            f"sample {name_row(raw, roles, int(row))!r}, column "
+            f"{roles.names[numbers[column]][:60]!r}: the value is infinite; correct "
+            f"it, or fill it in with missing=[{marks[0]!r}] and impute='median'"
+        )
+        cure = {"missing": marks, "impute": "median"}
+        roles.doubts.append(Doubt("infinite", clause, cure))
     gaps = np.isnan(raw.values)[:, numbers]
     filled = ~gaps.all(axis=0)
     for place in np.flatnonzero(~filled):

@@ -24,6 +24,7 @@ from mdec.tables.columns import (
     as_text,
     category_values,
     few_codes,
+    find_day_codes,
     find_sentinel,
     is_class_name,
     is_id_name,
@@ -129,6 +130,7 @@ def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Role
     """
     _check_shape(raw, budget)
     roles = Roles(raw.names)
+    raw.words |= set() if raw.settled else find_day_codes(raw)
     if options.label_column is not None and raw.labels is None:
         roles.classes = find_column(roles.names, options.label_column, budget)
     left = leave_out(roles, options, budget)
@@ -174,7 +176,8 @@ def _take_words(
     left = []
     for j in columns:
         kind = kind_of_words(raw.text(j)) if j in raw.words else ""
-        if kind == "dates" and options.dates == "number":
+        asked = options.dates == "number" or roles.names[j] in options.features
+        if kind == "dates" and asked:
             _read_days(raw, j)
         as_category = j in coded or (kind == "categories" and options.categories)
         if as_category and options.categories != "annotate":
@@ -188,6 +191,7 @@ def _take_words(
 
 def _read_days(raw: RawTable, column: int) -> None:
     """Make numbers of a column of dates."""
+    raw.values = raw.values.copy()  # others may hold the same array
     raw.values[:, column] = parse_dates(raw.text(column))
     raw.words.discard(column)
 
@@ -497,6 +501,8 @@ def _describe_doubt(kind: str, raw: RawTable, roles: Roles, column: int) -> Doub
             f"make {made} of such columns with {kind}={how!r}",
             f"set them aside to colour the map with {kind}='annotate'",
         ]
+    elif kind == "no gene":
+        found, cures = "counts reads of no gene", [drop]
     elif kind == "text":
         found = f"holds no numbers but {first[:40]!r}"
         cures = [to_name, drop] if free else [drop]

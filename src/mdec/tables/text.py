@@ -535,8 +535,11 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
     if not lines:
         return Sheet([], "\t", ".", [], False, budget), n_numbers
     kept, notes = _find_table(lines, "\t", width)
-    first = _split_cells(lines[kept][0], "\t")
-    sheet = Sheet(lines[kept], "\t", ".", first, False, budget, notes=tuple(notes))
+    first, decimal = (
+        _split_cells(lines[kept][0], "\t"),
+        _find_decimal(lines[kept], "\t"),
+    )
+    sheet = Sheet(lines[kept], "\t", decimal, first, False, budget, notes=tuple(notes))
     return sheet, n_numbers
 
 
