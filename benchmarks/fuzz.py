@@ -98,6 +98,9 @@ def table_readers(folder: Path) -> dict[str, Reader]:
             if type(error).__name__ != "Skipped":
                 raise
             continue
+        if path.is_dir():
+            # The readers of the files in it have inputs of their own.
+            continue
         ending = "".join(path.suffixes)
         wholes.setdefault(ending, []).append((path.name, path.read_bytes()))
     read = partial(read_table, max_bytes=MAX_BYTES)
