@@ -59,7 +59,7 @@ TABLES = {
     "counted.csv": measured().rename_axis("n").reset_index(),
     "missing.csv": measured().mask(measured() > 2.0),
     "empty.csv": measured().assign(e=np.nan, f=1.5 * measured()["a"]),
-    "mixed.csv": measured().astype(object).replace(measured().iloc[3, 1], "broken"),
+    "mixed.csv": measured().astype(str).replace(str(measured().iloc[3, 1]), "broken"),
     "text row.txt": genes_in_rows(),
     "tissues.csv": measured().assign(gene=[f"ENSG{i:011d}" for i in range(N)])[
         ["gene", "a", "b", "c", "d"]

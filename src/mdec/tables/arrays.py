@@ -384,6 +384,8 @@ def read_arrow(path: Path, budget: ReadBudget, options: TableOptions) -> RawTabl
         schema = next(batches)
         n_texts = sum(not _is_number_type(kind) for kind in schema.types)
         for batch in batches:
+            # PyArrow believes the places of texts that a damaged file names.
+            batch.validate(full=True)
             budget.take(batch.nbytes + _PER_TEXT * batch.num_rows * n_texts)
             parts.append(batch)
         nested = {f.name: str(f.type) for f in schema if types.is_nested(f.type)}
