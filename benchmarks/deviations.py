@@ -1,10 +1,11 @@
-"""Measure what each choice between paper and released code is worth.
+"""Measure the effect of each choice between paper and released code.
 
-    python benchmarks/deviations.py DATA [--seeds 10]
+    python benchmarks/deviations.py DATA [--seeds 10] [--record]
 
 DATA holds ``DS-XX_name.npz`` files with X and y; sets of more than 300 samples are left
 out. Prints, for each choice, the mean NMI and ARI over datasets and seeds with our
-setting and with the other one, on the same seeds.
+setting and with the other one, on the same seeds; `--record` appends them to the record
+that docs/deviations.md shows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from records import append_lines, commit_of_source
 from sklearn.metrics import normalized_mutual_info_score
 
 import mdec
@@ -64,6 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--record", action="store_true", help="append to the record")
     options = parser.parse_args()
     scores: dict[str, list[tuple[float, float, float]]] = {}
 
@@ -107,6 +110,10 @@ def main() -> None:
         mean = np.mean(scores[choice], axis=0)
         cells = " | ".join(f"{value:.2f}" for value in mean)
         print(f"| {choice} | {cells} | {len(scores[choice])} |")
+        if options.record:
+            found = dict(zip(("nmi_max", "ari", "nmi_geometric"), mean, strict=True))
+            line = {"choice": choice, **found, "runs": len(scores[choice])}
+            append_lines("deviations", [line | {"commit": commit_of_source()}])
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Figures of docs/confidence.md.
 
-Usage: python benchmarks/people_figures.py PART DATA [XX ...]
+Usage: python benchmarks/people_figures.py PART DATA [XX ...] [--record]
 
 PART is confidence, membership, predict or unlike. DATA is a folder of DS-XX_name.npz
 files with X and y. The numbers XX choose some of the sets. Each part prints a Markdown
-table.
+table; `--record` appends it to the record that docs/confidence.md shows.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from records import append_lines, commit_of_source
 
 from mdec import MDEC, generate_ensemble
 from mdec._support.parallel import single_threaded_blas
@@ -45,8 +46,12 @@ def datasets(
                 yield path.stem, X.astype(exact), archive["y"]
 
 
+printed: list[tuple[object, ...]] = []
+
+
 def row(*cells: object) -> None:
     """Print one row of a Markdown table."""
+    printed.append(cells)
     print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
@@ -185,7 +190,7 @@ def unlike(folder: str, *only: str) -> None:
 
 
 if __name__ == "__main__":
-    part, *arguments = sys.argv[1:] or ["help"]
+    part, *arguments = [each for each in sys.argv[1:] if each != "--record"] or ["help"]
     parts = {
         "confidence": calibration,
         "membership": membership,
@@ -195,3 +200,6 @@ if __name__ == "__main__":
     if part not in parts:
         sys.exit(__doc__)
     parts[part](*arguments)
+    if "--record" in sys.argv:
+        line = {"what": part, "rows": printed, "commit": commit_of_source()}
+        append_lines("confidence", [line])
