@@ -169,7 +169,7 @@ def flagged(X: np.ndarray, seed: int) -> list[float]:
         "far": new + 1e6 * shift,
     }
     flags = (
-        known.is_novel(steps.apply(rows)) | steps.off_level(rows)
+        known.is_novel(steps.apply(rows)) | steps.find_odd_means(rows)
         for rows in changed.values()
     )
     return [float(each.mean()) for each in flags]

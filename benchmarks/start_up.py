@@ -1,4 +1,4 @@
-"""Time the import and a small fit, in a cold process and in a warm one.
+"""CPU seconds of the import and a small fit, in a cold process and in a warm one.
 
     python benchmarks/start_up.py [--record]
     python benchmarks/start_up.py --compile [--checkout CHECKOUT] [--record]
@@ -27,20 +27,20 @@ from records import append_lines, commit_of_source
 
 CODE = """
 import time
-start = time.perf_counter()
+start = time.process_time()
 import mdec
-imported = time.perf_counter()
+imported = time.process_time()
 import sklearn.base
-theirs = time.perf_counter()
+theirs = time.process_time()
 mdec.MDEC()
-loaded = time.perf_counter()
+loaded = time.process_time()
 import numpy as np
 X = np.random.default_rng(0).normal(size=(100, 1000))
-ready = time.perf_counter()
+ready = time.process_time()
 mdec.MDEC(n_clusters=4, random_state=0).fit(X)
-cold = time.perf_counter()
+cold = time.process_time()
 mdec.MDEC(n_clusters=4, random_state=1).fit(X)
-warm = time.perf_counter()
+warm = time.process_time()
 print(imported - start, theirs - imported, loaded - theirs, cold - ready, warm - cold)
 """
 
@@ -124,7 +124,9 @@ def main() -> None:
         for _ in range(3):
             words = subprocess.check_output([sys.executable, "-c", CODE], env=env)
             found = dict(zip(TIMED, map(float, words.split()), strict=True))
-            print(", ".join(f"{name} {value:.2f} s" for name, value in found.items()))
+            print(
+                ", ".join(f"{name} {value:.2f} CPU s" for name, value in found.items())
+            )
             best = {name: min(best.get(name, v), v) for name, v in found.items()}
         if options.record:
             record("100 x 1000", best)

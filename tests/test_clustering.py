@@ -408,7 +408,7 @@ def test_models_of_version_0_1_are_read() -> None:
     views = {"a": new, "b": new[:, ::-1][:, :4]}
     np.testing.assert_array_equal(two.predict(views), expected["view_predicted"])
     np.testing.assert_array_equal(two.recluster(), two.labels_)
-    with pytest.raises(ValueError, match="no mdec model of views"):
+    with pytest.raises(ValueError, match="not an mdec model of views"):
         MultiViewMDEC.load(OLD / "model.npz")
 
 
@@ -436,5 +436,5 @@ def test_a_file_of_another_kind_is_no_model(X, tmp_path, kind) -> None:
     write_model(path, model)
     content, arrays = read_sealed(path)
     write_sealed(path, {**content, "kind": kind}, arrays)
-    with pytest.raises(DamagedFileError, match="is no mdec model"):
+    with pytest.raises(DamagedFileError, match="is not an mdec model"):
         MDEC.load(path)

@@ -1,7 +1,7 @@
 """The clustering: from tables or base clusterings to clusters, in one flow.
 
 Members are generated, their clusters weighted, the number of clusters is chosen, a
-consensus found; then follow how sure it is and what new rows are placed by. Nothing
+consensus found; then follow its confidence and what new rows are placed by. Nothing
 else in the package performs these steps.
 """
 

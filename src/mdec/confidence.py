@@ -1,4 +1,4 @@
-"""How sure the ensemble is of each sample's consensus cluster."""
+"""How certain the consensus cluster of each sample is."""
 
 from __future__ import annotations
 
@@ -355,7 +355,7 @@ def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
 
 
 def confidence(association: Array, labels: Labels) -> Array:
-    r"""Return how sure the ensemble is of each sample's cluster.
+    r"""Return how certain the cluster of each sample is.
 
     From the item consensus: :math:`m_i(own) / (m_i(own) + \max_{k \ne own} m_i(k))`, in
     [0, 1]: 1 without another cluster, 0.5 between two, below it where the sample is

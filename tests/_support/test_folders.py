@@ -379,7 +379,7 @@ def test_a_name_never_leads_out_of_the_folder(
     (tmp_path / "thesis.txt").write_text("years of work")
     (folder / ".mdec-new").mkdir()
     (folder / ".mdec-new" / ".mdec-gone").write_text(f"model.npz\n{name}\nlabels.csv")
-    with pytest.raises(ValueError, match="which is no file of this folder"):
+    with pytest.raises(ValueError, match="which is not a file of this folder"):
         write_results(folder, "new")
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
     assert results(folder) == ["old"] * 3

@@ -143,7 +143,7 @@ def test_new_samples_are_placed_as_by_the_command(root, client) -> None:
     assert "predicted-new.csv" in ask(client, "describe")["files"]
     (root / "narrow.csv").write_text("a,b\n1,2\n3,5\n")
     assert "lacks" in ask(client, "predict", file="narrow.csv")["error"]
-    assert "is no file in" in ask(client, "predict", file="../x.csv")["error"]
+    assert "is not a file in" in ask(client, "predict", file="../x.csv")["error"]
 
 
 def test_a_result_without_a_model_is_explored_without_features(root) -> None:

@@ -21,7 +21,7 @@ def upload(client, name, content=b"a,b\n1,2\n"):
     ["../secret.csv", "/etc/passwd", "a/../../x", "", ".", "..", ".mdec-lock", "a\0b"],
 )
 def test_no_name_leads_out(root, name) -> None:
-    with pytest.raises(ValueError, match="is no file in"):
+    with pytest.raises(ValueError, match="is not a file in"):
         Folder(root).path(name)
 
 

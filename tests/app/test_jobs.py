@@ -104,7 +104,7 @@ def test_a_run_that_waits_can_leave_the_line(root) -> None:
     first = jobs.submit([*WORDS, "--out", "a", "--ensemble-size", "9000"], "a")
     second = jobs.submit([*WORDS, "--out", "b"], "b")
     jobs.stop(second)
-    assert wait_for(jobs, second, "stopped")["message"] == "Taken out of the line."
+    assert wait_for(jobs, second, "stopped")["message"] == "Removed from the queue."
     jobs.close()
     assert wait_for(jobs, first, "stopped")
     assert not (root / "b").exists()

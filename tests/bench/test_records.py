@@ -61,7 +61,7 @@ def test_what_is_not_ours_is_refused_and_left_alone(
     path = tmp_path / "r.jsonl"
     path.write_bytes(content)
     for attempt in (read_records, begin):
-        with pytest.raises(ValueError, match=r"is no file of records .* another file"):
+        with pytest.raises(ValueError, match=r"is not a file of records .* another"):
             attempt(path)
     assert path.read_bytes() == content
 

@@ -227,7 +227,7 @@ def test_bad_places_are_one_sentence(result, tmp_path, capsys) -> None:
     assert call("compare", result, tmp_path) == 2
     assert "labels.csv' is not a file" in capsys.readouterr().err
     assert call("compare", result, result, "--out", tmp_path / "c.doc") == 2
-    assert "is no picture; give .png, .svg, .pdf" in capsys.readouterr().err
+    assert "is not a picture; give .png, .svg, .pdf" in capsys.readouterr().err
     assert call("compare", result, result, "--column-a", "nobody") == 2
     assert "no column 'nobody'" in capsys.readouterr().err
 

@@ -289,7 +289,7 @@ def test_damaged_and_wrong_models_are_one_sentence(
     (tmp_path / "damaged.npz").write_bytes(content)
     for model, said in {
         tmp_path / "damaged.npz": "is damaged",
-        result / "ensemble.npz": "is no mdec model",
+        result / "ensemble.npz": "is not an mdec model",
         tmp_path / "new.csv": "damaged or was not written by mdec",
         tmp_path / "nothing.npz": "is not a file",
     }.items():
@@ -306,7 +306,7 @@ def test_a_folder_that_is_not_there_is_said_before_the_work(
     out = tmp_path / "nowhere" / "p.csv"
     # The table does not exist either, and is not looked for.
     assert call("predict", result / "model.npz", tmp_path / "new.csv", "-o", out) == 2
-    assert "nowhere' is no folder" in capsys.readouterr().err
+    assert "nowhere' is not a folder" in capsys.readouterr().err
 
 
 def test_no_model_takes_an_old_one_away(frame, tmp_path, capsys) -> None:

@@ -196,7 +196,7 @@ def test_files_of_another_origin_are_refused_before_the_work(
         patched.setattr(MDEC, "fit", lambda *_: pytest.fail("the work has begun"))
         assert call(*words) == 2
     error = capsys.readouterr().err
-    assert f"has '{name}' of another origin, which the result would replace" in error
+    assert f"has '{name}' from elsewhere, which the result would replace" in error
     assert error.endswith("or say --overwrite.\n")
     assert contents(out) == {name: b"mine"}
     assert call(*words, "--overwrite") == 0
@@ -217,7 +217,7 @@ def test_consensus_and_demo_refuse_them_as_well(
     np.savetxt(matrix, np.eye(4) / 2 + 0.5, delimiter=",")
     words = "consensus", matrix, "--matrix", "--k", 2, "--out", tmp_path
     assert call(*words) == 2
-    assert capsys.readouterr().err.count("of another origin") == 3
+    assert capsys.readouterr().err.count("from elsewhere") == 3
     assert (tmp_path / "report.html").read_text() == "mine"
     assert (tmp_path / "labels.csv").read_text() == "mine"
 
@@ -245,7 +245,7 @@ def test_a_summary_names_files_of_results_alone(tmp_path: Path, summary: str) ->
     (out / "notes.txt").write_text("mine")
     (out / "summary.json").write_text(summary)
     assert own_files(out) == set()
-    with pytest.raises(ValueError, match=r"has 'summary.json' of another origin"):
+    with pytest.raises(ValueError, match=r"has 'summary.json' from elsewhere"):
         write_result(small_clustering(), out)
     write_result(small_clustering(), out, overwrite=True)
     assert own_files(out) == set(MAIN_FILES)
@@ -371,9 +371,9 @@ def test_closed_outputs(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["predict", "a/model.npz", "table.csv", "--out", "a"], "'a' is a folder"),
-        (["predict", "a/model.npz", "table.csv", "--out", "no/x"], "'no' is no folder"),
+        (["predict", "a/model.npz", "table.csv", "--out", "no/x"], "not a folder"),
         (["compare", "a", "b", "--table", "a"], "'a' is a folder; name a file"),
-        (["compare", "a", "b", "--out", "no/x.svg"], "'no' is no folder; make it"),
+        (["compare", "a", "b", "--out", "no/x.svg"], "not a folder; make"),
         (["fit", "table.csv", "--out", "table.csv/x", *SMALL], "Not a directory: 'ta"),
         (["fit", "table.csv", "--out", "link", *SMALL], "File exists: 'link'"),
     ],

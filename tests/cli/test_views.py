@@ -171,7 +171,7 @@ def test_a_large_matrix_is_an_array(tables, tmp_path, monkeypatch, capsys) -> No
     assert call(*words, "--write", "consensus") == 2
     assert "written for at most 20" in capsys.readouterr().err
     assert call(*words, "--write", "consensus,label") == 2
-    assert "'label' is no further table" in capsys.readouterr().err
+    assert "'label' is not an additional table" in capsys.readouterr().err
 
 
 def test_uncertain_samples_are_left_out(tables, tmp_path, capsys) -> None:

@@ -169,7 +169,7 @@ def test_a_shorter_clustering_replaces_a_longer_one(tmp_path: Path) -> None:
     parts = [parquet.read_table(tmp_path / name) for name in names[1:]]
     assert sum(len(part) for part in parts) == 15
     parquet.write_table(table({"price": [1.0]}), tmp_path / "part-000007.parquet")
-    with pytest.raises(ValueError, match="is no part of a clustering"):
+    with pytest.raises(ValueError, match="is not part of a clustering"):
         plumbing.write_labels(tmp_path, labels)
     assert sorted(tmp_path.glob("*.parquet"))[-1].name == "part-000007.parquet"
 

@@ -116,7 +116,7 @@ def test_new_rows_and_files(views, tmp_path) -> None:
     assert loaded.view_weights == found.view_weights
     assert loaded.estimator.get_params() == found.estimator.get_params()
     found.ensemble_.save(tmp_path / "ensemble.npz")
-    with pytest.raises(DamagedFileError, match="no mdec model of views"):
+    with pytest.raises(DamagedFileError, match="not an mdec model of views"):
         MultiViewMDEC.load(tmp_path / "ensemble.npz")
 
 

@@ -251,7 +251,7 @@ def test_parts_that_do_not_fit_are_refused(fitted, tmp_path, name, change):
 
 def test_other_files_are_no_models(fitted, tmp_path):
     fitted.ensemble_.save(tmp_path / "ensemble.npz")
-    with pytest.raises(DamagedFileError, match="no mdec model"):
+    with pytest.raises(DamagedFileError, match="not an mdec model"):
         MDEC.load(tmp_path / "ensemble.npz")
     with pytest.raises(FileNotFoundError):
         MDEC.load(tmp_path / "nothing.npz")
@@ -454,7 +454,7 @@ def test_features_that_no_row_has_are_counted(X, tmp_path):
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="has no endless device")
 def test_what_never_ends_is_no_file():
     for load in (MDEC.load, Ensemble.load):
-        with pytest.raises(ValueError, match="'/dev/zero' is no file"):
+        with pytest.raises(ValueError, match="'/dev/zero' is not a file"):
             load("/dev/zero")
 
 

@@ -488,7 +488,7 @@ def test_samples_that_no_cluster_holds_firmly_are_rings(opened, reports):
         ".map(each => each.matches('.unsure'))"
     )
     assert rings == (solutions[index]["confidence"] < 0.6).tolist()
-    assert "no cluster holds it firmly" in page.texts("#legend span")
+    assert "ambiguous" in page.texts("#legend span")
 
 
 def test_one_cluster_has_no_empty_figure(browser, tmp_path):

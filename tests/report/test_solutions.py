@@ -317,7 +317,7 @@ def test_other_numbers_are_told_by_what_they_split_and_join():
     best = solution([0, 0, 0, 1, 1, 2, 2], [0, 1, 4])
     coarse = solution([0, 0, 0, 1, 1, 0, 0], [0, 1])
     fine = solution([0, 3, 5, 1, 1, 2, 4], [0, 1, 4, 2, 5, 6])
-    assert relate(best, coarse) == "joins clusters 0 and 4; 1 apart"
+    assert relate(best, coarse) == "joins clusters 0 and 4; keeps 1"
     assert relate(best, fine) == "splits cluster 0 into 3 and 4 into 2"
     assert relate(coarse, best) == "splits cluster 0 into 2"
     numbers = (3, "three"), (2, "two"), (6, ""), (9, "nine")
@@ -325,7 +325,7 @@ def test_other_numbers_are_told_by_what_they_split_and_join():
     rows = list_candidates(SimpleNamespace(candidates=candidates), [best, coarse, fine])
     assert [row["sentence"] for row in rows] == [
         "three",
-        "joins clusters 0 and 4; 1 apart; two",
+        "joins clusters 0 and 4; keeps 1; two",
         "splits cluster 0 into 3 and 4 into 2",
         "nine",
     ]

@@ -91,7 +91,7 @@ def test_views_keep_their_features(X: np.ndarray, tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said_first(X: np.ndarray, tmp_path: Path) -> None:
     model = MDEC(3, ensemble_size=5, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="'plot' is no further table"):
+    with pytest.raises(ValueError, match="'plot' is not an additional table"):
         write_result(model.clustering_, tmp_path / "out", extra_tables=["plot"])
     assert not (tmp_path / "out").exists()
 

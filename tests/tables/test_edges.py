@@ -195,7 +195,7 @@ def test_a_limit_is_a_number_above_zero(
     with pytest.raises(SystemExit) as ended:
         main(command)
     assert ended.value.code == 2
-    assert f"--max-gb {limit} is no limit" in capsys.readouterr().err
+    assert f"--max-gb {limit} is not a limit" in capsys.readouterr().err
 
 
 def test_a_limit_may_be_infinite(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def read_sealed(
     name = os.fspath(path)
     # A device or a pipe may never end.
     if Path(path).exists() and not Path(path).is_file():
-        raise DamagedFileError(f"{name!r} is no file; check its name.")
+        raise DamagedFileError(f"{name!r} is not a file; check its name.")
     with Path(path).open("rb") as file:
         try:
             with ZipFile(file) as archive:
@@ -174,7 +174,7 @@ def check_text(array: NDArray[Any]) -> None:
         native = array.astype(array.dtype.newbyteorder("="))
         points = np.frombuffer(native.tobytes(), dtype=np.uint32)
         if points.max(initial=0) > sys.maxunicode:
-            raise ValueError("the text holds something that is no character")
+            raise ValueError("the text contains something that is not a character")
 
 
 def _seal(array: NDArray[Any]) -> dict[str, Any]:

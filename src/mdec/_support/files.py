@@ -105,7 +105,7 @@ def check_files(paths: Iterable[Path]) -> None:
         if path.is_dir():
             raise ValueError(f"{str(path)!r} is a folder; name a file.")
         if not path.parent.is_dir():
-            raise ValueError(f"{str(path.parent)!r} is no folder; make it first.")
+            raise ValueError(f"{str(path.parent)!r} is not a folder; make it first.")
 
 
 def copy_permissions(old: Path, new: Path) -> None:
@@ -169,7 +169,7 @@ def hold_lock(path: Path) -> Iterator[None]:
         if _OPEN_FILES_STAY:
             stack.callback(_delete, path)
         stack.callback(lock.release)
-        # While it is held: whoever has opened it meanwhile finds it gone.
+        # While it is locked: whoever has opened it meanwhile finds it gone.
         stack.callback(_delete, path)
         yield
 
@@ -319,8 +319,8 @@ def _gone_names(new: Path) -> list[str]:
         # Of both kinds of systems: drives, streams and separators.
         if name in ("", ".", "..") or any(sign in name for sign in "/\\:\0"):
             raise ValueError(
-                f"{os.fspath(new / _GONE)!r} names {name[:80]!r}, which is no file of "
-                f"this folder; no run of mdec wrote that, so delete {os.fspath(new)!r}."
+                f"{os.fspath(new / _GONE)!r} names {name[:80]!r}, which is not a file "
+                f"of this folder and not from mdec; delete {os.fspath(new)!r}."
             )
     return names
 

@@ -45,7 +45,7 @@ class Folder:
         # Links and drives lead elsewhere as well.
         if not path.is_relative_to(self.root) or path.resolve() != path:
             raise ValueError(
-                f"{str(name)[:80]!r} is no file in {str(self.root)!r}, or a link; "
+                f"{str(name)[:80]!r} is not a file in {str(self.root)!r}, or a link; "
                 "start mdec app in the folder that holds it."
             )
         return path

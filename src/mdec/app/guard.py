@@ -61,7 +61,7 @@ class Guard:
             or (asked and origin != f"http://{self.host}")
             or site not in (None, "none", "same-origin")
         ):
-            return PlainTextResponse("This page answers to itself alone.\n", 403)
+            return PlainTextResponse("This page answers only its own requests.\n", 403)
         given = request.query_params.get("token", "")
         if request.url.path == "/" and _equal(given, self.token):
             answer = RedirectResponse("/", 303)

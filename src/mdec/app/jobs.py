@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-# What a run that is told to stop has for it, in seconds.
+# What a run has for stopping when it is asked to, in seconds.
 PATIENCE = 20.0
 _LONGEST = 4000
 
@@ -77,7 +77,7 @@ class Jobs:
         """Stop a run; its checkpoint stays."""
         with self._lock:
             if self._jobs[number].state == "waiting":
-                self._set(number, state="stopped", message="Taken out of the line.")
+                self._set(number, state="stopped", message="Removed from the queue.")
             elif self._jobs[number].state == "running":
                 self._set(number, state="stopping")
                 self._tell_to_stop()
@@ -153,8 +153,8 @@ def judge_end(code: int, words: str, *, asked: bool) -> tuple[str, str]:
         return "failed", words
     if code < 0:
         return "failed", (
-            f"The run was ended from outside ({signal.Signals(-code).name}), as "
-            "happens when memory runs out; Resume goes on with what is finished."
+            f"The system ended the run ({signal.Signals(-code).name}), as "
+            "happens when memory runs out; Resume continues with what is finished."
         )
     last = words.splitlines()[-1] if words else f"exit code {code}"
-    return "failed", f"mdec made a mistake ({last}); please report it."
+    return "failed", f"This is a bug in mdec ({last}); please report it."

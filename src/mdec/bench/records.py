@@ -188,7 +188,7 @@ def _parse(content: bytes, name: str) -> tuple[Records, int]:
         length -= len(last)
     if damaged and not n_records:
         raise ValueError(
-            f"{name!r} is no file of records and is left as it is; give another file."
+            f"{name!r} is not a file of records and is left as it is; give another."
         )
     if damaged:
         raise ValueError(

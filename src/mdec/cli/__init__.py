@@ -19,19 +19,19 @@ from mdec._support.optional import import_optional
 # A command is loaded when it is named; for help on all of them these words do.
 COMMANDS = {
     "fit": "Cluster a table of samples by features and write labels and a report.",
-    "predict": "Place the samples of a new table in the clusters of a model.",
+    "predict": "Assign the samples of a new table to the clusters of a model.",
     "consensus": "Combine your own base clusterings; empty cells, NA and -1 are left "
     "out.",
     "compare": "Compare two clusterings: ARI, NMI, and which clusters are which.",
-    "demo": "Cluster handwritten digits, place new ones, and write the report.",
-    "app": "Open a page that reads a table, clusters it and explores the result.",
-    "datasets": "The paper's datasets.",
-    "bench": "Studies: datasets x methods x repetitions.",
+    "demo": "Cluster handwritten digits, assign new ones, and write the report.",
+    "app": "Open a page to read a table, cluster it and explore the result.",
+    "datasets": "List, describe and fetch the paper's datasets.",
+    "bench": "Run studies: datasets x methods x repetitions.",
 }
 # Modules of commands that have none of their name; those of bench hold a group each.
 _MODULES = {"app": "demo", "datasets": "bench", "bench": "bench"}
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 a mistake of mdec, 2 wrong input or usage, 3 done but not "
+    "Exit codes: 0 done, 1 a bug in mdec, 2 wrong input or options, 3 done but not "
     "all shown, 130 interrupted."
 )
 EXIT_UNSHOWN, EXIT_STOPPED = 3, 130
@@ -51,8 +51,8 @@ def build_app(named: Iterable[str] = tuple(COMMANDS)) -> Any:
     groups, command = _make_class(core.TyperGroup), _make_class(core.TyperCommand)
     app = typer.Typer(
         name="mdec",
-        help="Multidiversified ensemble clustering. --debug shows where errors arise, "
-        "--version which version this is, both anywhere on the line.",
+        help="Multidiversified ensemble clustering. --debug shows tracebacks, and "
+        "--version the version, anywhere on the line.",
         epilog=EXIT_CODES,
         cls=groups,
         no_args_is_help=True,

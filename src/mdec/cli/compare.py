@@ -71,7 +71,7 @@ def compare(
     """
     out, table = output.out, output.table
     if out is not None and out.suffix.lower() not in PICTURES:
-        raise ValueError(f"--out {out} is no picture; give {', '.join(PICTURES)}.")
+        raise ValueError(f"--out {out} is not a picture; give {', '.join(PICTURES)}.")
     written = [each for each in (out, table) if each is not None]
     check_files(written)
     check_not_replaced([_labels_file(a), _labels_file(b)], written)

@@ -42,7 +42,7 @@ from mdec.tables.steps import UNITS, PreparedTable
 
 # Why a consensus function is taken that nobody asked for.
 FOR_CELLS = (
-    "The consensus is spectral, which serves counts and abundances of reads better "
+    "The consensus is spectral, which suits counts and abundances of reads better "
     "than the hierarchical one; choose with --consensus."
 )
 

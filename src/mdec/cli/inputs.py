@@ -23,7 +23,7 @@ from mdec.tables.views import distinct_names, match_samples
 
 OFF = "--prepare none"
 
-# Work above which a shorter way is told, and the features that this way takes.
+# Work above which a shorter way is proposed, and the features that this way takes.
 LONG_SECONDS, FEW_FEATURES = 60.0, 2000
 
 # What is done to the values where no genes are chosen for all base clusterings.

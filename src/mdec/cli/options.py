@@ -159,7 +159,7 @@ class FileOptions:
 
     PANEL: ClassVar[str] = READING
 
-    id_column: str | None = option("Column that holds the samples' names.")
+    id_column: str | None = option("Column of sample names.")
     variable: str | None = option(
         "Sheet of an xlsx, array of an npz or mat file; layer or embedding of an h5ad, "
         "such as counts, X_pca or raw.",
@@ -167,14 +167,14 @@ class FileOptions:
         "--variable",
         "--sheet",
     )
-    max_gb: float = option("Refuse files that unpack to more.", MAX_BYTES / 2**30)
+    max_gb: float = option("Refuse files that unpack to more GB.", MAX_BYTES / 2**30)
 
     @property
     def max_bytes(self) -> int:
         """Bytes that a file may unpack to."""
         if not self.max_gb > 0.0:
             raise ValueError(
-                f"--max-gb {self.max_gb:g} is no limit; give a number above 0."
+                f"--max-gb {self.max_gb:g} is not a limit; give a number above 0."
             )
         return int(min(self.max_gb, 2.0**32) * 2**30)
 
@@ -190,8 +190,8 @@ class LayoutOptions(FileOptions):
     """How a file of samples is laid out."""
 
     drop: list[str] | None = option("Column to leave out, a name or pattern.")
-    header: bool | None = option("Whether the first row holds names.")
-    index: bool | None = option("Whether the first column does.")
+    header: bool | None = option("Whether the first row contains names.")
+    index: bool | None = option("Whether the first column contains names.")
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class ReadOptions(LayoutOptions):
 class InputOptions(ReadOptions):
     """How the tables of a clustering are read, and what is done to their values."""
 
-    label_column: str | None = option("Column of known classes, to score against.")
+    label_column: str | None = option("Column of known classes, to compare with.")
     features: list[str] | None = option("Column to cluster, a name or pattern.")
     categories: str | None = option(
         "Columns of a few words: encode makes a feature of each word, annotate sets "
@@ -219,7 +219,7 @@ class InputOptions(ReadOptions):
         choices=CATEGORIES,
     )
     category_columns: list[str] | None = option(
-        "Column of numbers that are codes and no amounts.", None, "--category"
+        "Column of numbers that are codes, not amounts.", None, "--category"
     )
     dates: str | None = option(
         "Columns of dates: days since 1970, or set aside to colour the map:",
@@ -233,14 +233,14 @@ class InputOptions(ReadOptions):
     )
     transform: str = option("", "none", choices=TRANSFORMS, parser=parse_transform)
     prepare: str = option(
-        "Look what the values are; prepare expression data, and put measurements in "
+        "Recognise the values; prepare expression data, and put measurements in "
         "different units on one scale:",
         "auto",
         choices=("auto", "none", "expression", "diversified"),
     )
     n_top_genes: int | None = option(
-        "How many of the most variable genes to cluster; of counts and abundances 2000 "
-        "if absent.",
+        "How many of the most variable genes to cluster; 2000 for counts and "
+        "abundances if absent.",
         min=1,
     )
 
@@ -278,7 +278,7 @@ class WorkOptions:
 
     PANEL: ClassVar[str] = METHOD
 
-    jobs: int | None = option("Work done at the same time; -1 for all cores.")
+    jobs: int | None = option("Things done at the same time; -1 for all cores.")
 
     @property
     def n_jobs(self) -> int | None:
@@ -307,7 +307,7 @@ class MethodOptions(WorkOptions):
     base: str = option("Base clusterings by graph, by landmark, or auto.", "graph")
     max_samples: float = option("Share of the samples in each base clustering.", 1.0)
     min_confidence: float | None = option(
-        "Samples of less confidence get cluster -1.", min=0.0, max=1.0
+        "Samples with less confidence get cluster -1.", min=0.0, max=1.0
     )
     device: str = option("Where to compute: cpu, cuda or auto.", "cpu")
 
@@ -361,20 +361,20 @@ class OutputOptions(PrintOptions):
     """Where results go, and what is printed of them."""
 
     out: Path = out_option("mdec-result")
-    overwrite: bool = option("Replace files in it that are of another origin.", False)
+    overwrite: bool = option("Replace files in it that mdec did not write.", False)
 
 
 @dataclass(frozen=True)
 class FitOutputOptions(OutputOptions):
     """What is written beside, and whether an earlier run goes on."""
 
-    write: str | None = option(f"Further tables, such as {','.join(EXTRA_TABLES)}.")
+    write: str | None = option(f"Additional tables, such as {','.join(EXTRA_TABLES)}.")
     write_h5ad: Path | None = option(
         "Copy of an .h5ad file, with the clusters in obs and obsm.", **PATH
     )
     model: bool = option("Whether to write model.npz, for mdec predict.", True)
-    resume: bool = option("Go on with a run that was stopped.", False)
-    dry_run: bool = option("Say what was read and how long it takes, and stop.", False)
+    resume: bool = option("Continue a run that was stopped.", False)
+    dry_run: bool = option("Print what was read and the time it needs; stop.", False)
 
     @property
     def extra_tables(self) -> list[str]:

@@ -163,7 +163,7 @@ def number_table(
 def ambiguity_line(summary: Summary) -> str:
     """Return how many samples are ambiguous."""
     if summary["mean_confidence"] is None:
-        return "all samples are in one cluster, with no other to be near to"
+        return "all samples are in one cluster, so that none is ambiguous"
     return (
         f"{summary['n_ambiguous']} of {summary['n_samples']} samples are ambiguous; "
         f"mean confidence {summary['mean_confidence']:.2f}"
@@ -250,7 +250,7 @@ def resumable(out: Path, *, resume: bool) -> Iterator[Path]:
     folder = out / CHECKPOINT
     if not resume and any(folder.rglob(HEADER)):
         raise ValueError(
-            f"{str(folder)!r} holds a run that was stopped; add --resume to go on with "
+            f"{str(folder)!r} has a run that was stopped; add --resume to continue "
             "it, or give another --out."
         )
     try:
@@ -259,7 +259,7 @@ def resumable(out: Path, *, resume: bool) -> Iterator[Path]:
         n_members = len(list(folder.rglob("member-??????.npz")))
         typer.echo(
             f"mdec: stopped; {n_members} base clusterings are kept in {str(folder)!r}, "
-            "and the same command with --resume goes on from there.",
+            "and the same command with --resume continues.",
             err=True,
         )
         raise typer.Exit(EXIT_STOPPED) from None

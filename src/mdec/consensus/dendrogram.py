@@ -44,7 +44,7 @@ LINKED_SAMPLES = 60_000
 # Above this many distinct samples the similarities of all pairs are in float32.
 DOUBLE_PRECISION_SAMPLES = 4000
 
-# Regions, drawn rows for each, and dimensions in which they are told apart.
+# Regions, drawn rows for each, and dimensions in which they are found.
 REGIONS = 4000
 ROWS_PER_REGION = 10
 DIMENSIONS = 50

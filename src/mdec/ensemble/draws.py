@@ -48,7 +48,7 @@ def check_kernel(kernel: Kernel) -> str | Shares:
     known, given = ", ".join(KERNELS), f"kernel={kernel!r}"
     if not isinstance(kernel, str | Mapping | list | tuple):
         raise ValueError(
-            f"{given} is no name, list of names or mapping of names to shares; the "
+            f"{given} is not a name, list of names or mapping of names to shares; the "
             f"names are {known}."
         )
     names: list[Any] = [kernel] if isinstance(kernel, str) else list(kernel)

@@ -292,7 +292,7 @@ class Ensemble:
 
         First sample of each group, group of each sample, and size of each group.
         """
-        # Rows are told apart by a 64-bit product with fixed random numbers, and then
+        # Rows are distinguished by a 64-bit product with fixed random numbers, and then
         # compared: in a file that someone else wrote other rows may have the same.
         factors = np.random.default_rng(0).integers(2**62, size=len(self))
         keys = np.empty(self.n_samples, dtype=np.int64)

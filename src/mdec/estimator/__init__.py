@@ -126,7 +126,7 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
     cluster_weights_ : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
     confidence_ : ndarray of shape (n_samples,)
-        How sure the ensemble is of each sample's cluster, in [0, 1]; 0.5 is undecided.
+        How certain each sample's cluster is, in [0, 1]; 0.5 is undecided.
     n_clusters_ : int
         Number of clusters in `labels_`, samples that are left out not counted.
     clustering_ : Clustering

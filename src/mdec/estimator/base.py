@@ -161,7 +161,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
     def _place(
         self, placement: Placement, tables: Sequence[Any]
     ) -> tuple[NDArray[np.int32], Array]:
-        """Return clusters of new rows, -1 below the least confidence, and how sure."""
+        """Return clusters of new rows (-1: too uncertain), and confidence."""
         base = placement.base_clusters(tables, n_jobs=self._parameters.n_jobs)
         clusters, sure = placement.place(base)
         least = self.clustering_.settings.min_confidence

@@ -44,8 +44,8 @@ class MultiViewMDEC(ClusteringEstimator):
     views_ : list of str
         Names of the views, in the order of `fit`.
     view_confidence_ : ndarray of shape (n_samples, n_views)
-        How sure each view alone is of each sample's cluster; what the views count
-        does not change it.
+        How certain each sample's cluster is by each view alone; the weights of the
+        views do not change it.
     view_support_ : ndarray of shape (n_views, n_clusters)
         How clearly each view alone sets each cluster apart, see
         `mdec.confidence.cluster_support`; 0.5 is not at all.
@@ -111,7 +111,7 @@ class MultiViewMDEC(ClusteringEstimator):
 
     @property
     def view_confidence_(self) -> Array:
-        """How sure each view alone is of each sample, (n_samples, n_views)."""
+        """How certain each sample's cluster is by each view, (n_samples, n_views)."""
         return self._fitted.view_confidence
 
     @property

@@ -120,8 +120,8 @@ def read_model(
     if content.get("kind") not in list(kinds):
         wanted = " or ".join(f"{each.__name__}.save" for each in kinds.values())
         raise archives.DamagedFileError(
-            f"{name!r} is no {' or '.join(kinds)}; give the model.npz of a result, or "
-            f"what {wanted} wrote."
+            f"{name!r} is not an {' or '.join(kinds)}; give the model.npz of a result, "
+            f"or what {wanted} wrote."
         )
     estimator = kinds[content["kind"]]
     known = range(1, estimator._file_format + 1)
@@ -160,7 +160,7 @@ def _check_parameters(parameters: Any, clustering: Clustering) -> None:
         type(parameters)(**given | values)._validate_params()
     check_n_clusters(settings.n_clusters, clustering.ensemble.n_samples)
     if not is_count(settings.seed, 0):
-        raise ValueError("the seed is no whole number")
+        raise ValueError("the seed is not a whole number")
 
 
 def _restore_clustering(
@@ -185,7 +185,7 @@ def _restore_clustering(
         if arrays[name].shape != shape or arrays[name].dtype.kind not in "fi":
             raise ValueError(f"{name} have another shape")
         if not (np.isfinite(arrays[name]).all() and arrays[name].min() >= 0.0):
-            raise ValueError(f"{name} hold what is no weight")
+            raise ValueError(f"{name} contain what is not a weight")
     if not ensemble.members or labels.min() < 0:
         raise ValueError("no model has such parts")
     parts = [ensemble.view(i) for i in range(len(ensemble.views))] or [ensemble]
@@ -295,7 +295,7 @@ def _restore_rows(
     if rows.shape != shape or numbers.dtype not in (np.float32, np.float64):
         raise ValueError("rows have another shape")
     if not np.isfinite(numbers).all():
-        raise ValueError("rows hold what is no number")
+        raise ValueError("rows contain what is not a number")
     return TrainingRows(rows, found, labels, ensemble.members, plan)
 
 

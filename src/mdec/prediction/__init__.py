@@ -96,7 +96,7 @@ class Placement:
         return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
     def place(self, base: NDArray[np.int32]) -> tuple[NDArray[np.int32], Array]:
-        """Return the clusters of new rows with these base clusters, and how sure."""
+        """Return the clusters of new rows with these base clusters, and confidence."""
         clusters, sure = np.empty(len(base), dtype=np.int32), np.empty(len(base))
         with single_threaded_blas():
             for part in row_slices(len(base), len(self.means)):

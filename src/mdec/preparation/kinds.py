@@ -228,7 +228,7 @@ def _kind_of_signed(X: Array, some: Array | sparse.csr_array) -> tuple[str, str]
             "log-ratios."
         )
     return "other", (
-        f"Values from {low:.3g} to {high:.3g} on both sides of zero are no log-ratios: "
+        f"Values from {low:.3g} to {high:.3g} around zero are not log-ratios: "
         f"excess kurtosis {kurtosis:.1f} and skewness {skewness:.1f} in a typical "
         "sample."
     )

@@ -312,7 +312,7 @@ function drawMaps() {
     legend.replaceChildren(element("span", {}, round(paint.low), bar, round(paint.high)));
   }
   if (solution().sure.some((sure) => sure < data.below)) {
-    legend.append(element("span", { class: "rings" }, element("i", {}), "no cluster holds it firmly"));
+    legend.append(element("span", { class: "rings" }, element("i", {}), "ambiguous"));
   }
 }
 

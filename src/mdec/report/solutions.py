@@ -385,5 +385,5 @@ def relate(shown: Solution, other: Solution) -> str:
         return "splits cluster " + " and ".join(parts) if parts else ""
     joined = [" and ".join(map(str, sorted(own))) for own in groups.values()]
     alone = sorted(own[0] for own in inside.values() if len(own) == 1)
-    rest = f"; {' and '.join(map(str, alone))} apart" if alone else ""
+    rest = f"; keeps {', '.join(map(str, alone))}" if alone else ""
     return "joins clusters " + "; ".join(joined) + rest if joined else ""

@@ -197,9 +197,9 @@ def claim_result(
         others = [n for n in names if os.path.lexists(folder / n) and n not in own]
         if others and not overwrite:
             raise ValueError(
-                f"{os.fspath(folder)!r} has {', '.join(map(repr, others))} of another "
-                "origin, which the result would replace; give another folder, or say "
-                "overwrite=True."
+                f"{os.fspath(folder)!r} has {', '.join(map(repr, others))} from "
+                "elsewhere, which the result would replace; give another folder, or "
+                "say overwrite=True."
             )
         yield
 

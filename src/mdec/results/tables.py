@@ -46,7 +46,7 @@ def check_extra_tables(names: Sequence[str], n_samples: int) -> None:
     """
     if unknown := set(names) - set(EXTRA_TABLES):
         raise ValueError(
-            f"{min(unknown)!r} is no further table; choose of "
+            f"{min(unknown)!r} is not an additional table; choose from "
             f"{', '.join(EXTRA_TABLES)}."
         )
     if "consensus" in names:
@@ -208,7 +208,7 @@ def place_table(
     Returns
     -------
     columns : dict of list
-        Of predicted.csv: the cluster of each sample, how sure it is, and whether the
+        Of predicted.csv: the cluster of each sample, its confidence, and whether the
         sample is unlike any in training.
     summary : dict
         Sizes and confidences of the clusters, and notes on how features were found.

@@ -179,7 +179,7 @@ def _find_parts(folder: Path) -> list[str]:
     for path in found:
         if parquet.read_schema(path).names[:2] != ["sample", "cluster"]:
             raise ValueError(
-                f"{os.fspath(path)!r} is no part of a clustering; give another folder."
+                f"{os.fspath(path)!r} is not part of a clustering; give another folder."
             )
     return [path.name for path in found]
 

@@ -161,7 +161,7 @@ def _read_cells(
         return raw
     if ending not in (*TEXT_ENDINGS, ".xlsx"):
         raise budget.error(
-            "is no table of labels that mdec reads; use text, .xlsx, .parquet, or an "
+            "is not a table of labels that mdec reads; use text, .xlsx, .parquet or an "
             "ensemble.npz of mdec."
         )
     sheet = read_sheet(source, budget, page or "")
@@ -253,7 +253,7 @@ def read_consensus_matrix(
         cells = []
     if not cells or any(len(row) != len(cells) for row in cells):
         raise budget.error(
-            "is no square of numbers, beside which at most one row and one column of "
-            "names may stand."
+            "is not a square of numbers with at most one row and one column of names "
+            "beside it."
         )
     return np.array(cells).T, names

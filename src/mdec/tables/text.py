@@ -349,7 +349,7 @@ def read_lines(path: Path, budget: ReadBudget) -> tuple[list[str], str]:
         text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
-        note = "the file is no UTF-8 and is read as Windows-1252, as Latin-1"
+        note = "the file is not UTF-8 and is read as Windows-1252, as Latin-1"
     if "\x00" in text:
         raise budget.damage("a text table")
     budget.require_memory(2 * sys.getsizeof(text) + _PER_LINE * n_lines, _CURE)

@@ -251,7 +251,7 @@ function send(file) {
       let found = {};
       try { found = JSON.parse(request.responseText); } catch { /* it broke off */ }
       if (request.status === 200) { resolve(found.file); return; }
-      reject(new Error(found.error ?? "The upload broke off, and nothing was kept; try again."));
+      reject(new Error(found.error ?? "The upload was interrupted, and nothing was kept; try again."));
     });
     request.open("POST", "/upload?name=" + encodeURIComponent(file.name));
     request.send(file);
@@ -386,7 +386,7 @@ function meet() {
   if (!shown.ready || !shown.about) { return; }
   const { samples, clusters } = shown.about;
   if (samples.length && samples.join("\n") !== shown.ready.join("\n")) {
-    complain("The report shows other samples than the result holds; run it again.");
+    complain("The report shows samples that the result does not have; run it again.");
   }
   tell({ clusters });
   prepare(shown.about.n_clusters, shown.about.consensus);
@@ -493,7 +493,7 @@ function drawNames(order) {
     element("span", {}, String(cluster)),
     element("input", { "aria-label": `Name of cluster ${cluster}`, maxlength: 60,
       value: kept[cluster]?.name ?? "", placeholder: "name" }))),
-  element("p", { class: "soft" }, "Kept in the folder of the result."));
+  element("p", { class: "soft" }, "Saved in the folder of the result."));
   find("#choose").replaceChildren(element("option", { value: "" }, "a cluster"),
     ...numbers.map((cluster) => element("option", { value: cluster },
       `cluster ${cluster} ${kept[cluster]?.name ?? ""}`)));

@@ -20,7 +20,7 @@ from mdec.numerics.eigen import block_width, leading_eigenvectors
 Block = tuple[slice, slice]
 Threshold = Annotated[float, Interval(Real, 0, 1, closed="both")]
 
-# How sure a pair must be at each pace, and the updates made there at most.
+# How certain a pair must be at each pace, and the updates made there at most.
 PACES = ((0.9, 5), (0.8, 5), (0.7, 5), (0.6, 5), (0.5, 20))
 
 # Sums of eigenvalues of the authors' code that count as too few or too many components.
