@@ -369,7 +369,7 @@ def resolve_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
     base : {"graph", "landmark", "auto"}
         "auto" takes landmarks for many samples, and for rows that are not in memory.
     device : {"cpu", "cuda", "auto", "torch"}
-        Landmarks are made on the CPU only.
+        Sparse rows and those of Dask arrays are clustered on CPUs only.
     rows : Rows
         The data.
 
@@ -395,21 +395,18 @@ def resolve_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
             "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
             "rows that are read in blocks, or load them."
         )
-    place = "cpu" if device == "auto" and is_sparse else resolve_device(device)
-    if place != "cpu" and is_sparse:
+    on_cpu = is_sparse or rows.source is None
+    place = "cpu" if device == "auto" and on_cpu else resolve_device(device)
+    if place != "cpu" and on_cpu:
+        what = "sparse rows" if is_sparse else "rows of a Dask array"
         raise ValueError(
-            f"sparse rows are not clustered on a GPU; use device='cpu' instead of "
-            f"{device!r}, or give X.toarray() if it fits in memory."
+            f"{what} are not clustered on a GPU; use device='cpu' instead of "
+            f"{device!r}, or give dense rows in memory or in a file."
         )
     if base == "auto":
         most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_GPU
         base = "graph" if in_memory and rows.shape[0] <= most else "landmark"
-    if base == "landmark" and device not in ("cpu", "auto"):
-        raise ValueError(
-            f"landmarks are not computed on a GPU; use device='cpu' instead of "
-            f"{device!r}, or base='graph'."
-        )
-    return base, place if base == "graph" else "cpu"
+    return base, place
 
 
 def _preparation_kind(

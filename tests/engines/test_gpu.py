@@ -22,18 +22,27 @@ from mdec.consensus import CONSENSUS, hierarchical
 from mdec.consensus.dendrogram import merges
 from mdec.consensus.graph_cuts import bipartite_graph, coassociation_embedding
 from mdec.consensus.partitions import gram_on_device
+from mdec.ensemble import draws
 from mdec.ensemble.plan import Member, Plan
+from mdec.numerics import landmark_search
 from mdec.numerics.affinity import normalized_affinity
 from mdec.numerics.eigen import block_width, leading_eigenvectors
 from mdec.numerics.loops import kmeans as loops
-from mdec.numerics.transfer import transfer_cut
+from mdec.numerics.sparse_rows import group_means
+from mdec.numerics.transfer import (
+    BipartiteRows,
+    nearest_centers,
+    small_side_graph,
+    transfer_cut,
+)
+from mdec.rows import blocks, open_rows
 from mdec.weights import ensemble_driven_cluster_index
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, the extra 'gpu'")
 
 from mdec.engines import gpu, tensors  # noqa: E402
 from mdec.engines.tensors import device as devices  # noqa: E402
-from mdec.engines.tensors import graphs, members, neighbors  # noqa: E402
+from mdec.engines.tensors import graphs, landmarks, members, neighbors  # noqa: E402
 
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs an NVIDIA GPU"
@@ -477,6 +486,127 @@ def test_the_estimator_passes_the_device_on(digits: np.ndarray, device: str) -> 
     assert there.confidence_.shape == (300,)
     new = there.predict(digits[300:320])
     assert set(new) <= set(there.labels_)
+
+
+@pytest.fixture
+def few_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search few landmarks coarse to fine too, and rows in small blocks."""
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 256)
+    for module in (landmarks, landmark_search):
+        for name, value in {
+            "SEARCHED_WHOLE": 60,
+            "N_CELLS": 12,
+            "AROUND_CELL": 40,
+        }.items():
+            monkeypatch.setattr(module, name, value)
+
+
+def tensor(array: np.ndarray, place: torch.device) -> torch.Tensor:
+    return torch.from_numpy(array).to(place)
+
+
+@pytest.mark.usefixtures("few_in_cells")
+@pytest.mark.parametrize("n_landmarks", [50, 300])
+@pytest.mark.parametrize("limit", [2000, 10**7])
+def test_landmarks_are_those_of_the_cpu(
+    n_landmarks: int, limit: int, place: torch.device
+) -> None:
+    """With copies among the rows, and rows as far from one landmark as from another."""
+    X = np.round(blobs(700, 6, 2), 0).astype(np.float32)
+    streams = [np.random.default_rng(5) for _ in range(2)]
+    here = landmark_search.refine_landmarks(X, n_landmarks, streams[0])
+    there = landmarks.refine_landmarks(tensor(X, place), n_landmarks, streams[1], limit)
+    np.testing.assert_array_equal(there[0], here[0])
+    np.testing.assert_array_equal(there[1].cpu().numpy(), here[1])
+    mine = landmark_search.index_landmarks(here[1], streams[0])
+    theirs = landmarks.Index.of(there[1], streams[1], limit)
+    for count in (1, 7, 45):
+        nearest, distances = landmark_search.nearest_landmarks(X, mine, count)
+        found = theirs.nearest(tensor(X, place), count, limit)
+        np.testing.assert_array_equal(found[0].cpu().numpy(), nearest)
+        np.testing.assert_array_equal(found[1].cpu().numpy(), distances)
+
+
+def test_centres_and_means_are_those_of_the_cpu(place: torch.device) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 3, size=(500, 4)).astype(np.float32)
+    centers = rng.integers(0, 3, size=(30, 4)).astype(np.float32)
+    there = tensor(points, place), tensor(centers, place)
+    for limit in (100, 10**6):
+        labels = landmarks.nearest_centers(*there, limit).cpu().numpy()
+        np.testing.assert_array_equal(labels, nearest_centers(points, centers))
+    means = landmarks.group_means(there[0], tensor(labels, place), there[1])
+    expected = group_means(points, labels, centers)
+    np.testing.assert_array_equal(means.cpu().numpy(), expected)
+
+
+def test_graphs_of_landmarks_are_those_of_the_cpu(place: torch.device) -> None:
+    """Some landmarks are tied to nothing, one to rows that no other has."""
+    rng = np.random.default_rng(0)
+    batch, expected, used = [], [], []
+    for n_edges in (3, 1):
+        index = np.stack([rng.permutation(18)[:n_edges] for _ in range(80)])
+        weights = rng.random((80, n_edges)).astype(np.float32)
+        weights[7] = 0.0
+        rows = [BipartiteRows(index[p], weights[p]) for p in np.split(np.arange(80), 2)]
+        ties = [(tensor(r.index, place), tensor(r.weights, place)) for r in rows]
+        batch.append(landmarks.shared_weights(ties, 20))
+        expected.append(small_side_graph(rows, 20))
+        used.append(np.flatnonzero(expected[-1].sum(axis=1)))
+    graph, tied = landmarks.join_landmarks(batch, 20)
+    found = as_scipy(graph).toarray()
+    for member, (own, one) in enumerate(zip(used, expected, strict=True)):
+        np.testing.assert_array_equal(tied[member].cpu().numpy(), own)
+        block = found[20 * member : 20 * member + 20, 20 * member : 20 * member + 20]
+        inside = one.toarray()[np.ix_(own, own)]
+        np.testing.assert_allclose(block[: own.size, : own.size], inside, rtol=1e-12)
+        assert not block[own.size :].any()
+
+
+LANDMARKS = {"base": "landmark", "ensemble_size": 6, "random_state": 0}
+
+
+def least_agreement(here: Ensemble, there: Ensemble) -> float:
+    pairs = zip(here.labels.T, there.labels.T, strict=True)
+    return min(adjusted_rand_score(*each) for each in pairs)
+
+
+@pytest.mark.usefixtures("few_in_cells")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_members_by_landmarks_are_those_of_the_cpu(kernel: str, device: str) -> None:
+    X = blobs(900, 12, 3)
+    settings = LANDMARKS | {"kernel": kernel, "base_n_clusters_range": (2, 12)}
+    here = generate_ensemble(X, **settings)
+    there = generate_ensemble(X, device=device, **settings)
+    assert there.members == here.members
+    assert least_agreement(here, there) > 0.99
+
+
+def test_many_rows_by_landmarks_in_any_blocks(
+    tmp_path: Any, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draws, "MAX_LANDMARKS", 400)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 512)
+    X = blobs(2100, 10, 1).astype(np.float32)
+    np.save(tmp_path / "rows.npy", X)
+    here = generate_ensemble(X, **LANDMARKS)
+    there = generate_ensemble(X, device=device, **LANDMARKS)
+    assert least_agreement(here, there) > 0.99
+    monkeypatch.setattr(tensors, "budget", lambda _: 10**6)
+    source = open_rows(tmp_path / "rows.npy")
+    read = generate_ensemble(source, device=device, **LANDMARKS)
+    assert least_agreement(there, read) > 0.99
+
+
+@pytest.mark.parametrize("shape", [tied, copied, with_an_outlier])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-498, 2.0**498])
+def test_copies_and_magnitudes_by_landmarks(
+    shape: Any, scale: float, device: str
+) -> None:
+    X = scale * shape(np.random.default_rng(0), 400)
+    here = generate_ensemble(X, **LANDMARKS)
+    there = generate_ensemble(X, device=device, **LANDMARKS)
+    assert least_agreement(here, there) > 0.99
 
 
 def test_automatic_device_is_the_gpu_or_the_cpu() -> None:

@@ -333,7 +333,7 @@ def test_where_the_rest_is_computed_is_not_in_the_file(fitted, tmp_path):
         {"metric": 3},
         {"base": "landmark", "n_landmarks": 10**9},
         {"base": "landmark", "n_landmarks": 0},
-        {"base": "landmark", "device": "cuda"},
+        {"base": "my_own", "device": "cuda"},
         {"base": ""},
         {"n_landmarks": 5},
         {"n_samples": 10**9},

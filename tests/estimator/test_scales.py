@@ -16,6 +16,7 @@ PATHS = [
     (1500, "landmark", "cpu"),
     (600, "graph", "torch"),
     (1500, "graph", "torch"),
+    (1500, "landmark", "torch"),
 ]
 # About 1e-150 and 1e150, and powers of two so that no digit of the data changes.
 SCALES = [2.0**-498, 2.0**498]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,34 @@ def coordinates(rows: Any, features: NDArray[np.int64], kernel: str) -> Any:
     return kernels.coordinates(inside, kernel, fixed_width=True)
 
 
+class Candidates(NamedTuple):
+    """Drawn rows of one member, from which its landmarks are made.
+
+    The rows are in the coordinates of the member's kernel, `drawn` are their places in
+    the pool, and `n_ties` the landmarks that a row is tied to; centre and scale are
+    those of `Landmarks`.
+    """
+
+    rows: Any
+    drawn: NDArray[np.int64]
+    n_ties: int
+    center: Array
+    scale: float
+
+
+def draw_candidates(
+    pool: Any, member: Member, plan: Plan, rng: np.random.Generator
+) -> Candidates:
+    """Draw rows of the pool, and find where their centre is and at what scale."""
+    n_landmarks, kernel = plan.n_landmarks, plan.kernel_of(member)
+    assert n_landmarks is not None
+    ties = tie_count(member.n_neighbors, plan.n_samples, n_landmarks)
+    size = min(CANDIDATES * n_landmarks, pool.shape[0])
+    drawn = np.sort(rng.choice(pool.shape[0], size, replace=False))
+    rows = coordinates(pool[drawn], plan.features(member), kernel)
+    return Candidates(rows, drawn, min(ties, n_landmarks - 1), *_place(rows, kernel))
+
+
 def fit_landmarks(
     pool: Any, member: Member, plan: Plan
 ) -> tuple[Landmarks, NDArray[np.int64], BipartiteRows]:
@@ -162,12 +190,7 @@ def fit_landmarks(
     features, kernel = plan.features(member), plan.kernel_of(member)
     assert plan.n_landmarks is not None
     n_landmarks = plan.n_landmarks
-    ties = tie_count(member.n_neighbors, plan.n_samples, n_landmarks)
-    k = min(ties, n_landmarks - 1)
-    size = min(CANDIDATES * n_landmarks, pool.shape[0])
-    drawn = np.sort(rng.choice(pool.shape[0], size, replace=False))
-    rows = coordinates(pool[drawn], features, kernel)
-    center, scale = _place(rows, kernel)
+    rows, drawn, k, center, scale = draw_candidates(pool, member, plan, rng)
     centred, chosen, index, between = _choose_landmarks(
         rows, center, scale, n_landmarks, k, kernel, rng
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.base.copies import CopiesError
+from mdec.base.landmarks import landmark_pool
 from mdec.base.members import DrawnRows
 from mdec.engines import threads
 from mdec.ensemble.plan import Member, Plan
@@ -61,26 +62,32 @@ def cluster_members(
     """
     from mdec.engines import tensors
 
-    assert rows.array is not None
     here: list[Member] = []
     waiting: list[Member] = []
     for member in members:
-        few = DrawnRows.of(rows.array, member, plan).few_distinct(member.n_clusters)
-        small = few is not None or is_dense(plan.n_samples, member.n_clusters)
-        (here if small else waiting).append(member)
+        (here if _is_small(member, rows, plan) else waiting).append(member)
     yield from threads.cluster_members(here, rows, plan, None)
-    data = tensors.Data.on(rows.array, tensors.find_device(plan.device))
+    if not waiting:
+        return
+    place = tensors.find_device(plan.device)
+    if plan.base == "landmark":
+        pool, member_bytes = landmark_pool(rows, plan), tensors.landmark_bytes
+        make = partial(tensors.cluster_by_landmarks, rows.blocks, pool, place)
+    else:
+        assert rows.array is not None
+        member_bytes = tensors.member_bytes
+        make = partial(tensors.cluster_batch, tensors.Data.on(rows.array, place))
     most = min(MAX_BATCH, max(16, BATCH_ROWS // plan.n_samples))
     for kernel in plan.kernel_shares:
         alike = [each for each in waiting if plan.kernel_of(each) == kernel]
         alike.sort(key=lambda each: (-each.n_clusters, each.index))
-        n_bytes = tensors.budget(data.there.device)
+        n_bytes = tensors.budget(place)
         while alike:
-            each = tensors.member_bytes(plan.n_samples, alike[0].n_clusters)
+            each = member_bytes(plan, alike[0].n_clusters)
             n_members = int(min(max(1, n_bytes // each), most))
             batch, alike = alike[:n_members], alike[n_members:]
             found = tensors.with_less_memory(
-                partial(tensors.cluster_batch, data, plan, batch, each),
+                partial(make, plan, batch, each),
                 n_bytes,
                 f"making base clusterings of {plan.n_samples} samples",
             )
@@ -89,3 +96,12 @@ def cluster_members(
                     yield from threads.cluster_members([member], rows, plan, None)
                 else:
                     yield member, labels if isinstance(labels, Exception) else [labels]
+
+
+def _is_small(member: Member, rows: Rows, plan: Plan) -> bool:
+    """Tell whether a member is made as soon on the host."""
+    if plan.n_landmarks is not None:
+        return is_dense(plan.n_landmarks, member.n_clusters)
+    drawn = DrawnRows.of(rows.array, member, plan)
+    few = drawn.few_distinct(member.n_clusters)
+    return few is not None or is_dense(plan.n_samples, member.n_clusters)

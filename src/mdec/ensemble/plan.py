@@ -184,7 +184,7 @@ class Plan:
             kind = _short(self.preparation)
             raise ValueError(f"preparation={kind} is not one of {', '.join(RECIPES)}.")
         landmark, pairs = self.base == "landmark", self.metric == "precomputed"
-        here_only = landmark or self.has_own_base or self.metric or self.preparation
+        here_only = self.has_own_base or self.metric or self.preparation
         scaled = not set(shares) & set(draws.LEAST_FEATURES)
         n_landmarks = self.n_landmarks
         go_together = (

@@ -12,6 +12,7 @@ from mdec.engines.tensors.consensus import (
     count_overlaps,
 )
 from mdec.engines.tensors.device import budget, find_device, fits, with_less_memory
+from mdec.engines.tensors.landmarks import cluster_by_landmarks, landmark_bytes
 from mdec.engines.tensors.members import Data, cluster_batch, member_bytes
 
 __all__ = [
@@ -20,9 +21,11 @@ __all__ = [
     "average_linkage",
     "budget",
     "cluster_batch",
+    "cluster_by_landmarks",
     "count_overlaps",
     "find_device",
     "fits",
+    "landmark_bytes",
     "member_bytes",
     "with_less_memory",
 ]

@@ -116,17 +116,24 @@ def join_graph(listed: list[tuple[Tensor, Tensor]], order: int) -> BatchGraph:
         columns.append(near.flatten() + member * order)
         data.append(similarity.flatten())
     first, second = torch.cat(rows), torch.cat(columns)
-    side = len(listed) * order
+    return mirror_entries(first, second, torch.cat(data), len(listed), order)
+
+
+def mirror_entries(
+    first: Tensor, second: Tensor, data: Tensor, n_members: int, order: int
+) -> BatchGraph:
+    """Return the graph of edges listed once or twice, with their rows and columns."""
+    side = n_members * order
     keys = torch.cat([first * side + second, second * side + first])
     keys, origin = keys.sort()
     fresh = torch.ones_like(keys, dtype=torch.bool)
     fresh[1:] = keys[1:] != keys[:-1]
-    values = torch.cat(data + data)[origin]
+    values = torch.cat([data, data])[origin]
     fresh &= values > 0.0
     keys, values = keys[fresh], values[fresh]
     starts = torch.arange(side + 1, device=keys.device) * side
     pointers = torch.searchsorted(keys, starts)
-    return BatchGraph(pointers.int(), (keys % side).int(), values, len(listed), order)
+    return BatchGraph(pointers.int(), (keys % side).int(), values, n_members, order)
 
 
 def normalized_graph(graph: BatchGraph) -> BatchGraph:

@@ -62,23 +62,24 @@ class Data:
         return drawn.reshape(len(drawn), *features.shape).transpose(0, 1).contiguous()
 
 
-def member_bytes(n_samples: int, n_clusters: int) -> int:
+def member_bytes(plan: Plan, n_clusters: int) -> int:
     """Estimate what one member holds on the device between its graph and its labels."""
     vectors = n_clusters + n_clusters // 8 + 16
-    return n_samples * (100 * vectors + 1500)
+    n_vertices = plan.n_landmarks or plan.n_samples
+    return n_vertices * (100 * vectors + 1500)
 
 
 @full_precision()
 def cluster_batch(
     data: Data, plan: Plan, members: Sequence[Member], member_bytes: int, n_bytes: int
-) -> list[NDArray[np.int32] | ValueError]:
+) -> list[NDArray[np.int32] | Exception]:
     """Return the labels of members of one kernel, Eqs. 8 to 13, or why one has none.
 
     They are made in parts where all of them would take more than `n_bytes`; members
     with like numbers of clusters waste least.
     """
     n_members = min(len(members), max(1, n_bytes // member_bytes))
-    labels: list[NDArray[np.int32] | ValueError] = []
+    labels: list[NDArray[np.int32] | Exception] = []
     for start in range(0, len(members), n_members):
         part = members[start : start + n_members]
         lists = neighbor_lists(data, plan, part, n_bytes // 4)
@@ -87,7 +88,9 @@ def cluster_batch(
         if found:
             able = [part[i] for i in found]
             graph = graphs.join_graph(list(found.values()), len(data.here))
-            made = iter(_discretize(_embeddings(graph, plan, able), plan, able))
+            embeddings = unit_rows(leading_vectors(graph, plan, able))
+            found_labels = best_labels(embeddings, plan, able)
+            made = iter(found_labels.int().cpu().numpy())
         labels += [e if isinstance(e, ValueError) else next(made) for e in lists]
     return labels
 
@@ -138,14 +141,21 @@ def _start(
     return known, solver.standard_normal((order, width)).astype(np.float32)
 
 
-def _embeddings(
-    graph: graphs.BatchGraph, plan: Plan, members: Sequence[Member]
+def leading_vectors(
+    graph: graphs.BatchGraph,
+    plan: Plan,
+    members: Sequence[Member],
+    orders: Sequence[int] | None = None,
 ) -> Tensor:
-    """Return unit rows of leading eigenvectors, zeros beyond a member's own."""
-    degrees, components = graph.degrees().cpu().numpy(), graph.components().cpu()
-    prepare = partial(_start, plan)
-    starts = list(host_pool().map(prepare, members, degrees, components.numpy()))
-    known = _side_by_side([each[0] for each in starts], graph.data.device)
+    """Return leading eigenvectors of normalised graphs, zeros beyond a member's own.
+
+    Where `orders` are given, only so many rows of each member's are vertices.
+    """
+    orders = [graph.order] * len(members) if orders is None else orders
+    parts = graph.degrees().cpu().numpy(), graph.components().cpu().numpy()
+    own = ([a[:n] for a, n in zip(part, orders, strict=True)] for part in parts)
+    starts = list(host_pool().map(partial(_start, plan), members, *own))
+    known = _side_by_side([e[0] for e in starts], graph.order, graph.data.device)
     n_columns = max(member.n_clusters for member in members)
     vectors = torch.nn.functional.pad(known, (0, n_columns - known.shape[2]))
     places = [i for i, each in enumerate(starts) if each[1].shape[1]]
@@ -157,7 +167,7 @@ def _embeddings(
         ends = [members[i].n_clusters for i in places]
         found = graphs.iterated_leading(
             single,
-            _side_by_side(blocks, known.device),
+            _side_by_side(blocks, graph.order, known.device),
             known[places],
             [each.shape[1] for each in blocks],
             [end - start for start, end in zip(n_known, ends, strict=True)],
@@ -165,21 +175,19 @@ def _embeddings(
         )
         for i, start, end, new in zip(places, n_known, ends, found, strict=True):
             vectors[i, :, start:end] = new[:, : end - start]
-    return unit_rows(vectors)
+    return vectors
 
 
-def _side_by_side(blocks: list[Array], device: torch.device) -> Tensor:
-    """Copy blocks of vectors to the device, filled up with columns of zeros."""
+def _side_by_side(blocks: list[Array], order: int, device: torch.device) -> Tensor:
+    """Copy blocks of vectors to the device, filled up with zeros."""
     width = max(each.shape[1] for each in blocks)
-    joined = np.zeros((len(blocks), len(blocks[0]), width), dtype=np.float32)
+    joined = np.zeros((len(blocks), order, width), dtype=np.float32)
     for place, each in enumerate(blocks):
-        joined[place, :, : each.shape[1]] = each
+        joined[place, : len(each), : each.shape[1]] = each
     return torch.from_numpy(joined).to(device)
 
 
-def _discretize(
-    embeddings: Tensor, plan: Plan, members: Sequence[Member]
-) -> NDArray[np.int32]:
+def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Tensor:
     """Return the labels of the best k-means run of each embedding, Eq. 13."""
     counts = [member.n_clusters for member in members]
     uniforms = np.zeros((len(members), N_INIT, max(counts)))
@@ -190,8 +198,7 @@ def _discretize(
     centers = kmeans_plus_plus(embeddings, draws)
     labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
     best = inertia.argmin(dim=1)
-    chosen = labels[torch.arange(len(members), device=best.device), best]
-    return chosen.int().cpu().numpy()
+    return labels[torch.arange(len(members), device=best.device), best]
 
 
 def kmeans_plus_plus(points: Tensor, uniforms: Tensor) -> Tensor:
