@@ -152,8 +152,12 @@ def write_app(app: App, folder: Path, target: Path) -> None:
     """Write the page with its recorded answers, and the files of the result."""
     target.mkdir(parents=True, exist_ok=True)
     static = files("mdec.app") / "static"
-    for name in ("app.js", "app.css"):
-        (target / name).write_bytes((static / name).read_bytes())
+    shared = files("mdec.report")
+    for place, name in (
+        *((static, "app.js"), (static, "app.css")),
+        *((shared, "shared.js"), (shared, "shared.css")),
+    ):
+        (target / name).write_bytes((place / name).read_bytes())
     shutil.copyfile(HERE / "recorded.js", target / "recorded.js")
     answers = json.dumps(app.answers, separators=(",", ":"))
     (target / "answers.js").write_text(f"window.answers = {answers};", "utf-8")

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -98,3 +103,154 @@ def client(stranger):
     """A client that has opened the address with the token."""
     assert stranger.get("/", params={"token": TOKEN}).status_code == 303
     return stranger
+
+
+QUERIES = (
+    "const $ = (words) => document.querySelector(words);"
+    "const $$ = (words) => [...document.querySelectorAll(words)];"
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium that records its console."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "window-size=1400,950",
+        f"user-data-dir={tempfile.mkdtemp()}",
+    ):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    yield started
+    started.quit()
+
+
+@contextmanager
+def started_app(folder, **how):
+    """Start the app of a folder as a person does; gives its process and address."""
+    command = [sys.executable, "-m", "mdec", "app", "--no-browser"]
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, text=True, **how
+    ) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().split()[1]
+        process.terminate()
+
+
+class Tab:
+    """A tab with the page, and what a person does to it."""
+
+    def __init__(self, browser, address):
+        self.browser, self.address = browser, address
+        self.base = address.partition("?")[0]
+
+    def open(self, *place):
+        """Load the page anew, at a place such as "explore", "wine-result"."""
+        self.browser.get("about:blank")
+        self.browser.get(self.address)
+        self.wait("return $('#root').textContent !== ''")
+        self.run(
+            "location.hash = arguments[0].map(encodeURIComponent).join('/')", place
+        )
+        return self
+
+    def explore(self, name):
+        """Open a result, and wait until its report has come."""
+        self.open("explore", name)
+        self.wait("return $$('#names [data-cluster]').length > 0")
+        self.wait_inside("return $$('.halo').length > 0")
+        self.run("$$('aside details').forEach(each => each.open = true)")
+        return self
+
+    def read(self, name):
+        """Open a table, and do what is proposed until it can be run."""
+        self.open("table", name)
+        self.wait("return $('#h-reading').textContent.startsWith(arguments[0])", name)
+        if self.run("return $('#run').disabled"):
+            self.click("#cure")
+        self.wait("return !$('#run').disabled")
+        return self
+
+    def start_run(self, out, size):
+        """Run the table that is open, and return the number of the run."""
+        self.set("[data-option=ensemble_size]", str(size))
+        self.set("[data-option=k]", "3")
+        self.set("#out", out)
+        written = "$('#command').textContent.endsWith(arguments[0])"
+        self.wait(f"return {written} && !$('#run').disabled", f"--out {out}")
+        self.click("#run")
+        self.wait("return $('#jobs h2')?.textContent === arguments[0]", out)
+        return self.run("return $('#jobs li').dataset.job")
+
+    def one(self, selector):
+        return self.browser.find_element("css selector", selector)
+
+    def run(self, script, *given):
+        return self.browser.execute_script(QUERIES + script, *given)
+
+    def text(self, selector):
+        return self.run("return $(arguments[0]).textContent", selector)
+
+    def set(self, selector, value, kind="change"):
+        self.run(
+            "const it = $(arguments[0]); it.value = arguments[1];"
+            "it.dispatchEvent(new Event(arguments[2], {bubbles: true}))",
+            selector,
+            value,
+            kind,
+        )
+
+    def wait(self, script, *given, seconds=60):
+        """Wait until a script returns something, and return it."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := self.run(script, *given):
+                return found
+            time.sleep(0.05)
+        seen = self.run("return document.body.innerText")
+        raise AssertionError(f"{script} {given}: {seen}")
+
+    def click(self, selector):
+        """Click what can be seen and used."""
+        usable = "return it?.offsetParent && !it.disabled"
+        self.wait(f"const it = $(arguments[0]); {usable}", selector)
+        self.one(selector).click()
+
+    def inside(self, script, *given):
+        """Run a script in the report."""
+        self.browser.switch_to.frame(self.one("#report"))
+        try:
+            return self.run(script, *given)
+        finally:
+            self.browser.switch_to.default_content()
+
+    def wait_inside(self, script, *given, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := self.inside(script, *given):
+                return found
+            time.sleep(0.05)
+        raise AssertionError(script)
+
+    def size(self, width, height, *, dark=False):
+        self.browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+        )
+        value = "dark" if dark else "light"
+        self.browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": value}]},
+        )

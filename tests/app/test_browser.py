@@ -4,166 +4,83 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-import tempfile
 import time
 import urllib.error
 import urllib.request
 
 import numpy as np
+import psutil
 import pytest
-from tests.app.conftest import write_table
+from tests.app.conftest import Tab, started_app, write_table
+
+from mdec.app.folder import UPLOADS
+from mdec.cli import main
 
 pytestmark = pytest.mark.browser
 
-QUERIES = (
-    "const $ = (words) => document.querySelector(words);"
-    "const $$ = (words) => [...document.querySelectorAll(words)];"
-)
-VIEWS = ["table/mdec-uploads%2Fwine.csv", "runs", "explore/wine-result"]
+RESULT = "wine-result"
 HOSTILE = "<img src=x onerror=alert(1)>"
+VIEWS = ["table/wine.csv", "runs", f"explore/{RESULT}"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of the app, and beside it tables to drop."""
+    """The folder of the app, with tables and a result, and beside it one to drop."""
     place = tmp_path_factory.mktemp("browser")
-    (place / "work").mkdir()
+    work = place / "work"
+    work.mkdir()
     datasets = pytest.importorskip("sklearn.datasets")
     wine = datasets.load_wine()
     names = ["name", *(n.replace("/", " ") for n in wine.feature_names), "grower"]
     lines = [",".join(names)]
     for i, (row, k) in enumerate(zip(wine.data, wine.target, strict=True)):
         lines.append(",".join([f"w{i}", *map(str, row), "abc"[k]]))
-    (place / "wine.csv").write_text("\n".join(lines))
-    write_table(place / "other.csv", 30)
-    text = (place / "other.csv").read_text().replace("<b>dose</b>", HOSTILE)
+    for each in (place / "dropped.csv", work / "wine.csv"):
+        each.write_text("\n".join(lines))
+    write_table(work / "people.csv", 30)
+    text = (work / "people.csv").read_text()
+    others = [line.rpartition(",")[0] for line in text.splitlines()]
+    (work / "others.csv").write_text("\n".join(others))
+    text = text.replace("<b>dose</b>", HOSTILE)
     (place / "hostile.csv").write_text(text.replace("s1,", f"{HOSTILE},"))
+    words = ["fit", str(work / "wine.csv"), "--label-column", "grower", "--k", "3"]
+    words += ["--ensemble-size", "40", "--out", str(work / RESULT), "--quiet"]
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(words)
     return place
 
 
 @pytest.fixture(scope="module")
-def address(folder):
-    """The app, started as a person starts it."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "mdec", "app", "--no-browser"],
-        cwd=folder / "work",
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as started:
-        assert started.stdout is not None
-        yield started.stdout.readline().split()[1]
-        started.terminate()
+def app(folder):
+    """The process of the app and its address."""
+    with started_app(folder / "work") as started:
+        yield started
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium that records its console."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "window-size=1400,950",
-        f"user-data-dir={tempfile.mkdtemp()}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    yield started
-    started.quit()
-
-
-class Page:
-    """The page, with what a person does to it."""
-
-    def __init__(self, browser, address):
-        self.browser, self.base = browser, address.partition("?")[0]
-
-    def one(self, selector):
-        return self.browser.find_element("css selector", selector)
-
-    def run(self, script, *given):
-        return self.browser.execute_script(QUERIES + script, *given)
-
-    def text(self, selector):
-        return self.run("return $(arguments[0]).textContent", selector)
-
-    def set(self, selector, value, kind="change"):
-        self.run(
-            "const it = $(arguments[0]); it.value = arguments[1];"
-            "it.dispatchEvent(new Event(arguments[2], {bubbles: true}))",
-            selector,
-            value,
-            kind,
-        )
-
-    def wait(self, script, *given, seconds=120):
-        """Wait until a script returns something, and return it."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if found := self.run(script, *given):
-                return found
-            time.sleep(0.05)
-        raise AssertionError(f"{script}: {self.text('#notice')}")
-
-    def click(self, selector):
-        """Click what can be seen and used."""
-        usable = "return it?.offsetParent && !it.disabled"
-        self.wait(f"const it = $('{selector}'); {usable}")
-        self.one(selector).click()
-
-    def inside(self, script, *given):
-        """Run a script in the report."""
-        self.browser.switch_to.frame(self.one("#report"))
-        try:
-            return self.run(script, *given)
-        finally:
-            self.browser.switch_to.default_content()
-
-    def wait_inside(self, script, *given, seconds=60):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if found := self.inside(script, *given):
-                return found
-            time.sleep(0.05)
-        raise AssertionError(script)
-
-    def size(self, width, height, *, dark=False):
-        self.browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
-        )
-        value = "dark" if dark else "light"
-        self.browser.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia",
-            {"features": [{"name": "prefers-color-scheme", "value": value}]},
-        )
-
-
-@pytest.fixture(scope="module")
-def page(browser, address):
-    browser.get(address)
-    made = Page(browser, address)
-    made.wait("return $('#root').textContent === 'work'")
+@pytest.fixture
+def page(browser, app):
+    browser.get_log("browser")
+    made = Tab(browser, app[1]).open()
     yield made
     said = [e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"]
     # The tests below ask for some refusals.
     assert not [words for words in said if "400" not in words], said
 
 
-DONE = "return $('#jobs .step')?.textContent === 'done'"
+@pytest.fixture
+def copy(folder, request):
+    """Copy the result, so that a test may change it; gives its name."""
+    name = f"copy-{abs(hash(request.node.name))}"
+    shutil.copytree(folder / "work" / RESULT, folder / "work" / name)
+    yield name
+    shutil.rmtree(folder / "work" / name)
+
+
 STEP = "return $('#jobs .step')?.textContent"
+BAR = "return Number($('#jobs progress:not([hidden])')?.value || 0)"
+AGAIN = "return $('#jobs .act').textContent === 'Resume'"
 SHOWN = "return $('.facts .fact b').textContent === arguments[0]"
+NAMED = "return $$('.halo').some(each => each.textContent === arguments[0])"
 
 
 def test_the_token_leaves_the_address(page) -> None:
@@ -172,15 +89,21 @@ def test_the_token_leaves_the_address(page) -> None:
 
 
 def test_a_dropped_table_is_read_and_corrected(page, folder) -> None:
-    page.one("#file").send_keys(str(folder / "wine.csv"))
+    page.run(
+        "const data = new DataTransfer();"
+        "data.items.add(new File([arguments[0]], 'dropped.csv'));"
+        "$('#drop').dispatchEvent(new DragEvent('drop',"
+        "{ dataTransfer: data, bubbles: true, cancelable: true }))",
+        (folder / "dropped.csv").read_text(),
+    )
     page.wait("return $('#doubt p').textContent.includes('grower')")
     assert page.run("return $('#run').disabled")
-    head = "th[title='grower'] select"
-    page.set(head, "class")
+    page.set("th[title='grower'] select", "class")
     page.wait("return !$('#run').disabled")
     assert "--label-column grower" in page.text("#command")
     assert "label_column='grower'" in page.text("#python")
-    assert "each feature is standardised" in page.text("#plan")
+    for words in ("Read 178 samples", "each feature is standardised", "Estimated work"):
+        assert words in page.text("#plan")
     page.set("th[title='ash'] select", "annotation")
     page.wait("return $('#command').textContent.includes('--annotate ash')")
     page.set("th[title='ash'] select", "feature")
@@ -204,54 +127,143 @@ def test_the_sheets_of_a_workbook_are_on_offer(page, folder) -> None:
     page.set("#sheet select", "second")
     page.wait("return $$('#cells th').some(each => each.title === 'c1')")
     assert "--variable second" in page.text("#command")
-    page.set("#path", "mdec-uploads/wine.csv")
+    page.set("#path", "wine.csv")
     page.click("#by-path button")
     page.wait("return $('#h-reading').textContent.includes('wine')")
     assert not page.one("#sheet").is_displayed()
-    page.click("#cure")
-    page.wait("return !$('#run').disabled")
+
+
+def test_several_tables_are_clustered_together(page) -> None:
+    page.read("people.csv")
+    page.run("$$('#table details').forEach(each => each.open = true)")
+    page.one("#view").send_keys("others.csv")
+    page.click("#add-view")
+    page.wait("return $('#h-reading').textContent.includes('people (6), others (')")
+    assert "--view others.csv" in page.text("#command")
+    page.one("#view").send_keys("/etc/passwd")
+    page.click("#add-view")
+    page.wait("return $('#doubt p').textContent.includes('/etc/passwd')")
+    page.click("[aria-label='Leave out /etc/passwd']")
+    page.start_run("joint", 20)
+    page.wait("return location.hash === '#explore/joint'")
+    page.wait_inside("return $('#views')?.offsetParent")
 
 
 def test_a_run_moves_is_cancelled_and_resumed(page) -> None:
-    page.set("[data-option=ensemble_size]", "9000")
-    page.set("[data-option=k]", "3")
-    page.set("#out", "wine")
-    page.wait(
-        "return $('#command').textContent.includes('--out wine')&& !$('#run').disabled"
-    )
-    page.click("#run")
-    bar = "return Number($('#jobs progress')?.value || 0)"
-    before = page.wait(bar)
-    page.wait(bar + " > arguments[0]", before)
+    number = page.read("wine.csv").start_run("moving", 9000)
+    before = page.wait(BAR)
+    page.wait(BAR + " > arguments[0]", before)
+    page.wait("return $('#jobs .step').textContent.endsWith('left')")
     page.browser.refresh()
-    page.wait(bar + " > arguments[0]", before)
+    page.wait(BAR + " > arguments[0]", before)
+    first = page.browser.current_window_handle
+    page.browser.switch_to.new_window("tab")
+    page.open("runs")
+    page.wait(BAR + " > arguments[0]", before)
+    assert page.run("return $('#jobs li').dataset.job") == number
     page.click("#jobs .act")
-    page.wait("return $('#jobs .act').textContent === 'Resume'")
+    page.browser.close()
+    page.browser.switch_to.window(first)
+    page.wait(AGAIN)
     assert "kept" in page.text("#jobs .step")
     page.click("#jobs .act")
     page.wait("return $('#jobs .act').textContent === 'Cancel'")
-    shown = "!$('#jobs progress').hidden && "
-    page.wait(bar.replace("return ", f"return {shown}") + " > arguments[0]", before)
+    page.wait(BAR + " > arguments[0]", before)
     page.click("#jobs .act")
-    page.wait("return $('#jobs .act').textContent === 'Resume'")
+    page.wait(AGAIN)
+
+
+def test_a_second_run_waits_and_says_so(page) -> None:
+    page.read("wine.csv").start_run("first", 9000)
+    page.wait(BAR)
+    page.read("wine.csv").start_run("second", 9000)
+    page.wait(STEP + " === 'waits for 1 other run'")
+    page.click("#jobs .act")
+    page.wait(STEP + " === 'Taken out of the line.'")
+    page.click("#jobs li:nth-child(2) .act")
+    page.wait(STEP.replace("#jobs", "#jobs li:nth-child(2)") + ".includes('kept')")
+
+
+def test_a_killed_run_says_so_and_is_resumed(page, app) -> None:
+    page.read("wine.csv").start_run("killed", 9000)
+    page.wait(BAR)
+    [worker] = [
+        each
+        for each in psutil.Process(app[0].pid).children(recursive=True)
+        if "mdec.app.worker" in each.cmdline()
+    ]
+    worker.kill()
+    page.wait(AGAIN)
+    assert "SIGKILL" in page.text("#jobs .step")
+    page.click("#jobs .act")
+    page.wait(BAR)
+    page.click("#jobs .act")
+    page.wait(AGAIN)
+
+
+@pytest.mark.parametrize("by", ["reload", "end of the app"])
+def test_an_upload_that_breaks_off_leaves_nothing(browser, tmp_path, by) -> None:
+    (tmp_path / "work").mkdir()
+    large = tmp_path / "large.csv"
+    large.write_text("a,b\n" + "1.5,2.5\n" * 2**20)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1}
+    with started_app(tmp_path / "work") as (process, address):
+        page = Tab(browser, address).open()
+        browser.execute_cdp_cmd("Network.enable", {})
+        browser.execute_cdp_cmd(
+            "Network.emulateNetworkConditions", {**slow, "uploadThroughput": 2**17}
+        )
+        try:
+            page.one("#file").send_keys(str(large))
+            page.wait("return !$('#arriving').hidden && $('#arriving').value > 0.01")
+            if by == "reload":
+                browser.refresh()
+            else:
+                process.kill()
+                page.wait("return $('#notice').textContent.includes('broke off')")
+        finally:
+            browser.execute_cdp_cmd("Network.disable", {})
+        uploads, end = tmp_path / "work" / UPLOADS, time.monotonic() + 30
+        while by == "reload" and list(uploads.iterdir()) and time.monotonic() < end:
+            time.sleep(0.1)
+    left = list(uploads.iterdir())
+    # The end of the app leaves what no page lists.
+    assert not [each for each in left if not each.name.startswith(".mdec-")]
+    assert not left or by != "reload"
+    browser.get_log("browser")
+
+
+def test_a_full_disk_ends_in_one_sentence(browser, folder, tmp_path) -> None:
+    resource = pytest.importorskip("resource")
+    size = (folder / "dropped.csv").stat().st_size
+    most = 8 * size
+    shutil.copyfile(folder / "dropped.csv", tmp_path / "wine.csv")
+    (tmp_path / "large.csv").write_text("a,b\n" + "1.5,2.5\n" * size)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    with started_app(tmp_path, preexec_fn=limit) as (_, address):
+        page = Tab(browser, address).open()
+        page.one("#file").send_keys(str(tmp_path / "large.csv"))
+        page.wait("return $('#notice').textContent.includes('make room on the disk')")
+        assert list((tmp_path / UPLOADS).iterdir()) == []
+        page.read("wine.csv").start_run("full", 20)
+        page.wait("return $('#jobs .failed')?.textContent.includes('too large')")
+        assert "Traceback" not in page.text("#jobs .step")
+        assert not (tmp_path / "full" / "labels.csv").exists()
 
 
 def test_a_run_ends_in_its_report(page, folder) -> None:
-    page.run("location.hash = 'table'")
-    page.set("#path", "mdec-uploads/wine.csv")
-    page.click("#by-path button")
-    page.wait("return $('#cure').offsetParent !== null")
-    page.click("#cure")
-    page.set("[data-option=ensemble_size]", "40")
-    page.wait("return $('#command').textContent.includes('40')&& !$('#run').disabled")
-    page.click("#run")
-    page.wait("return location.hash.startsWith('#explore/wine-result')", seconds=240)
-    assert (folder / "work" / "wine-result" / "report.html").is_file()
+    page.read("wine.csv").start_run("ended", 40)
+    page.wait("return location.hash === '#explore/ended'", seconds=240)
+    assert (folder / "work" / "ended" / "report.html").is_file()
     page.wait("return $$('#names [data-cluster]').length > 1")
     page.wait_inside("return $$('.halo').length > 1")
 
 
 def test_k_and_consensus_change_at_once(page) -> None:
+    page.explore(RESULT)
     page.set("#k", "5", "input")
     page.wait_inside(SHOWN, "5")
     for consensus in ("spectral", "bipartite", "hierarchical"):
@@ -259,27 +271,30 @@ def test_k_and_consensus_change_at_once(page) -> None:
         page.set("#k", "4", "input")
         page.wait("return $('#busy').textContent === ''")
         page.wait_inside(SHOWN, "4")
-        halos = page.inside("return $$('#fig-map .halo').length")
-        assert halos == 4
+        assert page.inside("return $$('#fig-map .halo').length") == 4
         assert page.inside("return $$('.block').length") == 4
 
 
-def test_a_cluster_has_a_name_and_a_colour(page, folder) -> None:
-    page.run("$$('aside details').forEach(d => d.open = true)")
+def test_a_cluster_keeps_its_name_and_colour(page, folder, copy) -> None:
+    page.explore(copy)
     page.set("#names [data-cluster='0'] input:not([type=color])", HOSTILE)
-    page.wait_inside(
-        "return $$('.halo').some(each => each.textContent === arguments[0])", HOSTILE
-    )
+    page.wait_inside(NAMED, HOSTILE)
     page.set("#names [data-cluster='0'] input[type=color]", "#ff0088")
-    page.wait_inside(
-        "return getComputedStyle($("
-        "'.swatch[data-cluster=\"0\"]')).backgroundColor === 'rgb(255, 0, 136)'"
+    painted = (
+        "return getComputedStyle($('.swatch[data-cluster=\"0\"]')).backgroundColor"
+        " === 'rgb(255, 0, 136)'"
     )
-    kept = json.loads((folder / "work/wine-result/cluster-names.json").read_text())
+    page.wait_inside(painted)
+    kept = json.loads((folder / "work" / copy / "cluster-names.json").read_text())
     assert kept["0"] == {"name": HOSTILE, "colour": "#ff0088"}
+    page.browser.refresh()
+    page.wait("return $$('#names [data-cluster]').length > 1")
+    page.wait_inside(NAMED, HOSTILE)
+    page.wait_inside(painted)
 
 
 def test_the_map_takes_the_colour_of_a_feature(page) -> None:
+    page.explore(RESULT)
     page.set("#feature", "proline")
     page.wait_inside("return $('#paint').selectedOptions[0].textContent === 'proline'")
     fills = page.inside(
@@ -288,19 +303,24 @@ def test_the_map_takes_the_colour_of_a_feature(page) -> None:
     assert fills > 20
 
 
-def test_a_selection_is_compared_with_the_rest(page) -> None:
-    from selenium.webdriver import ActionChains
+@pytest.mark.parametrize("rectangle", [False, True])
+def test_a_selection_is_compared_with_the_rest(page, rectangle) -> None:
+    from selenium.webdriver import ActionChains, Keys
 
+    page.explore(RESULT)
     page.browser.switch_to.frame(page.one("#report"))
     figure = page.one("#fig-map svg")
     page.run("arguments[0].scrollIntoView({block: 'center'})", figure)
     width, height = figure.size["width"], figure.size["height"]
     chain = ActionChains(page.browser)
+    if rectangle:
+        chain.key_down(Keys.SHIFT)
     chain.move_to_element_with_offset(figure, 2 - width // 2, 2 - height // 2)
     chain.click_and_hold()
-    for x, y in ((width // 2, 0), (0, height - 8), (-width // 2, 0)):
+    line = [(width // 2, 0), (0, height - 8), (-width // 2, 0)]
+    for x, y in [(width // 2, height - 8)] if rectangle else line:
         chain.move_by_offset(x, y)
-    chain.release().perform()
+    chain.release().key_up(Keys.SHIFT).perform()
     n_selected = int(page.text("#n-selected").split()[0])
     listed = page.text("#count")
     page.browser.switch_to.default_content()
@@ -316,6 +336,7 @@ def test_a_selection_is_compared_with_the_rest(page) -> None:
 
 
 def test_a_figure_is_taken_from_the_report_in_the_app(page, folder) -> None:
+    page.explore(RESULT)
     behaviour = {"behavior": "allow", "downloadPath": str(folder)}
     page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
     page.inside("$('#fig-heatmap [data-figure=png]').click()")
@@ -327,42 +348,40 @@ def test_a_figure_is_taken_from_the_report_in_the_app(page, folder) -> None:
         assert page.inside(f"return $('#fig-{name}, #{name}').offsetParent !== null")
 
 
-def test_new_samples_are_placed(page, folder) -> None:
-    page.one("#new-file").send_keys(str(folder / "wine.csv"))
+def test_new_samples_are_placed(page, folder, copy) -> None:
+    page.explore(copy)
+    page.one("#new-file").send_keys(str(folder / "dropped.csv"))
     page.wait("return $$('#placed tbody tr').length > 1")
     assert "predicted-" in page.text("#placed")
+    assert list((folder / "work" / copy).glob("predicted-*.csv"))
 
 
-def test_a_reload_opens_the_same_result(page) -> None:
-    page.browser.refresh()
-    page.wait("return $$('#names [data-cluster]').length > 1")
-    page.wait_inside(
-        "return $$('.halo').some(each => each.textContent === arguments[0])", HOSTILE
-    )
-
-
-def test_past_results_are_listed_and_open(page) -> None:
-    page.run("location.hash = 'table'")
-    link = page.wait("return $('#past a')")
-    assert link.text == "wine-result"
+def test_past_results_are_listed_and_open(page, folder) -> None:
+    stopped = folder / "work" / "not-done" / "checkpoint"
+    stopped.mkdir(parents=True)
+    (stopped / "checkpoint.json").write_text("{}")
+    page.open("table")
+    links = page.wait("const all = $$('#past a'); return all.length && all")
+    [link] = [each for each in links if each.text == RESULT]
     assert "stopped" in page.text("#past")
     link.click()
     page.wait("return !$('#explore').hidden")
+    page.wait_inside("return $$('.halo').length > 1")
+    page.run("$$('aside details').forEach(each => each.open = true)")
+    names = page.run("return $$('#files a').map(each => each.textContent)")
+    assert {"model.npz", "labels.csv", "report.html"} < set(names)
 
 
 def test_hostile_names_stay_names(page, folder) -> None:
-    page.run("location.hash = 'table'")
     page.one("#file").send_keys(str(folder / "hostile.csv"))
     page.wait("return $('#h-reading').textContent.includes('hostile')")
     assert page.run("return $$('main img').length") == 0
     assert HOSTILE in page.text("#cells")
 
 
-def test_a_report_reaches_nothing(page, folder) -> None:
+def test_a_report_reaches_nothing(page, folder, copy) -> None:
     """A report from a stranger neither reads the page nor asks the server."""
-    place = folder / "work" / "strange"
-    shutil.copytree(folder / "work" / "wine-result", place)
-    (place / "report.html").write_text(
+    (folder / "work" / copy / "report.html").write_text(
         "<script>let said = [];"
         "try { parent.document.title = 'owned'; said.push('parent') } catch {}"
         "try { said.push(document.cookie) } catch {}"
@@ -370,7 +389,7 @@ def test_a_report_reaches_nothing(page, folder) -> None:
         ".then(a => said.push('answer ' + a.status)).catch(() => {})"
         ".finally(() => { document.body.textContent = 'said: ' + said })</script><body>"
     )
-    page.run("location.hash = 'explore/strange'")
+    page.open("explore", copy)
     said = page.wait_inside(
         "const said = document.body.textContent;return said.startsWith('said') && said"
     )
@@ -379,7 +398,8 @@ def test_a_report_reaches_nothing(page, folder) -> None:
 
 
 def test_other_hosts_and_origins_are_refused(page) -> None:
-    cookie = page.browser.get_cookies()[0]
+    port = page.base.rstrip("/").rpartition(":")[2]
+    cookie = page.browser.get_cookie(f"mdec-{port}")
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
 
     def ask(**headers):
@@ -393,12 +413,38 @@ def test_other_hosts_and_origins_are_refused(page) -> None:
             ask(**headers)
 
 
+def test_a_page_of_another_origin_gets_no_answer(page, tmp_path) -> None:
+    """A page on the same machine has the cookie's host, and still another origin."""
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from threading import Thread
+
+    (tmp_path / "evil.html").write_text("<title>evil</title>")
+    serve = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page.browser.get(f"http://127.0.0.1:{server.server_port}/evil.html")
+        answers = page.browser.execute_async_script(
+            "const [base, done] = arguments;"
+            "const ask = (mode) => fetch(base + 'api/start', { method: 'POST', mode,"
+            " body: '{}', credentials: 'include' }).then((a) => a.type, () => 'error');"
+            "const frame = document.createElement('iframe'); frame.src = base;"
+            "frame.onload = async () => done([await ask('cors'), await ask('no-cors'),"
+            " frame.contentDocument === null]);"
+            "document.body.append(frame)",
+            page.base,
+        )
+        server.shutdown()
+    assert answers == ["error", "error", True]
+    page.browser.get_log("browser")
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dark", [False, True])
 def test_it_fits_a_phone_in_any_light(page, view, dark) -> None:
     page.size(420, 860, dark=dark)
     try:
-        page.run("location.hash = arguments[0]", view)
+        page.open(*view.split("/"))
         time.sleep(1.0)
         width = page.run("return document.documentElement.scrollWidth")
         assert width <= 420
@@ -423,7 +469,7 @@ def test_it_fits_a_phone_in_any_light(page, view, dark) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_control_has_a_name(page, view) -> None:
-    page.run("location.hash = arguments[0]", view)
+    page.open(*view.split("/"))
     time.sleep(1.0)
     page.run("$$('details').forEach(each => each.open = true)")
     found = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})
@@ -441,8 +487,7 @@ def test_every_control_has_a_name(page, view) -> None:
 def test_it_is_used_with_keys_alone(page) -> None:
     from selenium.webdriver import ActionChains, Keys
 
-    page.run("location.hash = 'explore/wine-result'")
-    time.sleep(0.5)
+    page.explore(RESULT)
     page.run("$('#k').focus()")
     before = page.run("return Number($('#k').value)")
     ActionChains(page.browser).send_keys(Keys.ARROW_RIGHT).perform()

@@ -12,6 +12,7 @@ import scipy.io
 from mdec.app.folder import Folder
 from mdec.app.tables import command_words, look_at
 from mdec.cli import main
+from mdec.cli.fit import FOR_CELLS
 
 
 def look(root, **options):
@@ -89,7 +90,7 @@ def test_wide_tables_show_what_is_special_and_what_is_looked_for(tmp_path) -> No
 
 def test_words_of_an_option_are_words_alone(root) -> None:
     given = {"drop": ["--out", "a b; rm -rf /"], "label_column": "kind", "seed": 3}
-    given |= {"view": ["/etc/passwd"], "device": "cuda", "no_such_option": 1}
+    given |= {"device": "cuda", "no_such_option": 1}
     words = command_words("people.csv", given, "out")
     assert words[:2] == ["fit", "people.csv"]
     assert words[-2:] == ["--out", "out"]
@@ -101,6 +102,40 @@ def test_words_of_an_option_are_words_alone(root) -> None:
         ("--seed", "3"),
     ]
     assert "has no column '--out'" in look(root, **given)["error"]
+
+
+def test_further_tables_lie_in_the_folder(root, tmp_path) -> None:
+    text = (root / "people.csv").read_text()
+    for place in (root, tmp_path):
+        more = [line.rpartition(",")[0] for line in text.splitlines()]
+        (place / "more.csv").write_text("\n".join(more))
+    given = {"label_column": "kind", "view": ["more.csv"]}
+    found = look(root, **given)
+    assert (found["error"], found["shape"]) == (
+        None,
+        "60 samples x features of people (6), more (6)",
+    )
+    assert "--view more.csv" in found["command"]
+    for name in ("../more.csv", str(tmp_path / "more.csv"), "/etc/passwd"):
+        error = look(root, **given | {"view": [name]})["error"]
+        assert "start mdec app in the folder" in error
+
+
+def test_the_consensus_is_that_of_the_command(tmp_path, monkeypatch, capsys) -> None:
+    rng = np.random.default_rng(0)
+    depth = rng.lognormal(0.0, 0.5, (60, 1))
+    counts = rng.poisson(rng.lognormal(-2.0, 1.0, 2600) * depth)
+    names = ",".join(f"gene{j}" for j in range(2600))
+    np.savetxt(tmp_path / "c.csv", counts, "%d", ",", header=names, comments="")
+    found = look_at(Folder(tmp_path), "c.csv", {}, "out")
+    assert "consensus='spectral'" in found["python"]
+    assert FOR_CELLS in found["lines"]
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main([*shlex.split(found["command"])[1:], "--dry-run", "--json"])
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert plan["consensus"] == "spectral"
+    assert f"Estimated work: {plan['estimated work']}." in found["lines"]
 
 
 @pytest.mark.parametrize(

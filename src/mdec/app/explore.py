@@ -25,6 +25,7 @@ from mdec.confidence import AMBIGUOUS
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
+from mdec.report.graphics import COLOURS
 from mdec.report.page import pack_live, render_parts
 from mdec.report.signatures import moments, signatures
 from mdec.report.solutions import cut_halves, describe_solution, match_numbers
@@ -126,6 +127,7 @@ class Result:
             "n_clusters": self.clustering.n_clusters,
             "consensus": self.clustering.settings.consensus,
             "choices": list(CONSENSUS),
+            "palette": COLOURS,
             "most": self.most,
             "drawn": len(self.rows) < self.ensemble.n_samples,
             "samples": [samples[i] for i in self.rows] if samples else [],

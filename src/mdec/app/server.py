@@ -31,6 +31,7 @@ from mdec.cli.options import name_flags
 from mdec.results import SUMMARY
 
 _STATIC = {"app.html": "html", "app.css": "css", "app.js": "javascript"}
+_SHARED = {"shared.css": "css", "shared.js": "javascript"}
 # A report is a file that may come from strangers: it runs as nobody's page, and can
 # neither read this one nor ask the server for anything.
 _REPORT = {
@@ -85,10 +86,13 @@ class Page:
     async def static(self, request: Request) -> Response:
         """Return the page, its script or its style."""
         name = request.path_params.get("name", "app.html")
-        if name not in _STATIC:
+        if kind := _STATIC.get(name):
+            content = (files("mdec.app") / "static" / name).read_bytes()
+        elif kind := _SHARED.get(name):
+            content = (files("mdec.report") / name).read_bytes()
+        else:
             return Response(status_code=404)
-        content = (files("mdec.app") / "static" / name).read_bytes()
-        return Response(content, media_type=f"text/{_STATIC[name]}")
+        return Response(content, media_type=f"text/{kind}")
 
     async def events(self, _: Request) -> Response:
         """Return a stream of the runs, each time that one of them has changed."""
@@ -162,7 +166,7 @@ class Page:
         if out.parent != self.folder.root or out.name.startswith((".", "-")):
             raise ValueError("the name of a result is that of a folder, without '/'.")
         options = given.get("options") or {}
-        make_groups(options, self.folder.max_bytes)
+        make_groups(self.folder, options)
         words = command_words(file, options, out.name)
         return {"number": self.jobs.submit(words, out.name)}
 

@@ -16,8 +16,7 @@ from mdec._support.archives import DAMAGED
 from mdec._support.optional import import_optional
 from mdec.app.folder import ERRORS, Folder
 from mdec.cli import options as cli
-from mdec.cli.fit import fit_lines
-from mdec.cli.inputs import read_inputs
+from mdec.cli.fit import fit_lines, introduce, read_run
 from mdec.tables.budget import ReadBudget, display_name, ending_of
 from mdec.tables.columns import RawTable, TableOptions
 from mdec.tables.reading import READERS, check_ending
@@ -26,7 +25,7 @@ from mdec.tables.roles import AmbiguousTableError, Roles, find_roles
 GROUPS = (cli.InputOptions, cli.ClusterOptions, cli.MethodOptions)
 
 # The page has no say in these.
-_WITHHELD = {"view", "max_gb", "device"}
+_WITHHELD = {"max_gb", "device"}
 
 # Rows and columns of the preview, and the letters of a cell.
 _ROWS, _COLUMNS, _CELL = 8, 60, 40
@@ -45,10 +44,11 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def make_groups(given: Mapping[str, Any], max_bytes: int) -> list[Any]:
+def make_groups(folder: Folder, given: Mapping[str, Any]) -> list[Any]:
     """Return what a page sets as `mdec fit` takes it, or raise what cannot be."""
     known = {each.name: each.default for group in GROUPS for each in fields(group)}
-    known |= given_options(given) | {"max_gb": max_bytes / 2**30}
+    known |= given_options(given) | {"max_gb": folder.max_bytes / 2**30}
+    known["view"] = [folder.path(each) for each in known["view"] or ()]
     return [cli.make_group(group, known) for group in GROUPS]
 
 
@@ -76,18 +76,17 @@ def look_at(
     found |= {"error": None, "cure": {}, "reading": None, "lines": [], "python": None}
     found["parts"] = list_parts(path)
     try:
-        source, clusters, method = make_groups(given, folder.max_bytes)
+        source, clusters, method = make_groups(folder, given)
         found["preview"] = _preview(path, source, find)
-        model = method.estimator(clusters)
-        inputs = read_inputs(path, source)
-        number = cli.parse_k(clusters.k, len(inputs.first.values))
-        model.set_params(preparation=inputs.preparation)
+        inputs, model = read_run(path, source, clusters, method)
         found |= {
             "reading": inputs.first.table.reading,
-            "lines": inputs.lines if source.prepare != "none" else [],
+            "lines": [*introduce(source, inputs, clusters, model)],
             "shape": inputs.shape,
-            "python": fit_lines(Path(name), source, inputs.first, model, number),
         }
+        if not inputs.views:
+            given_k = Path(name), source, inputs.first, model, model.n_clusters
+            found["python"] = fit_lines(*given_k)
     except AmbiguousTableError as error:
         found |= {"error": cli.name_flags(error.findings), "cure": error.cure}
         found["reading"] = error.reading

@@ -77,11 +77,11 @@ def fit(
     mdec fit cells.h5ad --k 10 --write-h5ad clustered.h5ad
     mdec fit expression.csv --view methylation.csv --view proteins.csv
     """
-    start, model = time.perf_counter(), method.estimator(clusters)
+    start = time.perf_counter()
     if output.write_h5ad is not None:
         _check_h5ad(file, output.write_h5ad, source)
     try:
-        inputs = read_inputs(file, source)
+        inputs, model = read_run(file, source, clusters, method)
     except AmbiguousTableError as error:
         if output.dry_run and error.reading is not None:
             reading = dict(error.reading)
@@ -90,28 +90,21 @@ def fit(
             _show_plan(reading, {}, output)
         raise
     n_samples = len(inputs.first.values)
-    number = parse_k(clusters.k, n_samples)
-    model.set_params(n_clusters=number, preparation=inputs.preparation)
-    if clusters.consensus is None:
-        model.set_params(consensus=inputs.consensus)
     settings = _describe(file, source, inputs, clusters, model)
     check_extra_tables(output.extra_tables, n_samples)
     names = result_files(output.extra_tables, n_samples, model=output.model)
     written = [output.out / name for name in {*names, *own_files(output.out)}]
     copies = [] if output.write_h5ad is None else [output.write_h5ad]
     check_not_replaced([file, *(source.view or ())], [*written, *copies])
-    work = inputs.estimate(model, source)
     if output.dry_run:
         named = ("transform", "prepare", "k", "ensemble_size", "consensus")
         plan = {name: settings[name] for name in named} | inputs.words
+        work = inputs.estimate(model, source)
         plan |= {"seed": settings["seed"], "estimated work": work}
         plan |= {"views": inputs.views} if inputs.views else {}
         _show_plan(inputs.first.table.reading, plan | {"out": str(output.out)}, output)
         return
-    output.tell(*_introduce(source, inputs, output))
-    if "consensus_choice" in settings:
-        output.tell(FOR_CELLS)
-    output.tell(f"Estimated work: {work}.")
+    output.tell(*introduce(source, inputs, clusters, model, output.extra_tables))
     notes = RunNotes(
         title=f"Clusters of {settings['file']}",
         settings=settings,
@@ -139,6 +132,18 @@ def fit(
         notes=notes,
     )
     output.show(summary, result_parts)
+
+
+def read_run(
+    file: Path, source: InputOptions, clusters: ClusterOptions, method: MethodOptions
+) -> tuple[Inputs, MDEC]:
+    """Read the tables of a run, and return them with the estimator that they need."""
+    model, inputs = method.estimator(clusters), read_inputs(file, source)
+    number = parse_k(clusters.k, len(inputs.first.values))
+    model.set_params(n_clusters=number, preparation=inputs.preparation)
+    if clusters.consensus is None:
+        model.set_params(consensus=inputs.consensus)
+    return inputs, model
 
 
 def fit_and_write(
@@ -234,11 +239,10 @@ def _describe(
     model: MDEC,
 ) -> dict[str, Any]:
     """Return what the summary and the report say of the parameters."""
-    chosen = clusters.consensus is None and model.consensus == "spectral"
     optional = {
         "preparation": inputs.first.preparation,
         "min_confidence": model.min_confidence,
-        "consensus_choice": FOR_CELLS if chosen else None,
+        "consensus_choice": FOR_CELLS if _serves_cells(clusters, model) else None,
     }
     return {
         "file": display_name(file),
@@ -262,10 +266,14 @@ def _show_plan(
     replace(output, quiet=False).show(known, reading_parts)
 
 
-def _introduce(
-    source: InputOptions, inputs: Inputs, output: FitOutputOptions
+def introduce(
+    source: InputOptions,
+    inputs: Inputs,
+    clusters: ClusterOptions,
+    model: MDEC,
+    extra_tables: Sequence[str] = (),
 ) -> Iterator[str]:
-    """Yield lines on what was read and what is done to it."""
+    """Yield lines on what was read, what is done to it, and how long that takes."""
     reading = inputs.first.table.reading
     n_samples, n_features = reading["n_samples"], reading["n_features"]
     yield (
@@ -278,10 +286,17 @@ def _introduce(
     if reading.get("n_without_class"):
         yield f"{reading['n_without_class']} samples have no known class."
     yield from (f"Note: {note}." for note in reading["notes"])
-    if "consensus" in output.extra_tables:
+    if "consensus" in extra_tables:
         n_bytes = decimal(matrix_memory(n_samples))
         yield f"The consensus matrix takes {n_bytes} of memory."
     yield from inputs.lines if source.prepare != "none" else ()
+    if _serves_cells(clusters, model):
+        yield FOR_CELLS
+    yield f"Estimated work: {inputs.estimate(model, source)}."
+
+
+def _serves_cells(clusters: ClusterOptions, model: MDEC) -> bool:
+    return clusters.consensus is None and model.consensus == "spectral"
 
 
 def fit_lines(

@@ -40,13 +40,13 @@ def render_report(described: Description) -> str:
     template = _environment().get_template("template.html")
     from markupsafe import Markup
 
-    script = _read("report.js")
+    script = _read("shared.js") + _read("report.js")
     shown, tree = described["solutions"][described["chosen"]], described["tree"]
     page: str = template.render(
         **described,
         shown=shown,
         order=sample_order(shown["labels"], tree["position"]),
-        style=Markup(_read("report.css")),
+        style=Markup(_read("shared.css") + _read("report.css")),
         script=Markup(script),
         data=Markup(pack_data(described)),
         policy=content_policy(script),

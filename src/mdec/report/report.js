@@ -1,14 +1,7 @@
-"use strict";
 // The page is complete without this script, for the number of clusters of the run. The
 // script shows the other numbers, links the figures with the list and saves tables.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const find = (words, inside = document) => inside.querySelector(words);
-const all = (words, inside = document) => [...inside.querySelectorAll(words)];
-const range = (n) => Array.from({ length: n }, (_, i) => i);
-
-const decode = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-
 function unpack(content) {
   const [kind, text] = Object.entries(content)[0];
   const type = { u8: Uint8Array, u16: Uint16Array, f32: Float32Array }[kind];
@@ -91,13 +84,6 @@ function svg(name, attributes, words = "") {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) { node.setAttribute(key, value); }
   node.textContent = words;
-  return node;
-}
-
-function element(name, attributes = {}, ...inside) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) { node.setAttribute(key, value); }
-  node.append(...inside);
   return node;
 }
 
@@ -348,7 +334,6 @@ function mark(sample) {
 // ---- The list of the samples
 
 const PAGE = 25;
-const fixed = (value) => value.toFixed(2);
 const columns = [
   { name: "sample", key: (i) => data.names[i], cell: (i) => data.names[i], text: true },
   { name: "cluster", key: (i) => solution().cluster[i], cell: (i) => called(solution().cluster[i]) },
@@ -773,7 +758,10 @@ function addSolution(content) {
 }
 
 const heard = {
-  solution: (content) => show(addSolution(content)),
+  solution: (content) => {
+    show(addSolution(content));
+    requestAnimationFrame(() => setTimeout(() => tell({ painted: true })));
+  },
   cut: (k) => {
     const index = data.solutions.findIndex((each) => each.key === String(k));
     if (index >= 0) { show(index); }
@@ -804,4 +792,4 @@ window.addEventListener("message", (event) => {
 document.documentElement.classList.add("live");
 if (app) { document.documentElement.classList.add("framed"); }
 show(now);
-tell({ ready: data.names });
+tell({ ready: data.names, cuts: data.solutions.map((each) => each.k) });

@@ -1,16 +1,5 @@
-"use strict";
 // The page asks the server for everything that it shows, and keeps only what a person has
 // set: the file, the roles of its columns and the options of the run.
-
-const find = (words, inside = document) => inside.querySelector(words);
-const all = (words, inside = document) => [...inside.querySelectorAll(words)];
-
-function element(name, attributes = {}, ...inside) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) { node.setAttribute(key, value); }
-  node.append(...inside);
-  return node;
-}
 
 function complain(words) {
   find("#notice span").textContent = words;
@@ -88,6 +77,7 @@ const refresh = doing(async () => {
 const state = { file: "", roles: {}, options: {}, out: "" };
 const ROLES = { feature: "feature", category: "category", class: "class", id: "name",
   annotation: "colour only", ignore: "ignore" };
+const NO_LINES = "# Several tables are clustered by mdec.MultiViewMDEC.";
 let latest = 0;
 
 // Roles are the options that the command has.
@@ -130,7 +120,7 @@ const look = doing(async () => {
 function drawReading(found) {
   find("#table").classList.add("opened");
   find("#reading").hidden = false;
-  const { reading, preview } = found;
+  const { preview } = found;
   find("#h-reading").textContent = found.file + (found.shape ? `: ${found.shape}` : "");
   find("#doubt").hidden = !found.error;
   find("#doubt p").textContent = found.error ?? "";
@@ -143,17 +133,15 @@ function drawReading(found) {
     for (const [name, value] of Object.entries(found.cure)) { say(name, value); }
     look();
   };
-  const lines = [...found.lines];
-  if (reading && !found.error) {
-    lines.unshift(`Samples are named by ${reading.sample_names}`
-      + (reading.classes ? `; known classes in ${reading.classes}` : "") + ".");
-    if (reading.missing) { lines.push(`${reading.missing} missing values are filled in.`); }
-    lines.push(...reading.notes.map((note) => `Note: ${note}.`));
-  }
-  find("#plan").replaceChildren(...lines.map((line) => element("li", {}, line)));
+  find("#plan").replaceChildren(...found.lines.map((line) => element("li", {}, line)));
+  find("#views").replaceChildren(...(state.options.view ?? []).map((name) => {
+    const button = element("button", { type: "button", "aria-label": `Leave out ${name}` }, "×");
+    button.addEventListener("click", () => setViews((views) => views.filter((each) => each !== name)));
+    return element("li", {}, name, button);
+  }));
   find("#run").disabled = Boolean(found.error);
   find("#command").textContent = found.command;
-  find("#python").textContent = found.python ?? "";
+  find("#python").textContent = found.python ?? (found.error ? "" : NO_LINES);
   const sheets = find("#sheet select");
   sheets.replaceChildren(element("option", { value: "" }, "look"),
     ...found.parts.map((name) => element("option", {}, name)));
@@ -161,6 +149,17 @@ function drawReading(found) {
   find("#sheet").hidden = found.parts.length < 2;
   if (preview) { drawCells(preview); }
 }
+
+// Further tables of the same samples.
+function setViews(change) {
+  state.options.view = change(state.options.view ?? []);
+  look();
+}
+const addView = (file) => { if (file) { setViews((views) => [...new Set([...views, file])]); } };
+find("#add-view").addEventListener("click", () => {
+  addView(find("#view").value.trim());
+  find("#view").value = "";
+});
 
 // What cures a doubt becomes a role where it names columns.
 function say(name, value) {
@@ -258,18 +257,25 @@ function send(file) {
   });
 }
 
-const receive = doing(async (file) => {
+const receive = doing(async (file, use) => {
   if (!file) { return; }
   if (file.size > known.max_bytes) {
     throw new Error(`${file.name} is larger than the limit; give its path, or start mdec app with `
       + "a larger --max-gb.");
   }
-  openTable(await send(file));
+  use(await send(file));
 });
-find("#file").addEventListener("change", (event) => {
-  receive(event.target.files[0]);
-  event.target.value = "";
-});
+// What becomes of a file, by the field that chooses it.
+const uses = { file: (name) => openTable(name), "view-file": addView, "new-file": (name) => {
+  find("#new-path").value = name;
+  placeNew(name);
+} };
+for (const [field, use] of Object.entries(uses)) {
+  find("#" + field).addEventListener("change", (event) => {
+    receive(event.target.files[0], use);
+    event.target.value = "";
+  });
+}
 const drop = find("#drop");
 for (const kind of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
@@ -277,7 +283,7 @@ for (const kind of ["dragover", "dragleave", "drop"]) {
     drop.classList.toggle("over", kind === "dragover");
     if (kind === "drop" && event.dataTransfer.files.length) {
       go("table");
-      receive(event.dataTransfer.files[0]);
+      receive(event.dataTransfer.files[0], openTable);
     }
   });
 }
@@ -305,7 +311,8 @@ function drawJobs(jobs) {
   find("#n-open").textContent = open.length;
   find("#no-runs").hidden = jobs.length > 0;
   const list = find("#jobs");
-  for (const job of jobs) {
+  // The last one stands first, also where several come at once.
+  for (const job of jobs.toReversed()) {
     let item = find(`[data-job="${job.number}"]`, list);
     if (!item) {
       const bar = element("progress", { "aria-label": `Progress of run ${job.number}` });
@@ -349,9 +356,14 @@ events.addEventListener("message", (event) => drawJobs(JSON.parse(event.data)));
 
 // ---- A result: the report, and what the server finds for it
 
-const shown = { name: "", ready: false, about: null };
+const shown = { name: "", ready: false, cuts: [], about: null };
 const frame = find("#report");
 const tell = (words) => frame.contentWindow.postMessage({ mdec: words }, "*");
+// What was told is seen before more work begins; a hidden page paints nothing.
+const painted = () => new Promise((done) => {
+  shown.painted = done;
+  setTimeout(done, 1000);
+});
 const explore = (act, content = {}) => ask(act, { ...content, result: shown.name });
 
 const openResult = doing(async (name) => {
@@ -408,8 +420,10 @@ const solve = doing(async () => {
     do {
       given = JSON.stringify(wanted());
       // Those of the samples of the report come first where all take seconds.
-      if (shown.about.drawn && wanted().consensus !== "hierarchical") {
+      const there = wanted().consensus === "hierarchical" && shown.cuts.includes(wanted().k);
+      if (shown.about.drawn && !there) {
         tell({ solution: await explore("recluster", { ...wanted(), quick: true }) });
+        await painted();
       }
       solution = given === JSON.stringify(wanted()) && await explore("recluster", wanted());
     } while (given !== JSON.stringify(wanted()));
@@ -422,16 +436,18 @@ const solve = doing(async () => {
   }
 });
 
-// What is likely to be asked for next is found while the reader looks.
+// What is likely to be asked for next is found while the reader looks: first what paints at
+// once, the clusters of the samples of the report alone, and then those of all.
 const prepare = doing(async (k, consensus) => {
-  const near = [k + 1, k - 1].map((each) => [each, consensus]);
-  const others = shown.about.choices.map((each) => [k, each]);
-  const name = shown.name;
-  for (const [number, how] of [...near, ...others]) {
-    const idle = wanted().k === k && wanted().consensus === consensus && shown.name === name;
-    if (solving || !idle) { return; }
-    if (number >= 1 && number <= shown.about.most) {
-      await explore("recluster", { k: number, consensus: how });
+  const { name, about } = shown;
+  const likely = [...[k + 1, k - 1].map((each) => [each, consensus]),
+    ...about.choices.map((each) => [k, each])]
+    .filter(([each]) => each >= 1 && each <= about.most);
+  for (const quick of about.drawn ? [true, false] : [false]) {
+    for (const [each, how] of likely) {
+      const idle = wanted().k === k && wanted().consensus === consensus && shown.name === name;
+      if (solving || !idle) { return; }
+      await explore("recluster", { k: each, consensus: how, ...(quick ? { quick } : {}) });
     }
   }
 });
@@ -442,8 +458,12 @@ find("#result").addEventListener("change", (event) => go("explore", event.target
 window.addEventListener("message", (event) => {
   // The report has no rights and no origin: what it says is data.
   if (event.source !== frame.contentWindow || !event.data?.mdec) { return; }
-  const { ready, selection } = event.data.mdec;
-  if (Array.isArray(ready)) { shown.ready = ready.map(String); meet(); }
+  const { ready, cuts, selection, painted: seen } = event.data.mdec;
+  if (seen) { shown.painted?.(); }
+  if (Array.isArray(ready) && Array.isArray(cuts)) {
+    Object.assign(shown, { ready: ready.map(String), cuts });
+    meet();
+  }
   if (Array.isArray(selection)) { compare(selection.map(Number)); }
 });
 
@@ -455,17 +475,16 @@ const compare = doing(async (samples) => {
   find("#compared").replaceChildren();
   if (!samples.length) { find("#choose").value = ""; return; }
   const rows = await explore("compare", { samples });
-  const number = (value) => element("td", { class: "number" }, String(Number(value.toPrecision(2))));
+  const short = (value) => numberCell(String(Number(value.toPrecision(2))));
   find("#compared").replaceChildren(element("p", { class: "soft" },
     "Against the other samples, in standard deviations. Description, not proof."),
-  element("table", {}, element("thead", {}, element("tr", {}, ...["feature", "effect", "inside",
-    "rest"].map((name) => element("th", { scope: "col" }, name)))),
-  element("tbody", {}, ...rows.map((row) => element("tr", {},
+  drawTable(["feature", "effect", "inside", "rest"], rows.map((row) => [
     element("td", { title: row.name }, row.name),
     element("td", { class: "number " + (row.effect > 0 ? "up" : "down") },
       (row.effect > 0 ? "+" : "") + row.effect.toFixed(1)),
-    number(row.inside), number(row.outside))))));
+    short(row.inside), short(row.outside)])));
 });
+const numberCell = (words) => element("td", { class: "number" }, String(words));
 
 // ---- Features, names, new samples, files
 
@@ -480,16 +499,14 @@ find("#feature").addEventListener("change", doing(async (event) => {
   if (event.target.value) { tell({ feature: await explore("feature", { name: event.target.value }) }); }
 }));
 
-const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800",
-  "#7a5195", "#8c6d31", "#5c5c5c", "#1b4f72", "#f4a582", "#66c2a4", "#92275f", "#a6bddb",
-  "#7f2704", "#6b8e23", "#b39ddb", "#d2b48c", "#a9a9a9"];
+const colourOf = (cluster) => shown.about.palette[cluster % shown.about.palette.length];
 
 function drawNames(order) {
   const kept = shown.about?.clusters ?? {};
   const numbers = [...order].sort((a, b) => a - b);
   find("#names").replaceChildren(...numbers.map((cluster) => element("div", { "data-cluster": cluster },
     element("input", { type: "color", "aria-label": `Colour of cluster ${cluster}`,
-      value: kept[cluster]?.colour ?? PALETTE[cluster % PALETTE.length] }),
+      value: kept[cluster]?.colour ?? colourOf(cluster) }),
     element("span", {}, String(cluster)),
     element("input", { "aria-label": `Name of cluster ${cluster}`, maxlength: 60,
       value: kept[cluster]?.name ?? "", placeholder: "name" }))),
@@ -504,7 +521,7 @@ find("#names").addEventListener("change", doing(async () => {
   for (const row of all("#names [data-cluster]")) {
     const cluster = Number(row.dataset.cluster);
     const [colour, name] = all("input", row).map((field) => field.value);
-    const own = colour !== PALETTE[cluster % PALETTE.length];
+    const own = colour !== colourOf(cluster);
     clusters[cluster] = { name, ...(own ? { colour } : {}) };
   }
   shown.about.clusters = await explore("rename", { clusters });
@@ -526,12 +543,10 @@ const placeNew = doing(async (file) => {
   find("#placed").replaceChildren(element("p", { class: "soft" }, "placing ..."));
   try {
     const found = await explore("predict", { file });
-    const rows = found.clusters.map((row) => element("tr", {},
-      ...[row.cluster, row.size, row.confidence.toFixed(2), row.unlike_training].map((each) =>
-        element("td", { class: "number" }, String(each)))));
-    find("#placed").replaceChildren(element("table", {}, element("thead", {}, element("tr", {},
-      ...["cluster", "samples", "confidence", "unlike"].map((name) =>
-        element("th", { scope: "col" }, name)))), element("tbody", {}, ...rows)),
+    const rows = found.clusters.map((row) => [row.cluster, row.size, fixed(row.confidence),
+      row.unlike_training].map(numberCell));
+    find("#placed").replaceChildren(
+      drawTable(["cluster", "samples", "confidence", "unlike"], rows),
     ...found.notes.map((note) => element("p", { class: "soft" }, note + ".")),
     element("p", {}, element("a", { download: found.out,
       href: `/results/${encodeURIComponent(shown.name)}/${encodeURIComponent(found.out)}` },
@@ -542,14 +557,6 @@ const placeNew = doing(async (file) => {
   }
 });
 find("#place").addEventListener("click", () => placeNew(find("#new-path").value.trim()));
-find("#new-file").addEventListener("change", doing(async (event) => {
-  const file = event.target.files[0];
-  if (!file) { return; }
-  event.target.value = "";
-  find("#new-path").value = await send(file);
-  placeNew(find("#new-path").value);
-}));
-
 refresh().then((found) => {
   if (!location.hash && found?.start) {
     const result = found.results.some((each) => each.name === found.start);
