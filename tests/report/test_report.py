@@ -151,7 +151,7 @@ def test_every_number_has_its_tables(reports):
         if tag == "template":
             parts.setdefault(attributes["data-part"], []).append(attributes["data-k"])
     others = [str(solution["n_clusters"]) for solution in described["solutions"]]
-    others.remove(str(described["n_clusters"]))
+    others.remove(str(described["clustering"].n_clusters))
     names = {"facts", "clusters", "consensus", "histogram", "signatures", "features"}
     assert set(parts) == names | {"known", "again", "dots"}
     assert all(found == others for found in parts.values())

@@ -21,7 +21,6 @@ from mdec.app.folder import Folder, clean, read_summary
 from mdec.cli.options import ReadOptions
 from mdec.cli.predict import place_samples
 from mdec.clustering import Clustering, Settings, cluster_ensemble
-from mdec.confidence import AMBIGUOUS
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
@@ -171,7 +170,6 @@ class Result:
         words = render_parts(
             shown,
             selection={"n_clusters": self.summary.get("suggested_n_clusters")},
-            ambiguous_below=AMBIGUOUS,
             n_clusters=found.n_clusters,
             again=f"mdec consensus {self.path.name}/{ENSEMBLE}",
             settings={"consensus": consensus},

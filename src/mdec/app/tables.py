@@ -47,8 +47,9 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def make_groups(folder: Folder, given: Mapping[str, Any]) -> list[Any]:
     """Return what a page sets as `mdec fit` takes it, or raise what cannot be."""
     known = {each.name: each.default for group in GROUPS for each in fields(group)}
-    known |= given_options(given) | {"max_gb": folder.max_bytes / 2**30}
-    known["view"] = [folder.path(each) for each in known["view"] or ()]
+    asked = given_options(given)
+    known |= asked | {"max_gb": folder.max_bytes / 2**30}
+    known["view"] = [folder.path(each) for each in asked.get("view", ())]
     return [cli.make_group(group, known) for group in GROUPS]
 
 

@@ -17,7 +17,6 @@ from mdec._support.optional import versions
 from mdec._support.random import member_stream
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
-from mdec.confidence import AMBIGUOUS
 from mdec.ensemble import Ensemble
 from mdec.report.layout import TSNE_SAMPLES, SampleMap, consensus_map, data_map
 from mdec.report.signatures import (
@@ -49,7 +48,6 @@ VALUE_SAMPLES = 1000
 PAGE_VALUES = 250_000
 DRAWN_MERGES = 80
 
-LISTED_SAMPLES = 25
 LISTED_FEATURES = 20
 VALUE_BINS = 40
 
@@ -132,21 +130,14 @@ class Column(TypedDict):
 class Description(TypedDict):
     """Everything that the report of a clustering shows.
 
-    The solution of the run itself is `solutions[chosen]`; `ambiguous` are the samples
-    of the page that it is least certain of.
+    The solution of the run itself is `solutions[chosen]`.
     """
 
-    title: str
-    n_samples: int
-    n_members: int
-    n_base_clusters: int
-    n_failed: int
-    n_clusters: int
+    clustering: Clustering
+    notes: RunNotes
     names: list[str]
     solutions: list[Solution]
     chosen: int
-    n_numbers: int
-    selection: KSelection
     criteria: list[dict[str, float]]
     tree: Tree
     map: SampleMap
@@ -155,17 +146,11 @@ class Description(TypedDict):
     bars: Labels
     columns: list[Column]
     signature_values: SignatureValues | None
-    ambiguous: Labels
-    ambiguous_below: float
     support: list[dict[str, Any]] | None
     functions: list[dict[str, Any]]
     candidates: list[dict[str, Any]]
     signatures: list[Signature]
-    preparation: dict[str, Any] | None
     histograms: dict[str, dict[str, Any]]
-    settings: dict[str, Any]
-    python: str | None
-    again: str | None
     versions: dict[str, str]
 
 
@@ -192,8 +177,7 @@ def describe_clustering(
     Description
         What the page shows, computed.
     """
-    selection = clustering.criteria
-    ensemble, labels = clustering.ensemble.gather(), np.asarray(clustering.labels)
+    labels = np.asarray(clustering.labels)
     table, notes = join_tables(table, len(labels)), notes or RunNotes()
     rng, (rows, part) = member_stream(0, 2, "selection"), draw_page(clustering)
     matrix = locally_weighted_coassociation(*part)
@@ -204,23 +188,17 @@ def describe_clustering(
     written = add_signatures(solutions, chosen, table, labels, rows)
     tracks = [each["numbers"][each["labels"]] for each in solutions]
     mapped = draw_from_clusters(labels[rows], TSNE_SAMPLES, rng)
-    sure, histograms = solutions[chosen]["confidence"], {}
+    histograms = {}
     if notes.preparation is not None and notes.raw is not None:
         both = {"before": notes.raw, "after": table.values}
         histograms = {name: value_histogram(each) for name, each in both.items()}
     return {
-        "title": notes.title,
-        "n_samples": len(labels),
-        "n_members": len(ensemble),
-        "n_base_clusters": ensemble.n_base_clusters,
-        "n_failed": len(ensemble.failures),
-        "n_clusters": clustering.n_clusters,
+        "clustering": clustering,
+        "notes": notes,
         "names": [table.sample_names[i] for i in rows],
         "solutions": solutions,
         "chosen": chosen,
-        "n_numbers": len({*selection.table["n_clusters"], clustering.n_clusters}),
-        "selection": selection,
-        "criteria": criteria_rows(selection),
+        "criteria": criteria_rows(clustering.criteria),
         "tree": tree,
         "map": consensus_map(matrix, mapped),
         "pca": data_map(table.values[rows]),
@@ -228,17 +206,11 @@ def describe_clustering(
         "bars": draw_from_clusters(labels[rows], BAR_SAMPLES, rng),
         "columns": describe_columns(table.labels, table.columns, rows),
         "signature_values": signature_values(solutions, chosen, table, rows),
-        "ambiguous": np.argsort(sure, kind="stable")[:LISTED_SAMPLES],
-        "ambiguous_below": AMBIGUOUS,
         "support": view_support(clustering),
         "functions": compare_functions(clustering, table.labels, rows, *part),
-        "candidates": list_candidates(selection, solutions),
+        "candidates": list_candidates(clustering.criteria, solutions),
         "signatures": written,
-        "preparation": notes.preparation,
         "histograms": histograms,
-        "settings": dict(notes.settings),
-        "python": notes.python and notes.python(clustering.n_clusters),
-        "again": notes.again,
         "versions": {"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
     }
 

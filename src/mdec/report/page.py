@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
+from mdec.confidence import AMBIGUOUS
 from mdec.report import graphics
 from mdec.report.compute import Column, Description, sample_order
 from mdec.report.solutions import Solution
@@ -42,9 +43,14 @@ def render_report(described: Description) -> str:
 
     script = _read("shared.js") + _read("report.js")
     shown, tree = described["solutions"][described["chosen"]], described["tree"]
+    clustering, notes = described["clustering"], described["notes"]
     page: str = template.render(
         **described,
         shown=shown,
+        selection=clustering.criteria,
+        n_clusters=clustering.n_clusters,
+        settings=notes.settings,
+        again=notes.again,
         order=sample_order(shown["labels"], tree["position"]),
         style=Markup(_read("shared.css") + _read("report.css")),
         script=Markup(script),
@@ -67,6 +73,7 @@ def _environment() -> Any:
     )
     environment.filters["px"] = graphics.coordinate
     environment.globals |= {"graphics": graphics, "zip": zip, "linspace": np.linspace}
+    environment.globals["ambiguous_below"] = AMBIGUOUS
     return environment
 
 
@@ -89,7 +96,7 @@ def pack_data(described: Description) -> str:
     No HTML parser takes it for markup.
     """
     values = described["signature_values"]
-    selection, pca = described["selection"], described["pca"]
+    selection, pca = described["clustering"].criteria, described["pca"]
     content = {
         "names": described["names"],
         "palette": graphics.COLOURS,
@@ -100,7 +107,7 @@ def pack_data(described: Description) -> str:
         "contrasts": _pack(graphics.CONTRASTS),
         "bars": _pack(described["bars"]),
         "chosen": described["chosen"],
-        "below": described["ambiguous_below"],
+        "below": AMBIGUOUS,
         "finest": _pack(described["solutions"][-1]["halves"]),
         "solutions": [_pack_solution(s, described) for s in described["solutions"]],
         "position": _pack(described["tree"]["position"]),
@@ -172,8 +179,7 @@ def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
     shown : Solution
         One that is not on the page.
     **context
-        Of the description: `selection`, `ambiguous_below`, `again`, `n_clusters` and
-        `settings`.
+        As in `render_report`: `selection`, `again`, `n_clusters` and `settings`.
 
     Returns
     -------

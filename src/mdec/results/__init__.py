@@ -120,7 +120,7 @@ def write_result(
     check_extra_tables(extra_tables, n_samples)
     joined = join_tables(table, n_samples)
     described, page, timings = _make_report(clustering, joined, notes, out)
-    summary = _summarize(described, clustering, joined, notes, timings)
+    summary = _summarize(described, joined, timings)
     columns = label_columns(
         joined.sample_names,
         clustering.firm_labels,
@@ -128,7 +128,7 @@ def write_result(
         clustering.second_choice,
         joined.labels,
     )
-    numbers = described["selection"].table["n_clusters"].tolist()
+    numbers = clustering.criteria.table["n_clusters"].tolist()
     contents = {
         "labels.csv": format_csv(columns),
         "signatures.csv": format_csv(signature_columns(described)),
@@ -383,17 +383,15 @@ def write_matrix_result(
 
 
 def _summarize(
-    described: Description,
-    clustering: Clustering,
-    table: Table,
-    notes: RunNotes,
-    timings: Mapping[str, float],
+    described: Description, table: Table, timings: Mapping[str, float]
 ) -> dict[str, Any]:
-    selection, support = described["selection"], described["support"]
+    clustering, notes = described["clustering"], described["notes"]
+    selection, support = clustering.criteria, described["support"]
+    ensemble = clustering.ensemble.gather()
     own, null = described["solutions"][described["chosen"]], selection.null
     summary = {
-        "n_samples": described["n_samples"],
-        "n_clusters": described["n_clusters"],
+        "n_samples": ensemble.n_samples,
+        "n_clusters": clustering.n_clusters,
         "suggested_n_clusters": selection.n_clusters,
         "reason": selection.reason,
         "candidates": [asdict(each) for each in selection.candidates],
@@ -405,8 +403,8 @@ def _summarize(
         "mean_confidence": own["mean_confidence"] if own["n_clusters"] > 1 else None,
         "n_ambiguous": own["n_ambiguous"],
         "scores": own["scores"],
-        "n_members": described["n_members"],
-        "n_failed_members": described["n_failed"],
+        "n_members": len(ensemble),
+        "n_failed_members": len(ensemble.failures),
         "reading": table.reading or None,
         **({} if notes.preparation is None else {"preparation": notes.preparation}),
         "parameters": dict(notes.settings),
