@@ -42,11 +42,13 @@ lint: $(VENV)/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The site, in docs/_build/html; tutorials and gallery run, every link is followed.
+# The site, in docs/_build/html; tutorials and gallery run, every link is followed, and
+# the words are counted.
 docs: $(VENV)/docs
 	rm -rf docs/_build/html docs/api/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_site/check.py docs/_build/html
+	$(BIN)/python docs/_site/words.py
 
 # Wheel and sdist as a stranger gets them; PYTEST_ARGS narrows the tests of the sdist.
 release-check: $(VENV)/release

@@ -1,9 +1,9 @@
-"""Write the tables of measured numbers into the pages, from what the runs recorded.
+"""Write measured numbers into the pages, from what the runs recorded.
 
-A page has a table between two comments, ``<!-- numbers: NAME -->`` and ``<!-- end of
-numbers -->``. When the site is built each is made again from the records; ``python
-docs/_site/measured.py`` does the same for the files themselves, which are read on other
-sites too, and a test fails where a file has another number than its records.
+A page has a table or a sentence between two comments, ``<!-- numbers: NAME -->`` and
+``<!-- end of numbers -->``. When the site is built each is made again from the records;
+``python docs/_site/measured.py`` does the same for the files themselves, which are read
+on other sites too, and a test fails where a file has another number than its records.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -23,11 +24,11 @@ from mdec.bench.summary import published_table
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
 RECORDS = ROOT / "benchmarks" / "results"
+MARK = "<!-- numbers: "
 PAGES = [
-    ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("evidence", "choosing-k")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("performance", "quality")),
-    *(ROOT / "docs" / f"{name}.md" for name in ("reliability", "scale")),
+    path
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")))
+    if "_build" not in path.parts and MARK in path.read_text("utf-8")
 ]
 BLOCK = re.compile(
     r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- end of numbers -->)", re.S
@@ -50,6 +51,11 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
 
 
+def sentence(*words: str) -> str:
+    """Return sentences as a paragraph of a page, which ends with a line break."""
+    return textwrap.fill(" ".join(words), 100) + "\n"
+
+
 @cache
 def read_lines(name: str) -> list[dict[str, Any]]:
     """Return the records of a benchmark, the oldest first."""
@@ -62,8 +68,8 @@ def newest(name: str, key: str = "name") -> dict[str, dict[str, Any]]:
     return {str(record[key]): record for record in read_lines(name)}
 
 
-def mean_scores(study: str) -> tuple[list[str], dict[str, float]]:
-    """Return the datasets that every method of a study has, and mean NMI over them."""
+def dataset_scores(study: str) -> dict[str, dict[str, float]]:
+    """Return the mean NMI of each method of a study on each dataset."""
     scores: dict[str, dict[str, float]] = {}
     with (RESULTS / study / "scores.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -71,6 +77,12 @@ def mean_scores(study: str) -> tuple[list[str], dict[str, float]]:
                 scores.setdefault(row["method"], {})[row["dataset"]] = float(
                     row["mean"]
                 )
+    return scores
+
+
+def mean_scores(study: str) -> tuple[list[str], dict[str, float]]:
+    """Return the datasets that every method of a study has, and mean NMI over them."""
+    scores = dataset_scores(study)
     datasets = [
         name
         for name in next(iter(scores.values()))
@@ -146,8 +158,8 @@ def evidence() -> str:
     without = ", ".join(sorted({*cells} - {*of_cells}))
     left_out = f" (without {without})" if without else ""
 
-    def chosen(rule: str) -> str:
-        return " / ".join(f"{choice[rule][place][0]:.1f}" for place in places)
+    def chosen(rule: str) -> list[str]:
+        return [f"{choice[rule][place][0]:.1f}" for place in places]
 
     seconds = cpu_seconds("DS-30")["MDEC-HC"]
     of_paper = published_table("seconds", ["DS-30"], ["MDEC-HC"]).mean[0, 0]
@@ -155,15 +167,16 @@ def evidence() -> str:
         ["", "mdec", "for comparison"],
         [
             [
-                f"the paper repeated: {len(datasets)} datasets, "
-                "hierarchical / spectral / bipartite consensus",
+                f"{len(datasets)} datasets of the paper, hierarchical / spectral / "
+                "bipartite consensus",
                 three(ours[name] for name in CONSENSUS),
                 f"{three(paper)} as published",
             ],
             [
-                f"methods in use today, {len(in_use)} datasets",
+                f"the same {len(in_use)} datasets, runs beside other methods",
                 f"{max(today[name] for name in CONSENSUS):.1f}",
-                f"{others[best]:.1f} for {best}, the best of {len(others)}",
+                f"{others[best]:.1f} for {best}, the best of {len(others)} methods "
+                "in use today",
             ],
             [
                 f"{len(GENE_SETS)} gene-expression datasets, values prepared",
@@ -176,22 +189,29 @@ def evidence() -> str:
                 f"{prepared['Leiden']:.1f} for Leiden, its resolution searched to give "
                 f"K; {prepared['SC3s']:.1f} for SC3s",
             ],
+            *(
+                [
+                    f"K chosen by mdec, {len(of_family)} {words}",
+                    f"{chosen(AS_IT_IS)[place]}; {chosen(TESTED)[place]} if a dataset "
+                    "in which no groups are found scores 0",
+                    f"{chosen('K given')[place]} with K given",
+                ]
+                for place, (of_family, words) in enumerate(
+                    (
+                        (of_sets, "gene-expression datasets"),
+                        (of_cells, f"single-cell datasets{left_out}"),
+                    )
+                )
+            ),
             [
-                f"K chosen by mdec, {len(of_sets)} gene-expression / {len(of_cells)} "
-                f"single-cell datasets{left_out}",
-                f"{chosen(AS_IT_IS)}; {chosen(TESTED)} if a dataset in which no groups "
-                "are found scores 0",
-                f"{chosen('K given')} with K given",
-            ],
-            [
-                f"{million['rows']:,} rows of {million['features']} features, "
+                f"{million['rows']:,} rows of {million['features']} features, on "
                 "two cores",
                 f"{million['seconds']:.0f} s, {million['peak_gb']:.1f} GB, "
                 f"NMI {million['nmi']:.1f}",
                 f"NMI {min(k_means):.1f} to {max(k_means):.1f} for MiniBatchKMeans",
             ],
             [
-                "11,000 x 256 (DS-30)",
+                "time for 11,000 x 256 (DS-30)",
                 f"{seconds:.0f} CPU s on one core",
                 f"{of_paper:.0f} s as published, on 14 cores",
             ],
@@ -447,6 +467,230 @@ def mutations() -> str:
     )
 
 
+def deviations() -> str:
+    """Return what each choice between paper and released code changes."""
+    known = newest("deviations", "choice")
+    shown = {
+        "kernel as printed": "the similarity as the paper prints it",
+        "k from 5 to 19": "k from 5 to 19",
+        "M = 30": "M = 30",
+        "uniform weights": "equal weights for all base clusters",
+        "diagonal of Eq. 21": "the diagonal of A by Eq. 21",
+        "with column factor": "the factor per column in the transfer cut",
+    }
+
+    def change(name: str, choice: str, score: str = "nmi_max") -> str:
+        if (found := known.get(f"{name}: {choice}")) is None:
+            return ""
+        return f"{found[score] - known[f'{name}: ours']['nmi_max']:+.1f}"
+
+    names = CONSENSUS.values()
+    rows = [
+        [words, *(change(n, choice) for n in names)] for choice, words in shown.items()
+    ]
+    rows.append(
+        [
+            "NMI by the geometric mean, for the same labels",
+            *(change(name, "ours", "nmi_geometric") for name in names),
+        ]
+    )
+    return table(["change", "HC", "SC", "BG"], rows)
+
+
+def rows_of(name: str, what: str) -> list[list[Any]]:
+    """Return the rows that a benchmark has printed, without their heads."""
+    return list(newest(name, "what")[what]["rows"][1:])
+
+
+def calibration() -> str:
+    """Return the purity of the quarters of the samples by confidence."""
+    known = rows_of("confidence", "confidence")
+    shown = ("DS-01", "DS-06", "DS-16", "DS-24", "DS-26")
+    heads = ["most confident quarter", "second", "third", "least confident"]
+    found = [
+        [row[0].replace("_", " "), *row[1:5]] for row in known if row[0][:5] in shown
+    ]
+    purer = sum(float(row[5]) > 0.0 for row in known)
+    words = sentence(
+        f"On {purer} of {len(known)} datasets the most confident quarter is purer than",
+        "the rest.",
+    )
+    return f"{table(['dataset', *heads], found)}\n{words}"
+
+
+def unlike() -> str:
+    """Return how often new samples are flagged."""
+    *known, mean = rows_of("confidence", "unlike")
+    heads = [
+        "unchanged",
+        "+ 1 sd",
+        "+ 10 sd",
+        "doubled",
+        "columns permuted",
+        "+ 1e6 sd",
+    ]
+    return f"{table(['datasets', *heads], [[str(len(known)), *mean[2:]]])}"
+
+
+def sparse() -> str:
+    """Return what sparse texts take."""
+    cosine, gaussian = (
+        newest("scale")[f"sparse {kernel} 2"]
+        for kernel in ("cosine", "scaled_gaussian")
+    )
+    per_member = [each["cpu_seconds"] / each["members"] for each in (cosine, gaussian)]
+    return sentence(
+        f"{cosine['rows']:,} texts on 20 topics with {cosine['features']:,} words,",
+        f"{100 * cosine['filled']:.0f} % of the entries filled, take",
+        f"{per_member[0]:.0f} CPU seconds per base clustering with the cosine and",
+        f"{per_member[1]:.0f} with the scaled Gaussian, and {cosine['peak_gb']:.1f} GB",
+        "including the data (`python benchmarks/scale.py sparse --members 2`).",
+    )
+
+
+def landmarks() -> str:
+    """Return how far landmarks are from graphs on image datasets."""
+    runs: dict[str, list[float]] = {}
+    short = {"MDEC-HC": "HC", "MDEC-SC": "SC", "MDEC-BG": "BG"}
+    for name, record in newest("scale").items():
+        if name.startswith("images "):
+            scores = [record[each] for each in short.values()]
+            runs.setdefault(record["dataset"], []).append(float(np.mean(scores)))
+    graphs = dataset_scores("paper-tables")
+    ahead = [
+        float(np.mean(scores) - np.mean([graphs[method][name] for method in short]))
+        for name, scores in runs.items()
+    ]
+    return sentence(
+        f"On {len(ahead)} image datasets, landmarks change NMI by",
+        f"{np.mean(ahead):+.1f} points on average, from {min(ahead):+.1f} to",
+        f"{max(ahead):+.1f}, compared with graphs (`images DATA`).",
+    )
+
+
+def memory() -> str:
+    """Return the peak memory of the steps."""
+    known = newest("performance")
+    prefix = "memory "
+    cases = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
+
+    def row(case: str) -> list[str]:
+        step, _, size = case.rpartition("-")
+        found = known[prefix + case]
+        amount = (
+            f"{found['mb']} MB" if found["mb"] < 1000 else f"{found['mb'] / 1e3:.1f} GB"
+        )
+        made = "three base clusterings" if step == "generation" else step
+        words = f"{made}, {int(size):,} samples"
+        return [words, amount, f"{found['cpu_seconds']:.1f}"]
+
+    return table(["step", "peak memory", "CPU seconds"], map(row, cases))
+
+
+def first_fit() -> str:
+    """Return what the first fit and new samples take."""
+    known = newest("performance")
+    small, empty = known["start-up 100 x 1000"], known["start-up 300 x 50"]
+    graph = known["predict graph"]
+    return table(
+        ["what", "CPU seconds"],
+        [
+            ["`import mdec`", f"{small['import mdec']:.2f}"],
+            [
+                "first fit after installation, 300 x 50, compiling included",
+                f"{empty['first fit']:.1f}",
+            ],
+            ["the same fit again", f"{empty['second fit']:.2f}"],
+            ["fit of 100 x 1000 in a new process", f"{small['cold fit']:.2f}"],
+            ["the same in a running process", f"{small['warm fit']:.2f}"],
+            ["`predict`, one row, model of 1600 x 649", f"{graph['another row']:.2f}"],
+            ["`predict`, 400 rows, first call", f"{graph['400 rows']:.1f}"],
+            ["`predict`, 400 rows, later calls", f"{graph['400 rows again']:.1f}"],
+        ],
+    )
+
+
+def plain_tables() -> str:
+    """Return ARI on ordinary tables, with K given and with K chosen."""
+    shown = {
+        "wine": "wine",
+        "breast_cancer": "breast cancer",
+        "iris with ids": "iris with ids (left alone)",
+        "customers, a file": "customers with cities and dates",
+        "customers": "customers, numbers alone",
+        "outliers": "heavy tails in eight units",
+        "modechoice": "modes of travel",
+        "anes96": "votes (anes96)",
+        "heart patients": "heart patients",
+        "coded patients": "the same with codes",
+    }
+    ways = {
+        "none": "as it is",
+        "auto": "`mdec fit` alone",
+        "standardise": "`--transform standardise`",
+        "log": "`--transform log`",
+    }
+    known = {
+        (record["table"], record["way"]): record
+        for record in read_lines("plain-tables")
+        if record["seed"] == 0 and "k" in record
+    }
+
+    def cell(name: str, way: str) -> str:
+        if (found := known.get((name, way))) is None:
+            return ""
+        words = f"{found['given_ari']:.2f}; {found['chosen_ari']:.2f} ({found['k']})"
+        return f"**{words}**" if way == "auto" else words
+
+    return table(
+        ["table", *ways.values()],
+        ([words, *(cell(name, way) for way in ways)] for name, words in shown.items()),
+    )
+
+
+def several_kernels() -> str:
+    """Return what a second kernel gains for unprepared expression values."""
+    path = RESULTS / "metrics-mixed" / "tables" / "nmi_max_gene_expression.md"
+    rows = [
+        [cell.strip(" *[]") for cell in line.strip("|").split("|")]
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    scores = {
+        row[0]: dict(
+            zip(rows[0][1:], (float(c.split()[0]) for c in row[1:]), strict=True)
+        )
+        for row in rows[2:]
+    }
+    both, alone = scores["scaled_gaussian + correlation"], scores["scaled_gaussian"]
+    gained = {name: both[name] - alone[name] for name in alone}
+    return sentence(
+        '`kernel=["scaled_gaussian", "correlation"]` lets each base clustering draw',
+        "its kernel. On expression values that are not prepared this changes NMI by",
+        " / ".join(f"{gained[name]:+.1f}" for name in CONSENSUS),
+        "points (HC / SC / BG), on prepared ones by",
+        " / ".join(f"{gained[f'prepared {name}']:+.1f}" for name in ("HC", "SC", "BG")),
+        "([all scores](results/metrics-mixed/report.md)).",
+    )
+
+
+def close_baselines() -> str:
+    """Return which baselines are close to their published scores, and their times."""
+    ours = dataset_scores("paper-tables")
+    names = [name for name in ours if name not in CONSENSUS]
+    apart = {}
+    for name in names:
+        paper = published_table("nmi_max", list(ours[name]), [name]).mean[:, 0]
+        # SPCE has no published score on one dataset.
+        apart[name] = float(np.nanmean(list(ours[name].values()) - paper))
+    close = [name for name in names if abs(apart[name]) < 2.0]
+    far = ", ".join(f"{name} {apart[name]:+.1f}" for name in names if name not in close)
+    return sentence(
+        f"{len(close)} of the {len(names)} baselines come within",
+        f"{max(abs(apart[name]) for name in close):.1f} points of their published mean",
+        f"NMI. The others do not: {far}.",
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "evidence": evidence,
     "choosing-k": choosing_k,
@@ -458,6 +702,16 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "preparation": preparation,
     "machines": machines,
     "mutations": mutations,
+    "deviations": deviations,
+    "calibration": calibration,
+    "unlike": unlike,
+    "sparse": sparse,
+    "landmarks": landmarks,
+    "memory": memory,
+    "first-fit": first_fit,
+    "plain-tables": plain_tables,
+    "several-kernels": several_kernels,
+    "close-baselines": close_baselines,
 }
 
 

@@ -74,8 +74,9 @@ print(f"prepared {ari(types, pipe[-1].labels_):.2f}")
 # %%
 # How many groups?
 # ----------------
-# Without ``--k``, mdec chooses the number of clusters and gives the reason. The report,
-# one file that opens in any browser, shows the evidence and the alternatives.
+# Without ``--k``, mdec chooses the number of clusters and gives the reason.
+# ``groups/report.html`` opens in any browser and shows the evidence and the
+# alternatives; :doc:`here is such a report </report>`.
 
 run("mdec fit expression.csv --out groups --quiet")
 summary = pd.read_json(folder / "groups" / "summary.json", typ="series")

@@ -70,7 +70,7 @@ def cluster(
         Name of the results.
     prepare : {"auto", "none", "expression", "diversified"}, default="auto"
         What is done to X or a layer first, see `mdec.tables.steps.prepare_table`.
-        Counts are scaled to one sum and logged, and highly variable genes are chosen.
+        Counts are scaled to the same sum and logged, and highly variable genes stay.
     n_top_genes : int, default=None
         How many of these; None for what suits the values, 2,000 for counts.
     **parameters

@@ -100,8 +100,8 @@ def generate_ensemble(
 ) -> LabelBlocks:
     r"""Make an ensemble of base clusterings, Eq. 14.
 
-    Each member looks at its own random features through its own random kernel, and
-    cuts the similarity graph into its own random number of clusters.
+    Each member uses random features and a random kernel, and cuts the similarity
+    graph into a random number of clusters.
 
     Parameters
     ----------
@@ -113,11 +113,11 @@ def generate_ensemble(
     ensemble_size : int, default=100
         M, the number of members.
     max_features : float, default=0.5
-        :math:`\tau`, the share of the features that a member looks at.
+        :math:`\tau`, the share of the features that a member uses.
     kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian", "scaled_exponential", "cosine", "correlation" or "spearman".
-        If several are given, each member picks one at random, all alike or with the
-        shares given.
+        If several are given, each member picks one at random, all equally likely or
+        with the shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
@@ -150,15 +150,15 @@ def generate_ensemble(
         as `mdec.preparation` finds them to be.
     max_samples : float, default=1.0
         Share of the samples that a member clusters, drawn without replacement; the
-        others have the label -1 in it, but for copies of those drawn. 1 clusters them
+        others have the label -1 in it, except for copies of those drawn. 1 clusters
         all, as the paper does. Below 1 with ``base="graph"`` on the CPU only.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" makes many members at a time on an NVIDIA GPU, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
         The draws are the same on every device; labels differ by rounding only.
     checkpoint : path-like, default=None
-        Folder that keeps each member once it is finished. A run that was stopped goes
-        on from there with the same result; the folder is refused for other data or
+        Folder that stores each finished member. A run that was stopped continues from
+        there with the same result; the folder is refused for other data or
         parameters. Needs an integer `random_state`.
     n_jobs : int, default=None
         Members made at the same time, as in joblib; changes no label.

@@ -45,3 +45,12 @@ def test_the_pictures_of_report_and_app_are_small() -> None:
     pictures = re.findall(r"!\[[^\]]{40,}\]\(([^)]+\.png)\)", TEXT)
     assert [Path(each).stem for each in pictures] == ["report", "app"]
     assert all((README.parent / each).stat().st_size < 200_000 for each in pictures)
+
+
+def test_the_caption_of_the_report_describes_its_dataset() -> None:
+    from mdec.datasets import dataset_info
+
+    info = dataset_info("DS-13")
+    caption = f"{info.n_samples} lymphomas and {info.n_features} genes"
+    assert caption in TEXT
+    assert info.n_classes == 3

@@ -52,7 +52,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     ----------
     path : path-like
         The file; an old one is replaced at the end, and the new one has its
-        permissions. A link is replaced too, and what is no file, such as a pipe or
+        permissions. A link is replaced too, and what is not a file, such as a pipe or
         /dev/null, is written to as it is.
     """
     target = Path(path)

@@ -144,7 +144,7 @@ def spectral(
     the product of the numbers of members that cluster each of them, which keeps the
     matrix in factors. For samples drawn at random that is, on average, Monti's
     consensus times the share of the samples that are drawn, a factor to which the
-    partition is blind.
+    partition does not react.
 
     Examples
     --------

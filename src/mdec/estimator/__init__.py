@@ -46,21 +46,21 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
     r"""Multidiversified ensemble clustering.
 
     A hundred base clusterings are made, each in a random half of the features and
-    with a randomly drawn similarity kernel; their clusters are weighted by how far
-    the rest of the ensemble agrees with them; a consensus function gives the answer.
+    with a randomly drawn similarity kernel; their clusters are weighted by how much
+    the rest of the ensemble agrees with them; a consensus function combines them.
 
     Parameters
     ----------
     n_clusters : int, "auto" or pair of int, default=8
         Number of clusters; "auto" takes the number that `mdec.selection` suggests,
         which may be one; a pair (low, high) takes the best number in that range. The
-        suggestion is that of the data: `random_state` does not change it.
+        suggestion depends on the data alone: `random_state` does not change it.
     consensus : {"hierarchical", "spectral", "bipartite"}, default="hierarchical"
         Consensus function: MDEC-HC, MDEC-SC or MDEC-BG.
     ensemble_size : int, default=100
         M, the number of base clusterings.
     max_features : float, default=0.5
-        :math:`\tau`, the share of the features that a base clustering looks at.
+        :math:`\tau`, the share of the features that a base clustering uses.
     kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
         "scaled_gaussian" made the published tables, "scaled_exponential" is Eq. 1 as
         printed; "cosine", "correlation" and "spearman" are plain similarities. If
@@ -74,18 +74,18 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         Interval of the base clusterings' number of clusters; None is 2 to
         :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
     weighting : {"entropy", "uniform"}, default="entropy"
-        Weights of the base clusters: the ECI, or all alike.
+        Weights of the base clusters: the ECI, or all equal.
     base : {"graph", "landmark", "auto"} or callable, default="graph"
         How a base clustering is made: from the similarity graph of all samples, or
-        from their ties to landmarks, whose cost grows only linearly. "auto" takes
+        from their ties to landmarks, whose cost grows only linearly. "auto" uses
         landmarks above 20,000 samples, and for rows that are not in memory. A function
         ``base(rows, n_clusters, rng) -> labels`` of your own gets the rows of a
         subspace, the number of clusters drawn, which it may ignore, and a random
         stream; -1 leaves a row out. `mdec.base.from_estimator` makes one of any
         scikit-learn clusterer.
     metric : None, "precomputed" or callable, default=None
-        "precomputed": X holds the distances or similarities of all pairs of samples,
-        as the diagonal says. Features are not drawn then, and `max_features`
+        "precomputed": X has the distances or similarities of all pairs of samples,
+        as the diagonal shows. Features are not drawn then, and `max_features`
         has no effect; k, mu, the number of clusters and, with `max_samples`, the
         samples still are. A function ``metric(rows) -> (n, n) matrix`` of your own
         measures the rows of each subspace. See `generate_ensemble`.
@@ -94,17 +94,17 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         In `MultiViewMDEC` also by the names of views.
     max_samples : float, default=1.0
         Share of the samples that a base clustering clusters, drawn without
-        replacement; the others are unlabelled (-1) in it, but for copies of those
-        drawn. 1 is the paper's.
+        replacement; the others are unlabelled (-1) in it, except for copies of
+        those drawn. The paper uses 1.
     min_confidence : float, default=None
-        Samples of less confidence are left out: -1 in `labels_`, as are new rows in
-        `predict`. None leaves none out.
+        Samples with less confidence are left out (-1 in `labels_`), and so are new
+        rows in `predict`. None leaves out no sample.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" uses an NVIDIA GPU, "auto" does where there is one; needs the extra
         `gpu`. The draws are the same, labels differ by rounding only.
     checkpoint : path-like, default=None
-        Folder that keeps each base clustering once it is finished; a run that was
-        stopped goes on from there. Needs an integer `random_state`.
+        Folder that stores each finished base clustering, so that a run that was
+        stopped continues from there. Needs an integer `random_state`.
     n_jobs : int, default=None
         Base clusterings made at the same time, as in joblib; changes no label.
     random_state : int, RandomState, Generator or None, default=None
@@ -120,7 +120,7 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
     consensus_labels_ : ndarray of shape (n_samples,)
         The same with no sample left out.
     membership_ : ndarray of shape (n_samples, n_clusters)
-        How far each sample belongs to each of these clusters; rows add up to one.
+        How strongly each sample belongs to each of these clusters; rows add up to one.
     ensemble_ : Ensemble
         The base clusterings.
     cluster_weights_ : ndarray of shape (n_base_clusters,)
@@ -133,10 +133,10 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         The clustering itself, which these attributes are taken from: another number of
         clusters, comparisons of numbers, memberships, second choices.
     base_ : str
-        How the base clusterings were made; tells what "auto" took, or the name of a
+        How the base clusterings were made: what "auto" chose, or the name of a
         function of your own.
     k_selection_ : KSelection
-        The criteria for each number of clusters, where `n_clusters` does not give it.
+        The criteria for each number of clusters, unless `n_clusters` is a number.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features,)

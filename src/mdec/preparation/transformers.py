@@ -211,7 +211,7 @@ class MostVariable(SelectorMixin, _Transformer):
 
 
 class ExpressionPreparation(_Transformer):
-    """Look at the values, decide what they are, and prepare them accordingly.
+    """Recognise the kind of values, and prepare them accordingly.
 
     Counts and abundances of reads (TPM, FPKM, RPKM) are scaled to the same sum and
     logged, unless they have been, and the 2,000 genes are kept that vary most for
@@ -225,7 +225,7 @@ class ExpressionPreparation(_Transformer):
     ----------
     kind : str, default="auto"
         "counts", "log-counts", "abundances", "log-abundances", "intensities", "logged",
-        "ratios", "log-ratios" or "other" where you know better than the values tell.
+        "ratios", "log-ratios" or "other" to overrule what is recognised.
     share : float, default=None
         Share of the most variable features to keep; None takes what suits the kind.
     n_top_genes : int, default=None
@@ -236,7 +236,7 @@ class ExpressionPreparation(_Transformer):
     kind_ : str
         What the values are.
     reason_ : str
-        How one sees it, in words.
+        Why, in words.
     preparation_ : Preparation
         What was learnt from the training samples.
     features_ : ndarray
@@ -319,7 +319,7 @@ class ExpressionPreparation(_Transformer):
 
 
 class UnitScaler(OneToOneFeatureMixin, _Transformer):
-    """Put measurements in different units on one scale, where a table holds such.
+    """Put measurements in different units on one scale.
 
     Each feature then has mean 0 and standard deviation 1; one of two values has them
     one apart, so that a yes or no alone decides no neighbours. Features with heavy
@@ -338,7 +338,7 @@ class UnitScaler(OneToOneFeatureMixin, _Transformer):
     mixed_ : bool
         Whether the features are scaled.
     reason_ : str
-        How one sees it, in words and numbers.
+        Why, in words and numbers.
     scales_ : FeatureScales
         What was learnt from the training samples.
 

@@ -270,7 +270,7 @@ def value_histogram(values: Array) -> dict[str, Any]:
 def list_candidates(
     selection: KSelection, solutions: list[Solution]
 ) -> list[dict[str, Any]]:
-    """Return the numbers worth a look, the best first, with a sentence for each.
+    """Return the numbers to consider, the best first, with a sentence for each.
 
     What it says of all but the first is how their clusters come from those.
     """

@@ -273,7 +273,7 @@ def number(cell: str, decimal: str = ".") -> float:
     Raises
     ------
     ValueError
-        If the cell holds something else; Python's 1_000 is no number in a table.
+        If the cell holds something else; Python's 1_000 is not a number in a table.
 
     Examples
     --------

@@ -185,7 +185,7 @@ def read_table(
         Columns of a few different words: "encode" makes a feature of each word,
         "annotate" sets the columns aside for display; None refuses them.
     category_columns : sequence of str, default=()
-        Columns of numbers that are codes and no amounts, names or shell patterns; they
+        Columns of numbers that are codes, not amounts, names or shell patterns; they
         are encoded, or set aside, like words.
     dates : {"number", "annotate"}, default=None
         Columns of dates: days since 1970, or set aside for display; None refuses them.
@@ -193,7 +193,7 @@ def read_table(
         A file that claims more is refused before anything is allocated.
     known_features : sequence of str, default=None
         Names of the columns of a model: these are taken, in that order, and all other
-        columns are left out. A table without names is read as ever.
+        columns are left out. A table without names is read as usual.
     encoding : mapping of str to sequence of str, default=None
         Values of those that hold categories.
     least_samples : int, default=3

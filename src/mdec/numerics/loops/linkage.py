@@ -156,7 +156,7 @@ def _merge_chain(
     A chain goes from a region to the most similar one, the lowest of equals, until the
     last two are each other's. Since the pair with the lowest rows comes first among
     equals, links only get better and no chain runs in circles. Its last two rows are
-    at hand, so that after a merge it goes on from one link further back.
+    at hand, so that after a merge it continues from one link further back.
     """
     n = size.size
     length = 0
