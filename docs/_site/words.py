@@ -3,7 +3,7 @@
     python docs/_site/words.py [COMMIT]
 
 Results have a table for every dataset and are left out, as are tutorials and gallery,
-which are scripts. The exit code is 1 if the pages and the README have too many words.
+which are scripts. The exit code is 1 if the pages, without the README, have too many.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def words_at(commit: str) -> dict[str, int]:
 
 
 def total(words: dict[str, int]) -> int:
-    """Return the words of all pages."""
-    return sum(words.values())
+    """Return the words of all pages but the README."""
+    return sum(count for name, count in words.items() if name != README)
 
 
 def main() -> None:
@@ -59,7 +59,7 @@ def main() -> None:
         counts = " | ".join(str(table.get(name, "")) for table in tables)
         print(f"| {name} | {counts} |")
     totals = " | ".join(str(total(table)) for table in tables)
-    print(f"| all | {totals} |")
+    print(f"| all but the README | {totals} |")
     sys.exit(total(now) > MOST)
 
 
