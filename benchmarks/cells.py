@@ -1,7 +1,8 @@
 """Compare `mdec fit` with what people use on single cells, the number of classes given.
 
     python benchmarks/cells.py run --data FOLDER [--sets NAME ...] [--seeds 3]
-    python benchmarks/cells.py many [--members 100]
+    python benchmarks/cells.py many [--members 100] [--shape genes components]
+    python benchmarks/cells.py reduced --data FOLDER [--members 20]
     python benchmarks/cells.py tables
 
 FOLDER holds sets of cells as NAME.npz: `data`, `indices`, `indptr` and `shape` of a CSR
@@ -13,12 +14,16 @@ resolution of Leiden is searched for the number of classes; it needs the package
 scanpy, leidenalg and igraph (scanpy 1.11 with pynndescent below 0.7) and is left out,
 with a word, where they are missing.
 
-`many` takes the time and the memory of one clustering of many made-up cells, each in a
-process of its own: Gaussian clusters as wide as chosen genes, or as components. Leiden
-is that of igraph, at resolution 1, on 50 components; "mdec" takes base="auto" and the
-spectral consensus. Each runs once before on a part of the cells, which compiles its
-loops and is not timed. CPU seconds of fewer members than 100 are scaled to 100, those
-of the consensus too.
+`many` takes the time, the memory and the NMI of one clustering of many made-up cells,
+each in a process of its own: counts of 2,000 genes in twelve kinds of cells, which both
+prepare as `mdec fit` does, or Gaussian clusters as wide as components. Leiden is that
+of igraph, at resolution 1, on 50 components; "mdec" takes base="auto" and the spectral
+consensus. Each runs once before on a part of the cells, which compiles its loops and is
+not timed. CPU seconds of fewer members than 100 are scaled to 100, those of the
+consensus too but not those of preparing.
+
+`reduced` scores the genes that `mdec fit` takes beside principal components of them,
+on the sets of FOLDER and on counts of 4,500 made-up cells.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +49,8 @@ from mdec import MDEC, generate_ensemble
 from mdec.bench.evaluation import nmi_max
 from mdec.consensus import CONSENSUS
 from mdec.generation import AUTO_SAMPLES
+from mdec.preparation import ExpressionPreparation
+from mdec.preparation.recipes import N_COMPONENTS
 from mdec.tables import Table
 from mdec.tables.steps import prepare_table
 
@@ -51,7 +59,7 @@ SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 # Halvings of the interval of resolutions.
 STEPS = 25
 # Cells and features of the tables whose time and memory are taken.
-MANY = ((10_000, 2000), (100_000, 50))
+MANY = {"genes": (10_000, 2000), "components": (100_000, 50)}
 # As many compile all that more would: landmarks, and approximate neighbours of Leiden.
 COMPILING = AUTO_SAMPLES + 1
 
@@ -169,7 +177,7 @@ def run(options: argparse.Namespace) -> None:
 
 def many(options: argparse.Namespace) -> None:
     """Append records of the time and memory that many cells take."""
-    for shape in MANY:
+    for shape in (MANY[name] for name in options.shape):
         for method in ("mdec", "Leiden"):
             words = [method, *map(str, shape), str(options.members)]
             command = [sys.executable, __file__, "one", "--many", *words]
@@ -180,46 +188,124 @@ def many(options: argparse.Namespace) -> None:
                 file.write(done.stdout)
 
 
-def one(method: str, n_cells: int, n_features: int, n_members: int) -> None:
-    """Print the record of one clustering of made-up cells."""
+def make_counts(n_cells: int, n_genes: int, seed: int, strength: float) -> Any:
+    """Return counts of made-up cells of twelve kinds of unequal size, and the kinds.
+
+    A twentieth of the genes is higher in each kind, by a factor whose logarithm is
+    `strength` on average; cells differ in depth, and counts more than by chance.
+    """
+    rng = np.random.default_rng(seed)
+    levels = np.tile(rng.lognormal(-1.5, 1.5, n_genes), (12, 1))
+    for level in levels:
+        marking = rng.choice(n_genes, n_genes // 20, replace=False)
+        level[marking] *= rng.lognormal(strength, 0.5, len(marking))
+    kinds = rng.choice(12, size=n_cells, p=rng.dirichlet(np.full(12, 1.5)))
+    counts = np.empty((n_cells, n_genes), dtype=np.float32)
+    for start in range(0, n_cells, 500):
+        means = levels[kinds[start : start + 500]]
+        depths = rng.lognormal(0.0, 0.4, (len(means), 1))
+        noise = rng.gamma(2.0, 0.5, means.shape)
+        counts[start : start + 500] = rng.poisson(means * depths * noise)
+    return counts, kinds
+
+
+def make_gaussian(n_cells: int, n_features: int) -> Any:
+    """Return twelve Gaussian clusters of unit spread, and which cell is in which."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(12, n_features)).astype(np.float32)
     X = rng.standard_normal((n_cells, n_features), dtype=np.float32)
-    X += centres[rng.integers(12, size=n_cells)]
+    kinds = rng.integers(12, size=n_cells)
+    return X + centres[kinds], kinds
+
+
+def one(method: str, n_cells: int, n_features: int, n_members: int) -> None:
+    """Print the record of one clustering of made-up cells."""
+    genes, size = n_features > N_COMPONENTS, (n_cells, n_features)
+    X, kinds = make_counts(*size, 0, 0.3) if genes else make_gaussian(*size)
     take = {"mdec": _take_mdec, "Leiden": _take_leiden}[method]
     before = peak()
-    take(X[:COMPILING], 2)
+    take(_prepare(X, method) if genes else X[:COMPILING], 2)
     start = time.process_time()
-    take(X, n_members)
+    values = _prepare(X, method) if genes else X
+    preparing = time.process_time() - start
+    labels = take(values, n_members)
     seconds = time.process_time() - start
     record: Answers = {"many": [n_cells, n_features], "method": method}
     if method == "mdec":
         record |= {"members": n_members, "measured": round(seconds, 1)}
-        seconds *= 100 / n_members
+        seconds = preparing + (seconds - preparing) * 100 / n_members
     megabytes = {"data": X.nbytes / 1e6, "peak": peak(), "before": before}
     record |= {"seconds": round(seconds, 1)}
+    record |= {"nmi": round(100.0 * nmi_max(kinds, labels), 1)}
     record |= {f"{name}_mb": round(size) for name, size in megabytes.items()}
     print(json.dumps(record))
 
 
-def _take_mdec(X: Any, n_members: int) -> None:
-    MDEC(
+def _prepare(counts: Any, method: str) -> Any:
+    """Return the components of counts that mdec takes by itself, or those of others."""
+    if method == "mdec":
+        return ExpressionPreparation().fit_transform(counts)
+    return components(ExpressionPreparation(n_components=0).fit_transform(counts), 0)
+
+
+def _take_mdec(X: Any, n_members: int) -> Any:
+    return MDEC(
         12,
         ensemble_size=n_members,
         base="auto",
         consensus="spectral",
         random_state=0,
-    ).fit(X)
+    ).fit_predict(X)
 
 
-def _take_leiden(X: Any, _: int) -> None:
+def _take_leiden(X: Any, _: int) -> Any:
     import scanpy
 
-    adata = scanpy.AnnData(components(X, 0) if X.shape[1] > 50 else X)
+    adata = scanpy.AnnData(X)
     scanpy.pp.neighbors(adata, n_neighbors=15, use_rep="X", random_state=0)
     scanpy.tl.leiden(
         adata, random_state=0, flavor="igraph", n_iterations=2, directed=False
     )
+    return adata.obs["leiden"].astype(int).to_numpy()
+
+
+def reduced(options: argparse.Namespace) -> None:
+    """Append records of genes and of principal components of them."""
+    made_up = [(f"made up, {each:g}", each) for each in (0.15, 0.3)]
+    sets: dict[str, Callable[[], Any]] = {
+        path.stem: partial(_filled, path) for path in sorted(options.data.glob("*.npz"))
+    } | {name: partial(make_counts, 4500, 3000, 0, each) for name, each in made_up}
+    done = {(r.get("reduced"), r.get("components")) for r in read(options.results)}
+    for name, make in sets.items():
+        if options.sets and name not in options.sets:
+            continue
+        X, kinds = make()
+        for number in (0, 20, 50):
+            if (name, number) in done:
+                continue
+            values = ExpressionPreparation(n_components=number).fit_transform(X)
+            start = time.process_time()
+            ensemble = generate_ensemble(
+                values, ensemble_size=options.members, random_state=0
+            )
+            seconds = time.process_time() - start
+            n_clusters = len(np.unique(kinds))
+            scores = {
+                SHORT[each]: round(
+                    100.0 * nmi_max(kinds, find(ensemble, n_clusters, random_state=0)),
+                    2,
+                )
+                for each, find in CONSENSUS.items()
+            }
+            record = {"reduced": name, "components": number, "nmi": scores}
+            record |= {"members": options.members, "seconds": round(seconds, 2)}
+            with options.results.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+
+
+def _filled(path: Path) -> Any:
+    table, kinds = load(path)
+    return table.values.toarray(), kinds
 
 
 def peak() -> float:
@@ -238,7 +324,8 @@ def tables(records: list[dict[str, Any]]) -> None:
     """Print each set and the means, over the seeds; then what many cells take."""
     found: dict[str, dict[str, list[float]]] = {}
     large = {(*r["many"], r["method"]): r for r in records if "many" in r}
-    records = [record for record in records if "many" not in record]
+    small = {(r["reduced"], r["components"]): r for r in records if "reduced" in r}
+    records = [record for record in records if "set" in record]
     for record in records:
         for name, score in record["nmi"].items():
             found.setdefault(name, {}).setdefault(record["set"], []).append(score)
@@ -251,8 +338,8 @@ def tables(records: list[dict[str, Any]]) -> None:
         print(f"| {each} | " + " | ".join(f"{score:.1f}" for score in row) + " |")
     cells = " | ".join(f"{score:.1f}" for score in means.mean(axis=0))
     print(f"| mean of {len(sets)} | {cells} |")
-    print("| cells | method | members run | CPU s | over Leiden | data | peak |")
-    print("|---|---|---|---|---|---|---|")
+    print("| cells | method | members run | CPU s | over Leiden | NMI | data | peak |")
+    print("|---|---|---|---|---|---|---|---|")
     for (n_cells, n_features, method), record in large.items():
         leiden = large[n_cells, n_features, "Leiden"]
         row = [
@@ -261,19 +348,27 @@ def tables(records: list[dict[str, Any]]) -> None:
             record.get("members", "-"),
             record["seconds"],
             f"{record['seconds'] / leiden['seconds']:.1f}",
+            record.get("nmi", ""),
             f"{record['data_mb']} MB",
             f"{record['peak_mb']:,} MB",
         ]
         print("| " + " | ".join(map(str, row)) + " |")
+    print("| set | components | HC / SC / BG | CPU s of a member |")
+    print("|---|---|---|---|")
+    for (name, number), record in small.items():
+        scores = " / ".join(f"{score:.1f}" for score in record["nmi"].values())
+        seconds = record["seconds"] / record["members"]
+        print(f"| {name} | {number or 'none'} | {scores} | {seconds:.2f} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("action", choices=("run", "many", "tables", "one"))
+    parser.add_argument("action", choices=("run", "many", "reduced", "tables", "one"))
     parser.add_argument("--data", type=Path, help="folder of the sets")
     parser.add_argument("--sets", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--shape", nargs="*", choices=MANY, default=[*MANY])
     parser.add_argument("--many", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument(
         "--results", type=Path, default=ROOT / "benchmarks/results/cells.jsonl"
@@ -293,7 +388,7 @@ def main() -> None:
         return
     if options.data is None or not options.data.is_dir():
         raise SystemExit("name the folder of the sets with --data.")
-    run(options)
+    reduced(options) if options.action == "reduced" else run(options)
 
 
 if __name__ == "__main__":

@@ -189,6 +189,17 @@ def test_the_model_of_a_result_takes_new_cells(counts, tmp_path):
     assert same.obs["mdec"].tolist() == new.obs["mdec"].tolist()
 
 
+def test_new_cells_join_components_by_gene(counts, monkeypatch):
+    types, X = counts
+    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", 59)
+    model = cluster(make(X[::3].repeat(2, axis=0)), 3, n_top_genes=55, **SMALL)
+    assert model.n_features_in_ == 29  # of thirty cells
+    new = make(X[1::3])[:, ::-1].copy()
+    predict_into(new, model)
+    pairs = set(zip(types[1::3], new.obs["mdec"], strict=True))
+    assert len(pairs) == 3
+
+
 def test_missing_values_are_refused(counts):
     X = counts[1].copy()
     X[3, 4] = np.nan

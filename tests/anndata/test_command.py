@@ -14,8 +14,10 @@ from scipy import sparse
 h5py = pytest.importorskip("h5py", reason="the package h5py is not installed")
 pytest.importorskip("typer")
 
+from mdec import Ensemble  # noqa: E402
 from mdec.cli import main  # noqa: E402
 from mdec.cli.fit import FOR_CELLS  # noqa: E402
+from mdec.results import read_result_model  # noqa: E402
 from mdec.tables import read_table  # noqa: E402
 from mdec.tables.budget import TableError  # noqa: E402
 from mdec.tables.steps import prepare_table  # noqa: E402
@@ -150,3 +152,37 @@ def test_genes_are_not_chosen_twice_or_in_vain(path, tmp_path, capsys, more):
     words = ("fit", path, "--out", tmp_path / "out", "--n-top-genes", 9, *more)
     assert call(*words) == 2
     assert f"and {more[0]} {more[1]!r} does not" in capsys.readouterr().err
+
+
+def test_many_cells_are_clustered_by_components_and_shown_by_genes(
+    path, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", N_CELLS - 1)
+    out, new = tmp_path / "out", tmp_path / "new.csv"
+    given = ("--k", 2, "--n-top-genes", 55, "--label-column", "kind")
+    assert call("fit", path, "--out", out, *given, "--ensemble-size", 8) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "50 principal components stand for them, as there are more than" in said
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["scores"]["ari"] > 0.9
+    with (out / "signatures.csv").open() as file:
+        found = {row["feature"] for row in csv.DictReader(file)}
+    assert found
+    assert all(name.startswith("var") for name in found)
+    assert sum(int(name[3:]) < 60 for name in found) > len(found) / 2
+    model, _ = read_result_model(out / "model.npz")
+    assert model.n_features_in_ == 50
+    names = Ensemble.load(out / "ensemble.npz").names
+    assert names["features"][0] == "component 1"
+    assert call("predict", out / "model.npz", path, "--out", new, "--quiet") == 0
+    first, again = (
+        [row["cluster"] for row in csv.DictReader(each.read_text().splitlines())]
+        for each in (out / "labels.csv", new)
+    )
+    assert first == again
+    page = (out / "report.html").read_text()
+    lines = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL).group(1)
+    repeated: dict = {}
+    exec(html.unescape(lines), repeated)
+    assert repeated["X"].shape == (N_CELLS, 50)
+    assert list(map(str, repeated["labels"])) == first

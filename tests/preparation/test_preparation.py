@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -21,7 +24,9 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from threadpoolctl import threadpool_info
 
+import mdec
 from mdec import MDEC
 from mdec.datasets import load_dataset
 from mdec.preparation import (
@@ -438,6 +443,92 @@ def test_the_order_of_cells_and_their_copies_choose_no_gene() -> None:
     for rows in (np.arange(60)[::-1], np.tile(np.arange(60), 2)):
         again = ExpressionPreparation("counts", n_top_genes=300).fit(X[rows])
         np.testing.assert_array_equal(again.features_, chosen)
+
+
+def test_components_are_those_of_scikit_learn() -> None:
+    X = counts(300, 200, 1.0)
+    genes = ExpressionPreparation("counts").fit_transform(X)
+    step = ExpressionPreparation("counts", n_components=12)
+    found = step.fit_transform(X)
+    expected = PCA(12, svd_solver="full").fit(genes)
+    assert step.get_feature_names_out()[[0, 11]].tolist() == [
+        "component 1",
+        "component 12",
+    ]
+    signs = np.sign((found * expected.transform(genes)).sum(axis=0))
+    scale = np.abs(genes).max()
+    np.testing.assert_allclose(
+        found, signs * expected.transform(genes), atol=1e-3 * scale
+    )
+    loadings = step.components_.loadings
+    largest = np.abs(loadings).argmax(axis=0)
+    assert (loadings[largest, np.arange(12)] > 0.0).all()
+
+
+def test_components_of_cells_depend_on_each_alone() -> None:
+    X = counts(300, 200, 1.0)
+    step = ExpressionPreparation("counts", n_components=12).fit(X[:250])
+    together = step.transform(X)
+    for rows in (slice(7, 8), slice(250, 300), slice(None, None, 3)):
+        np.testing.assert_array_equal(step.transform(X[rows]), together[rows])
+    packed = step.transform(sparse.csr_array(X))
+    np.testing.assert_array_equal(packed, together)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_components_of_any_scale_and_of_too_few_dimensions(scale: float) -> None:
+    """Five directions have five components; others would be rounding."""
+    source = rng()
+    X = scale * source.normal(size=(80, 5)) @ source.normal(size=(5, 120))
+    found = ExpressionPreparation("other", n_components=20).fit_transform(X)
+    assert found.shape == (80, 5)
+    lengths = np.linalg.norm((X - X.mean(axis=0)) / scale, axis=1)
+    np.testing.assert_allclose(np.linalg.norm(found / scale, axis=1), lengths, 1e-4)
+
+
+def test_components_stand_for_the_genes_of_many_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", 150)
+    X = counts(151, 100, 1.0)
+
+    def width(X: np.ndarray, **how: object) -> int:
+        return ExpressionPreparation(**how).fit_transform(X).shape[1]
+
+    assert width(X, kind="counts") == 50
+    assert width(X, kind="abundances") == 50
+    assert width(X[:150], kind="counts") == 100
+    assert width(X[:, :50], kind="counts") == 50
+    assert width(counts(151, 160, 1.0), kind="counts") == 160
+    assert width(X, kind="counts", n_components=0) == 100
+    assert width(X, kind="other") == 100
+
+
+CODE = """
+import sys
+import numpy as np
+from mdec.preparation import ExpressionPreparation
+X = np.random.default_rng(0).poisson(2.0, size=(500, 300)).astype(float)
+np.save(sys.argv[1], ExpressionPreparation("counts", n_components=50).fit_transform(X))
+"""
+
+
+def test_components_are_the_same_on_other_processors(tmp_path: Path) -> None:
+    """Counts without groups: the components have almost no gaps between them."""
+    if "openblas" not in {each["internal_api"] for each in threadpool_info()}:
+        pytest.skip("only OpenBLAS can imitate other processors")
+    found = []
+    for name in ("Nehalem", "Haswell"):
+        place = tmp_path / f"{name}.npy"
+        environment = os.environ | {
+            "OPENBLAS_CORETYPE": name,
+            "PYTHONPATH": str(Path(mdec.__file__).parents[1]),
+        }
+        command = [sys.executable, "-c", CODE, str(place)]
+        subprocess.run(command, check=True, env=environment)
+        found.append(np.load(place))
+    np.testing.assert_allclose(found[0], found[1], rtol=0.0, atol=1e-4)
+    assert (found[0] == found[1]).all(axis=1).mean() > 0.9
 
 
 def prepared_set(shared: Path, number: str) -> np.ndarray:

@@ -10,9 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import eigh
 from scipy.ndimage import median_filter, uniform_filter1d
 
 from mdec._support.arrays import Array
+from mdec._support.memory import require_memory
+from mdec._support.parallel import single_threaded_blas
 from mdec.numerics.digits import nine_digits
 
 # Genes that fewer cells express tell nothing of groups of cells.
@@ -20,6 +23,14 @@ MIN_CELLS = 3
 
 # Genes of about the same mean, by which the variance of one is judged.
 _TREND_GENES = 201
+
+# Of more cells principal components stand for the genes, as before the neighbour graphs
+# of the field: every pair of cells is measured by a fortieth of the numbers.
+MANY_CELLS, N_COMPONENTS = 4000, 50
+
+# Binary digits of loadings, and of the largest value. Sums of their products are exact,
+# so that no processor rounds them in a way of its own.
+_DIGITS = 20
 
 # Numbers of a table, zeros included, that are prepared at a time.
 _BLOCK = 2**20
@@ -443,6 +454,79 @@ def prepare(
             part = (part * factors[start:stop]).astype(X.dtype, copy=False)
         prepared[start:stop] = stabilize(part, preparation.power)
     return prepared
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Principal components of training samples, which stand for their features.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_features,)
+        What is subtracted from each feature.
+    loadings : ndarray of shape (n_features, n_components)
+        What each feature adds to the components, the first of which vary most.
+    exponent : int
+        The power of two above all differences from the means.
+    """
+
+    means: Array
+    loadings: Array
+    exponent: int
+
+    @property
+    def names(self) -> list[str]:
+        """What the components are called."""
+        return [f"component {j + 1}" for j in range(self.loadings.shape[1])]
+
+    @classmethod
+    def of(cls, X: Array, n_components: int) -> Self:
+        """Learn them from training samples.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Prepared features.
+        n_components : int
+            How many at most; those that vary by rounding alone are left out.
+
+        Returns
+        -------
+        Components
+            The feature with the largest loading on a component adds to it.
+        """
+        n_features = X.shape[1]
+        require_memory(
+            3 * 8 * n_features**2,
+            f"the principal components of {n_features} features",
+            "keep fewer of them, or set n_components=0",
+        )
+        means = nine_digits(X.mean(axis=0, dtype=np.float64))
+        ends = X.max(axis=0) - means, X.min(axis=0) - means
+        exponent = int(np.frexp(np.abs(ends).max())[1])
+        products = np.zeros((n_features, n_features))
+        first = max(0, n_features - n_components)
+        with single_threaded_blas():
+            for start, stop in _bounds(X):
+                # So small that squares neither overflow nor vanish.
+                part = np.ldexp(X[start:stop] - means, -exponent)
+                products += part.T @ part
+            found = eigh(products, subset_by_index=(first, n_features - 1))
+        variances, loadings = (each[..., ::-1] for each in found)
+        loadings = loadings[:, variances >= 1e-9 * variances[0]]
+        largest = np.argmax(nine_digits(np.abs(loadings)), axis=0)
+        loadings = loadings * np.sign(loadings[largest, np.arange(len(largest))])
+        rounded = np.ldexp(np.rint(np.ldexp(loadings, _DIGITS)), -_DIGITS)
+        return cls(means, rounded, exponent)
+
+    def apply(self, X: Array) -> Array:
+        """Return the components of samples, each of which depends on itself alone."""
+        places = _DIGITS - self.exponent
+        components = np.empty((X.shape[0], self.loadings.shape[1]), dtype=X.dtype)
+        for start, stop in _bounds(X):
+            whole = np.rint(np.ldexp(X[start:stop] - self.means, places))
+            components[start:stop] = np.ldexp(whole @ self.loadings, -places)
+        return components
 
 
 @dataclass(frozen=True, eq=False)

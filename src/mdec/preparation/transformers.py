@@ -32,7 +32,10 @@ from mdec.preparation.kinds import (
     scale_features,
 )
 from mdec.preparation.recipes import (
+    MANY_CELLS,
+    N_COMPONENTS,
     RECIPES,
+    Components,
     center_samples,
     fill_zeros,
     leading_features,
@@ -216,6 +219,7 @@ class ExpressionPreparation(_Transformer):
     Counts and abundances of reads (TPM, FPKM, RPKM) are scaled to the same sum and
     logged, unless they have been, and the 2,000 genes are kept that vary most for
     their mean, of those in at least three samples; sparse rows stay sparse until then.
+    Of more than 4,000 samples, 50 principal components stand for these genes.
     Raw intensities are raised to the power 3/4. Ratios are logged. Log-ratios and
     logged intensities are centred sample by sample, and the features that vary most
     are kept. Everything else, such as images, embeddings, standardised features and
@@ -230,6 +234,9 @@ class ExpressionPreparation(_Transformer):
         Share of the most variable features to keep; None takes what suits the kind.
     n_top_genes : int, default=None
         How many of the most variable features to keep, instead of a share.
+    n_components : int, default=None
+        How many principal components at most to return in place of the features that
+        are kept; 0 for none. None takes what suits the kind and the number of samples.
 
     Attributes
     ----------
@@ -241,6 +248,8 @@ class ExpressionPreparation(_Transformer):
         What was learnt from the training samples.
     features_ : ndarray
         Numbers of the features that are kept.
+    components_ : Components or None
+        Principal components of these, where they are returned.
 
     See Also
     --------
@@ -259,6 +268,7 @@ class ExpressionPreparation(_Transformer):
         "kind": [StrOptions({"auto", *KINDS})],
         "share": [Interval(Real, 0.0, 1.0, closed="right"), None],
         "n_top_genes": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [Interval(Integral, 0, None, closed="left"), None],
     }
     _accept_sparse = "csr"
 
@@ -267,10 +277,12 @@ class ExpressionPreparation(_Transformer):
         kind: str = "auto",
         share: float | None = None,
         n_top_genes: int | None = None,
+        n_components: int | None = None,
     ) -> None:
         self.kind = kind
         self.share = share
         self.n_top_genes = n_top_genes
+        self.n_components = n_components
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -294,15 +306,24 @@ class ExpressionPreparation(_Transformer):
             self.features_ = leading_features(learnt.order, share)
         else:
             self.features_ = np.sort(learnt.order[: learnt.n_expressed][:n_top])
-        self.preparation_ = learnt
+        self.preparation_, self.components_ = learnt, None
+        n_samples, n_kept = X.shape[0], self.features_.size
+        n_components = self.n_components
+        if n_components is None:
+            many = recipe.n_top is not None and n_samples > max(MANY_CELLS, n_kept)
+            n_components = N_COMPONENTS if many and n_kept > N_COMPONENTS else 0
+        if n_components:
+            kept = prepare(X, learnt, self.features_)
+            self.components_ = Components.of(kept, n_components)
 
     def _change(self, X: Array | sparse.csr_array) -> Array:
-        return prepare(X, self.preparation_, self.features_)
+        kept = prepare(X, self.preparation_, self.features_)
+        return kept if self.components_ is None else self.components_.apply(kept)
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> NDArray[np.object_]:
-        """Return the names of the features that are kept.
+        """Return the names of the features that are kept, or number the components.
 
         Parameters
         ----------
@@ -312,9 +333,11 @@ class ExpressionPreparation(_Transformer):
         Returns
         -------
         ndarray of str
-            Names of the features that are kept.
+            Names of what `transform` returns.
         """
         check_is_fitted(self)
+        if self.components_ is not None:
+            return np.array(self.components_.names, dtype=object)
         return _check_feature_names_in(self, input_features)[self.features_]
 
 

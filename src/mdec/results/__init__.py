@@ -147,7 +147,9 @@ def write_result(
     ):
         for name, content in contents.items():
             write_atomically(new / name, content)
-        _name_ensemble(clustering.ensemble.gather(), joined, table).save(new / ENSEMBLE)
+        _name_ensemble(clustering.ensemble.gather(), joined, table, steps).save(
+            new / ENSEMBLE
+        )
         if model is not None:
             summary["model"] = _write_model(new / MODEL, model, steps)
         there = [name for name in RESULT_FILES if (new / name).exists()]
@@ -249,7 +251,10 @@ def _consensus_command(settings: Settings, out: Path) -> str:
 
 
 def _name_ensemble(
-    ensemble: Ensemble, joined: Table, table: Table | Mapping[str, Table] | None
+    ensemble: Ensemble,
+    joined: Table,
+    table: Table | Mapping[str, Table] | None,
+    steps: TableSteps | None,
 ) -> Ensemble:
     """Return the ensemble with the names that its file keeps for later runs."""
     names = {"samples": tuple(joined.sample_names)}
@@ -261,6 +266,8 @@ def _name_ensemble(
             replace(view, features=_features(table[view.name], view.parameters))
             for view in views
         )
+    elif steps is not None and steps.components is not None:
+        names["features"] = tuple(steps.components.names)
     elif features := _features(joined, ensemble.parameters):
         names["features"] = features
     return replace(ensemble, names=names, views=views)

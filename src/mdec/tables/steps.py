@@ -29,7 +29,12 @@ from mdec.preparation.kinds import (
     scale_features,
     standard_scales,
 )
-from mdec.preparation.recipes import MIN_CELLS, fill_zeros
+from mdec.preparation.recipes import (
+    MANY_CELLS,
+    MIN_CELLS,
+    Components,
+    fill_zeros,
+)
 from mdec.tables.budget import TableError
 from mdec.tables.reading import Table
 
@@ -116,6 +121,9 @@ class TableSteps:
         elif fitted is not None:
             learnt = fitted.preparation_
             arrays |= {"order": learnt.order, "features": fitted.features_}
+            if fitted.components_ is not None:
+                found = vars(fitted.components_)
+                arrays |= {f"component_{n}": np.asarray(x) for n, x in found.items()}
             rest = {n: getattr(learnt, n) for n in ("power", "total", "center")}
             if learnt.center:
                 # The samples' means, and as much again as they span, or for equal
@@ -139,8 +147,22 @@ class TableSteps:
             table.encoding,
         )
 
+    @property
+    def components(self) -> Components | None:
+        """What stands for the prepared features; None for themselves."""
+        if "component_means" not in self.arrays:
+            return None
+        names = "component_means", "component_loadings", "component_exponent"
+        means, loadings, exponent = (self.arrays[name] for name in names)
+        return Components(means, loadings, int(exponent))
+
     def apply(self, values: Array) -> Array:
         """Return the values of a new table as the model takes them."""
+        prepared, components = self.prepare(values), self.components
+        return prepared if components is None else components.apply(prepared)
+
+    def prepare(self, values: Array) -> Array:
+        """Return the features of a new table that are kept, prepared."""
         if self.transform == "standardise":
             values = (values - self.arrays["means"]) / self.arrays["spreads"]
         else:
@@ -220,12 +242,15 @@ class PreparedTable:
     Attributes
     ----------
     table : Table
-        With the values as base clusterings see them.
+        With the values as the report shows them.
     steps : TableSteps
         What was done, to be done to new samples as well.
     words : dict
         What the values are (kind), what is done to them (prepared), and why (reason);
         None where there is nothing to say.
+    values : ndarray of shape (n_samples, n_seen)
+        What an estimator is fitted to: those of the table, their principal components,
+        or the values as they were if base clusterings prepare them.
     preparation : {None, "diversified"}
         The parameter of `MDEC`: whether base clusterings draw their own.
     raw : ndarray of shape (n_samples, n_features) or None
@@ -235,15 +260,9 @@ class PreparedTable:
     table: Table
     steps: TableSteps
     words: dict[str, str | None]
+    values: Array
     preparation: str | None = None
     raw: Array | None = None
-
-    @property
-    def values(self) -> Array:
-        """What an estimator is fitted to: raw if base clusterings prepare it."""
-        if self.raw is None or self.preparation is None:
-            return self.table.values
-        return self.raw
 
 
 def prepare_table(
@@ -309,14 +328,18 @@ def prepare_table(
     raw, names = table.values, table.feature_names
     steps = TableSteps.from_table(table, transform, fitted, words["prepared"])
     if isinstance(fitted, ExpressionPreparation):
-        names = fitted.get_feature_names_out(names).tolist()
-    shown = replace(table, values=steps.apply(raw), feature_names=names)
-    # What base clusterings do by themselves is done to no new table before.
-    steps = TableSteps.from_table(table) if drawn else steps
+        names = [names[j] for j in fitted.features_]
+    shown = replace(table, values=steps.prepare(raw), feature_names=names)
+    components = steps.components
+    values = shown.values if components is None else components.apply(shown.values)
+    if drawn:
+        # What base clusterings do by themselves is done to no new table before.
+        steps, values = TableSteps.from_table(table), raw
     if sparse.issparse(raw):
         raw = fill_zeros(raw[:: -(-raw.shape[0] // _SHOWN_SAMPLES)])
     before = None if fitted is None else raw
-    return PreparedTable(shown, steps, words, "diversified" if drawn else None, before)
+    how = "diversified" if drawn else None
+    return PreparedTable(shown, steps, words, values, how, before)
 
 
 def _fit_recipe(
@@ -338,6 +361,10 @@ def _fit_recipe(
         drawn=drawn,
         n_kept=n_kept if counted and n_kept < len(table.feature_names) else None,
     )
+    if fitted.components_ is not None:
+        number = len(fitted.components_.names)
+        which = f"{number} principal components stand for them, as there are more than"
+        done = "; ".join(filter(None, [done, f"{which} {MANY_CELLS} samples"]))
     words["prepared"] = done or None
     if not done and kind != "other":
         words["reason"] = f"{words['reason']} They need no more."
