@@ -179,18 +179,16 @@ def write_report(
 def _scores_csv(records: Records, metrics: Sequence[str]) -> str:
     """Return all means as one table, a row for each metric, dataset and method."""
 
-    def digits(value: float) -> str:
-        return "" if np.isnan(value) else f"{value:.4f}"
-
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["metric", "dataset", "method", "mean", "std", "runs", "status"])
     for table in (score_table(records, metric) for metric in metrics):
         for i, j in np.ndindex(table.mean.shape):
             names = table.metric, table.datasets[i], table.methods[j]
-            scores = [digits(float(each[i, j])) for each in (table.mean, table.std)]
+            scores = [f"{each[i, j]:.4f}" for each in (table.mean, table.std)]
             status = table.status[i, j] or OK
-            writer.writerow([*names, *scores, table.counts[i, j], status])
+            known = ["" if score == "nan" else score for score in scores]
+            writer.writerow([*names, *known, table.counts[i, j], status])
     return text.getvalue()
 
 

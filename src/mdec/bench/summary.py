@@ -250,12 +250,8 @@ def hardware(record: Record) -> str:
     'EPYC'
     """
     processor = record.get("machine", {"processor": "unknown"})["processor"]
-    device = _device(record)
+    device = record["generator_parameters"].get("device")
     return f"{processor} with {device}" if device else str(processor)
-
-
-def _device(record: Record) -> str:
-    return str(record["generator_parameters"].get("device") or "")
 
 
 def list_hardware(records: Records) -> list[str]:
@@ -339,7 +335,7 @@ def score_table(
         given = run_parameters(run)
         points = [_index(values, given.get(name)) for name, values in varied.items()]
         method = _index(names, run["method"]), run["method"]
-        return *method, points, run["repetition"], _device(run)
+        return *method, points, run["repetition"], str(given.get("device") or "")
 
     cells: dict[tuple[str, str], dict[int, Record]] = {}
     # The order of the file depends on which run ended first.

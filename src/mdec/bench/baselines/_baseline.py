@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mdec._support.arrays import Array
 from mdec._support.parallel import map_parallel, single_threaded_blas
 from mdec._support.random import RandomState, member_stream, root_entropy
-from mdec.confidence import sum_profiles
+from mdec.confidence import cluster_indicator, sum_profiles
 from mdec.consensus import spectral
 from mdec.consensus.partitions import number_by_appearance, trivial_partition
 from mdec.ensemble import Ensemble
@@ -231,8 +231,8 @@ def generate_kmeans_ensemble(
     >>> generate_kmeans_ensemble(X, ensemble_size=5, random_state=0)
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
-    rows, parameters = _prepare(X, "kmeans", base_n_clusters_range, random_state)
-    return _generate(rotate(rows), parameters, ensemble_size, n_jobs)
+    shared = ensemble_size, base_n_clusters_range, n_jobs, random_state
+    return _generate(X, {"generation": "kmeans"}, *shared)
 
 
 @validate_options
@@ -269,9 +269,9 @@ def generate_stratified_ensemble(
     clustering of high dimensional data", Pattern Recognition 48(11), 2015. The
     details of the sampling are not given there and are filled in as stated above.
     """
-    rows, parameters = _prepare(X, "stratified", base_n_clusters_range, random_state)
-    parameters |= {"max_features": max_features, "n_strata": n_strata}
-    return _generate(rows, parameters, ensemble_size, n_jobs)
+    shared = ensemble_size, base_n_clusters_range, n_jobs, random_state
+    own = {"max_features": max_features, "n_strata": n_strata}
+    return _generate(X, {"generation": "stratified", **own}, *shared)
 
 
 _SHARED = (generate_kmeans_ensemble.__doc__ or "").replace("te_kmeans", "te_stratified")
@@ -384,34 +384,33 @@ def _count_distinct(X: Array, enough: int) -> int:
     return min(enough, len(np.unique(X, axis=0)))
 
 
-def _prepare(
+def _generate(
     X: ArrayLike,
-    generation: str,
+    own: Mapping[str, Any],
+    ensemble_size: int,
     bounds: tuple[int, int] | None,
+    n_jobs: int | None,
     random_state: RandomState,
-) -> tuple[Array, dict[str, Any]]:
-    """Return the rows, and what all members share, which the ensemble keeps."""
+) -> Ensemble:
+    """Make an ensemble that keeps what all members share, and its own parameters."""
     rows: Array = check_array(X, dtype=FLOATS, ensure_min_samples=3)
     refuse_useless(as_rows(rows))
     n_samples, n_features = rows.shape
     bounds = bounds or base_n_clusters_bounds(n_samples, "graph")
-    return rows, {
+    parameters = {
         "entropy": root_entropy(random_state),
-        "generation": generation,
         "n_samples": n_samples,
         "n_features": n_features,
         "base_n_clusters_range": check_cluster_range(bounds, n_samples, None),
+        **own,
     }
-
-
-def _generate(
-    X: Array, parameters: dict[str, Any], ensemble_size: int, n_jobs: int | None
-) -> Ensemble:
+    members = enumerate(member_features(rows, parameters, ensemble_size))
+    if own["generation"] == "kmeans":
+        rows = rotate(rows)
     # Centred, so that float32 loses nothing that matters.
-    rows = X - X.mean(axis=0)
-    if len(X) >= SINGLE_PRECISION_SAMPLES:
+    rows = rows - rows.mean(axis=0)
+    if n_samples >= SINGLE_PRECISION_SAMPLES:
         rows = rows.astype(np.float32)
-    members = enumerate(member_features(X, parameters, ensemble_size))
     cluster = partial(_cluster_member, rows, parameters)
     columns = list(map_parallel(cluster, members, n_jobs=n_jobs))
     return Ensemble(np.stack(columns, axis=1), parameters=parameters)
@@ -572,21 +571,17 @@ def nearest_base_clusters(X: Array, X_new: Array, ensemble: Ensemble) -> Labels:
     X is what `generate_kmeans_ensemble` or `generate_stratified_ensemble` made the
     ensemble of; the labels are those of its clusters.
     """
-    from mdec.numerics.loops import landmarks
-
     old, new = at_common_scale(X, X_new)
     center = old.mean(axis=0)
     old, new = old - center, new - center
     base = np.empty((len(new), len(ensemble)), dtype=np.int32)
     members = member_features(X, ensemble.parameters, len(ensemble))
     for member, features in enumerate(members):
-        rows = np.ascontiguousarray(old[:, features])
-        labels = np.ascontiguousarray(ensemble.labels[:, member])
-        sums = np.zeros((int(labels.max()) + 1, rows.shape[1]))
-        counts = np.zeros(len(sums), dtype=np.int64)
-        landmarks.group_sums(rows, labels, sums, counts)
+        n_clusters = int(ensemble.cluster_counts[member])
+        groups = cluster_indicator(ensemble.labels[:, member], n_clusters)
+        centers = groups @ old[:, features] / groups.sum(axis=1)[:, None]
         inside = np.ascontiguousarray(new[:, features])
-        base[:, member] = nearest_centers(inside, sums / counts[:, None])
+        base[:, member] = nearest_centers(inside, centers)
     return base
 
 

@@ -304,8 +304,7 @@ def trajectory_gram(transition: sparse.csr_array, n_steps: int) -> Array:
 
     Symmetric; float32 above 4000 rows. The powers of P are dense, P is not. As
     :math:`G_{t+1} = P (I + G_t) P^T`, each step takes two products of the sparse P with
-    a dense matrix, in blocks of columns, instead of a dense product:
-    :math:`O(T N_t\,nnz(P))` in place of :math:`O(T N_t^3)`.
+    a dense matrix: :math:`O(T N_t\,nnz(P))` in place of :math:`O(T N_t^3)`.
 
     Examples
     --------
@@ -323,21 +322,13 @@ def trajectory_gram(transition: sparse.csr_array, n_steps: int) -> Array:
     )
     step = transition.astype(dtype)
     gram: Array = (step @ step.T.tocsr()).toarray()
-    half = np.empty_like(gram)
     for _ in range(n_steps - 1):
         gram[np.diag_indices(n_rows)] += 1.0
-        _multiply(step, gram, out=half)
-        _multiply(step, half.T, out=gram)
-    np.add(gram, gram.T, out=half)
-    half *= 0.5
-    return half
-
-
-def _multiply(step: sparse.csr_array, matrix: Array, out: Array) -> None:
-    """Write a product in blocks of columns that stay in the cache."""
-    for first in range(0, matrix.shape[1], BLOCK):
-        block = slice(first, first + BLOCK)
-        out[:, block] = step @ np.ascontiguousarray(matrix[:, block])
+        gram = (step @ gram).T
+        gram = step @ gram
+    gram += gram.T
+    gram *= 0.5
+    return gram
 
 
 def _cluster_means(similarity: Array, ensemble: Ensemble) -> Array:
@@ -345,8 +336,7 @@ def _cluster_means(similarity: Array, ensemble: Ensemble) -> Array:
     dtype, sizes = similarity.dtype, ensemble.cluster_sizes
     to_clusters = ensemble.indicator().T.tocsr().astype(dtype)
     to_clusters.data /= np.repeat(sizes, sizes).astype(dtype)
-    means = np.empty((sizes.size, len(similarity)), dtype)
-    _multiply(to_clusters, similarity, means)
+    means: Array = to_clusters @ similarity
     return means
 
 
@@ -355,23 +345,18 @@ def _dense_transfer_cut(
 ) -> Array:
     """Return unit rows of the transfer cut of a dense graph, base clusters by samples.
 
-    The graph is one component but for weights that vanish, and the solver finds every
-    copy of a repeated eigenvalue, so components need no treatment.
+    It is overwritten. The graph is one component but for weights that vanish, and the
+    solver finds every copy of a repeated eigenvalue, so components need no treatment.
     """
     dtype = graph.dtype.type
     tiny = np.finfo(dtype).tiny
-    degrees = graph.sum(axis=1, dtype=np.float64)
-    sample_degrees = np.maximum(graph.sum(axis=0, dtype=np.float64), tiny)[:, None]
-    scale = 1.0 / np.sqrt(np.maximum(degrees, tiny))[:, None]
-    sample_degrees, scale = (a.astype(dtype) for a in (sample_degrees, scale))
-
-    def to_samples(block: Array) -> Array:
-        image: Array = graph.T @ (scale * block)
-        image /= sample_degrees
-        return image
+    degrees = np.maximum(graph.sum(axis=1, dtype=np.float64), tiny)
+    sample_degrees = np.maximum(graph.sum(axis=0, dtype=np.float64), tiny)
+    graph /= np.sqrt(degrees).astype(dtype)[:, None]
+    graph /= np.sqrt(sample_degrees).astype(dtype)
 
     def apply(block: Array) -> Array:
-        image: Array = scale * (graph @ to_samples(block))
+        image: Array = graph @ (graph.T @ block)
         return image
 
     component = np.zeros(degrees.size, dtype=np.int64)
@@ -379,7 +364,7 @@ def _dense_transfer_cut(
     vectors = leading_vectors(
         apply, degrees, component, n_vectors, rng, tol=tol, dtype=dtype, least=0.0
     )
-    return unit_rows(to_samples(vectors.astype(dtype)).astype(np.float64))
+    return unit_rows((graph.T @ vectors.astype(dtype)).astype(np.float64))
 
 
 def _link(distance: Array, method: str, n_clusters: int) -> tuple[Labels, bool]:

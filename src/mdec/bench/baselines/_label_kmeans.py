@@ -351,9 +351,8 @@ def shared_counts(
            [0., 1.],
            [1., 1.]])
     """
-    pairs = H.indices * n_groups + np.repeat(groups, np.diff(H.indptr))
-    counts = np.bincount(pairs, minlength=H.shape[1] * n_groups)
-    return counts.reshape(-1, n_groups).astype(np.float64)
+    counts: Array = H.T @ np.eye(n_groups)[groups]
+    return counts
 
 
 def _fill_empty(labels: Labels, costs: Array, n_clusters: int) -> None:

@@ -231,16 +231,12 @@ def jaccard_graph(ensemble: Ensemble) -> sparse.csr_array:
     >>> jaccard_graph(ensemble).toarray()[0]
     array([0.        , 0.        , 0.5       , 0.33333333])
     """
-    from mdec.numerics.loops import landmarks
-
-    sizes = ensemble.cluster_sizes
-    rows = []
-    for member in range(len(ensemble)):
-        shared = landmarks.count_overlaps(ensemble.labels, member, ensemble.offsets)
-        own = slice(ensemble.offsets[member], ensemble.offsets[member + 1])
-        shared[:, own] = 0
-        rows.append(sparse.csr_array(shared / (sizes[own, None] + sizes - shared)))
-    return sparse.csr_array(sparse.vstack(rows))
+    members, sizes = ensemble.indicator(), ensemble.cluster_sizes
+    graph = sparse.csr_array(members.T @ members)
+    graph.sort_indices()
+    own = np.repeat(sizes, np.diff(graph.indptr))
+    graph.data /= own + sizes[graph.indices] - graph.data
+    return sparse.csr_array(graph - sparse.eye_array(sizes.size))
 
 
 def association(
