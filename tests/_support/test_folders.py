@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,23 @@ def write_results(folder: Path, word: str) -> None:
     with claim_folder(folder), replace_together(folder) as new:
         for name in NAMES:
             write_atomically(new / name, word.encode())
+
+
+@contextmanager
+def nth_step_fails(n: int, error: BaseException) -> Iterator[Iterator[int]]:
+    """Let the n-th opening, renaming, making or removing fail; yield their counter."""
+    global _refuse
+    calls = iter(range(1, 1000))
+
+    def fail(_: str) -> None:
+        if next(calls) == n:
+            raise error
+
+    _refuse = fail
+    try:
+        yield calls
+    finally:
+        _refuse = None
 
 
 def results(folder: Path) -> list[str]:
@@ -79,24 +96,16 @@ def test_new_results_replace_old_ones_and_nothing_else(folder: Path) -> None:
 def test_an_error_at_any_step_leaves_old_or_new(
     folder: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
-    """The n-th opening, renaming, making or removing fails, for every n."""
+    """For every step."""
     outcomes = []
     monkeypatch.setattr(os, "fsync", lambda _: None)  # slow, and of no matter here
     for n in range(1, 200):
         write_results(folder, "old")
-        calls = iter(range(1, 1000))
-
-        def fail(_: str, n: int = n, calls: Iterator[int] = calls) -> None:
-            if next(calls) == n:
-                raise error(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(sys.modules[__name__], "_refuse", fail)
-        try:
+        failed = True
+        full = error(errno.ENOSPC, "No space left on device")
+        with nth_step_fails(n, full) as calls, suppress(error):
             write_results(folder, "new")
             failed = False
-        except error:
-            failed = True
-        monkeypatch.setattr(sys.modules[__name__], "_refuse", None)
         assert results(folder) in (["old"] * 3, ["new"] * 3), n
         outcomes.append((failed, results(folder)[0]))
         if next(calls) <= n:
@@ -117,21 +126,15 @@ def test_a_file_without_a_successor_goes_with_the_others(
     for n in range(1, 200):
         write_results(folder, "old")
         (folder / "model.npz").write_text("old")
-        calls = iter(range(1, 1000))
-
-        def fail(_: str, n: int = n, calls: Iterator[int] = calls) -> None:
-            if next(calls) == n:
-                raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(sys.modules[__name__], "_refuse", fail)
+        full = OSError(errno.ENOSPC, "No space left on device")
         with (
+            nth_step_fails(n, full) as calls,
             suppress(OSError),
             claim_folder(folder),
             replace_together(folder, gone=["model.npz", "never.txt"]) as new,
         ):
             for name in NAMES:
                 write_atomically(new / name, b"new")
-        monkeypatch.setattr(sys.modules[__name__], "_refuse", None)
         assert results(folder) in (["old"] * 3, ["new"] * 3), n
         assert (folder / "model.npz").exists() == (results(folder)[0] == "old"), n
         if next(calls) <= n:

@@ -96,7 +96,7 @@ def test_too_little_memory_is_said_before_it_is_taken(
         consensus(ensemble, 3, weights, random_state=0)
 
 
-def testdendrogram_ask_for_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_linkage_asks_for_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdec._support.memory.available_memory", lambda: 10**5)
     ensemble = noisy(600, 40)
     weights, rng = np.ones(ensemble.n_base_clusters), np.random.default_rng(0)

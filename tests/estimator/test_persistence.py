@@ -196,23 +196,19 @@ def test_a_bomb_is_refused(fitted, tmp_path):
         MDEC.load(path)
 
 
-def changed_ensemble(model, path, change, **others):
-    """Write a model whose ensemble is described otherwise."""
+def changed_file(model, path, **changes):
+    """Write a well-sealed file whose parts were changed: arrays first, then the text.
+
+    Of the ensemble, whose labels and description have one name, `described` is the
+    latter.
+    """
     model.save(path)
     content, arrays = read_sealed(path)
-    content = {**content, "ensemble": change(content["ensemble"]), **others}
-    write_sealed(path, content, arrays)
-
-
-def changed_file(fitted, path, **changes):
-    """Write a well-sealed file whose parts were changed."""
-    fitted.save(path)
-    content, arrays = read_sealed(path)
     for name, value in changes.items():
-        if name in arrays:
-            arrays[name] = value(arrays[name])
-        else:
-            content[name] = value(content[name])
+        place, key = (arrays, name) if name in arrays else (content, name)
+        if name == "described":
+            key = "ensemble"
+        place[key] = value(place[key])
     write_sealed(path, content, arrays)
 
 
@@ -240,6 +236,14 @@ def test_a_newer_format_names_its_version(fitted, tmp_path):
         ("parameters", lambda p: {**p, "magic": 1}),
         ("learnt", lambda _: [{"power": 1.0}]),
         ("selection", lambda _: {}),
+        ("settings", lambda s: {**s, "n_clusters": 0}),
+        ("settings", lambda s: {**s, "n_clusters": [5, 2]}),
+        ("settings", lambda s: {**s, "n_clusters": 10**6}),
+        ("settings", lambda s: {**s, "consensus": "magic"}),
+        ("settings", lambda s: {**s, "weighting": "magic"}),
+        ("settings", lambda s: {**s, "min_confidence": 7.0}),
+        ("settings", lambda s: {**s, "seed": "x"}),
+        ("settings", lambda s: {**s, "magic": 1}),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(fitted, tmp_path, name, change):
@@ -359,7 +363,7 @@ def test_a_plan_that_cannot_be_is_refused(fitted, tmp_path, change):
     def ensemble(content):
         return {**content, "parameters": {**content["parameters"], **change}}
 
-    changed_ensemble(fitted, path, ensemble)
+    changed_file(fitted, path, described=ensemble)
     with pytest.raises(DamagedFileError, match="damaged") as caught:
         MDEC.load(path)
     assert len(str(caught.value)) < 500
@@ -393,27 +397,7 @@ def test_a_member_that_cannot_be_is_refused(fitted, tmp_path, change):
         first, *others = content["members"]
         return {**content, "members": [{**first, **change}, *others]}
 
-    changed_ensemble(fitted, path, ensemble)
-    with pytest.raises(DamagedFileError, match="damaged"):
-        MDEC.load(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_clusters", 0),
-        ("n_clusters", [5, 2]),
-        ("n_clusters", 10**6),
-        ("consensus", "magic"),
-        ("weighting", "magic"),
-        ("min_confidence", 7.0),
-        ("seed", "x"),
-        ("magic", 1),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(fitted, tmp_path, name, value):
-    path = tmp_path / "model.npz"
-    changed_file(fitted, path, settings=lambda s: {**s, name: value})
+    changed_file(fitted, path, described=ensemble)
     with pytest.raises(DamagedFileError, match="damaged"):
         MDEC.load(path)
 
@@ -446,7 +430,7 @@ def test_features_that_no_row_has_are_counted(X, tmp_path):
             "parameters": {**content["parameters"], "n_features": 10**10},
         }
 
-    changed_ensemble(model, path, wider, n_features=10**10)
+    changed_file(model, path, described=wider, n_features=lambda _: 10**10)
     with pytest.raises(DamagedFileError, match="damaged"):
         MDEC.load(path)
 
