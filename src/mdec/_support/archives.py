@@ -27,19 +27,9 @@ from mdec._support.memory import MAX_BYTES, require_memory
 
 # What reading a file that is cut short, changed or invented may raise.
 DAMAGED = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    EOFError,
-    OverflowError,
-    RecursionError,
-    RuntimeError,  # also of an archive that claims to be encrypted
-    SyntaxError,
-    BadZipFile,
-    TokenError,
-    zlib.error,
+    *(ValueError, TypeError, LookupError, AttributeError, EOFError, OverflowError),
+    # The first also of too deep a recursion, and of a claim to be encrypted.
+    *(RuntimeError, SyntaxError, BadZipFile, TokenError, zlib.error),
 )
 
 _TEXT = "provenance"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -57,20 +56,17 @@ def _free_in_groups(root: Path = Path("/")) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def _find_groups(root: Path) -> tuple[tuple[str, Path, int], ...]:
+def _find_groups(root: Path) -> list[tuple[str, Path, int]]:
     """Return the kind and folder of this process's groups, and how deep they lie.
 
     A process stays where it was started, so that they are looked for once.
     """
-    return tuple(_list_groups(root))
-
-
-def _list_groups(root: Path) -> Iterator[tuple[str, Path, int]]:
+    found: list[tuple[str, Path, int]] = []
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
         mounts = (root / "proc/self/mountinfo").read_text().splitlines()
     except (OSError, ValueError):  # not Linux
-        return
+        return found
     groups = [line.split(":", 2) for line in lines if line.count(":") >= 2]
     for number, controllers, path in groups:
         v2 = number == "0" and not controllers
@@ -89,7 +85,8 @@ def _list_groups(root: Path) -> Iterator[tuple[str, Path, int]]:
             folder = root / mounted.lstrip("/")
             if not folder.joinpath(*inside).is_dir():
                 inside = ()
-            yield kind, folder.joinpath(*inside), len(inside)
+            found.append((kind, folder.joinpath(*inside), len(inside)))
+    return found
 
 
 def _free_in_group(

@@ -26,7 +26,7 @@ from mdec.consensus.partitions import (
     trivial_partition,
     warn_of_fewer,
 )
-from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble import Ensemble, LabelBlocks, membership
 from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
 from mdec.numerics.eigen import Operator
@@ -191,11 +191,9 @@ def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
 
     Eqs. 29 and 30.
     """
-    indicator = ensemble.indicator()
-    return sparse.csr_array(
-        (weights[indicator.indices], indicator.indices, indicator.indptr),
-        shape=indicator.shape,
-    )
+    graph = ensemble.indicator()
+    graph.data *= weights[graph.indices]
+    return graph
 
 
 def bipartite_embedding(
@@ -211,10 +209,7 @@ def bipartite_embedding(
     if ensemble.n_samples <= SORTED_SAMPLES or gram is not None:
         return transfer_cut(graph, n_vectors, rng, gram)
     order = order_by_labels(ensemble.labels)
-    sorted_rows = transfer_cut(graph[order], n_vectors, rng)
-    embedding = np.empty_like(sorted_rows)
-    embedding[order] = sorted_rows
-    return embedding
+    return transfer_cut(graph[order], n_vectors, rng)[np.argsort(order)]
 
 
 def bipartite_memory(ensemble: Ensemble, n_clusters: int) -> int:
@@ -373,12 +368,8 @@ def presence(labels: Labels) -> Array:
 
 def presence_sums(parts: list[Labels], offsets: Offsets) -> Array:
     """Return the sum of the factors of presence over the samples of each cluster."""
-    total = np.zeros(int(offsets[-1]))
-    for labels in parts:
-        inside = labels >= 0
-        factors = np.repeat(presence(labels), inside.sum(axis=1))
-        clusters = (labels + offsets[:-1])[inside]
-        total += np.bincount(clusters, factors, minlength=total.size)
+    each = [membership(labels, offsets).T @ presence(labels) for labels in parts]
+    total: Array = np.sum(each, axis=0)
     return total
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,11 @@ class DistributedEnsemble:
     members: tuple[Member, ...]
     failures: tuple[Failure, ...] = ()
 
+    # Landmarks leave no sample out, members count alike, and nothing was joined.
+    is_complete: ClassVar[bool] = True
+    member_weights: ClassVar[NDArray[np.float64] | None] = None
+    views: ClassVar[tuple[View, ...]] = ()
+
     @property
     def parameters(self) -> dict[str, Any]:
         """What all members share, in plain numbers."""
@@ -75,21 +80,6 @@ class DistributedEnsemble:
     def n_base_clusters(self) -> int:
         """Number of clusters in all members together."""
         return int(self.offsets[-1])
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every member clusters every sample: landmarks leave none out."""
-        return True
-
-    @property
-    def member_weights(self) -> NDArray[np.float64] | None:
-        """How much each member counts: all alike."""
-        return None
-
-    @property
-    def views(self) -> tuple[View, ...]:
-        """What was joined: nothing."""
-        return ()
 
     @property
     def bounds(self) -> list[tuple[int, int]]:

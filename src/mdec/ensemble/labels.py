@@ -459,7 +459,7 @@ class Ensemble:
 
 
 def membership(
-    labels: NDArray[np.int32], offsets: NDArray[np.int64]
+    labels: NDArray[np.integer], offsets: NDArray[np.int64]
 ) -> sparse.csr_array:
     """Return the membership of some samples in the base clusters.
 

@@ -99,7 +99,7 @@ def renumber_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.stack(columns, axis=1)
 
 
-def clusters_in_order(labels: NDArray[np.integer]) -> NDArray[np.intp]:
+def clusters_in_order(labels: NDArray[np.integer]) -> NDArray[np.integer]:
     """Return the clusters of some rows in the order of their first rows.
 
     Examples
@@ -107,16 +107,11 @@ def clusters_in_order(labels: NDArray[np.integer]) -> NDArray[np.intp]:
     >>> clusters_in_order(np.array([4, -1, 0, 4, 2]))
     array([4, 0, 2])
     """
-    # One place more, which rows without a cluster write to.
-    first = np.full(int(labels.max(initial=-1)) + 2, labels.size)
-    # Backwards, so that the first row of a cluster is the last that is written.
-    first[labels[::-1]] = np.arange(labels.size - 1, -1, -1)
-    first = first[:-1]
-    found = np.flatnonzero(first < labels.size)
-    return found[np.argsort(first[found])]
+    found, first = np.unique(labels[labels >= 0], return_index=True)
+    return found[np.argsort(first)]
 
 
-def rank_by_first_samples(blocks: list[NDArray[np.intp]]) -> NDArray[np.int32]:
+def rank_by_first_samples(blocks: list[NDArray[np.integer]]) -> NDArray[np.int32]:
     """Return the number of each cluster in the order of first samples.
 
     From the clusters of each block of rows, as `clusters_in_order` gives them; -1 for

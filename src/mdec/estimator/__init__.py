@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -263,14 +263,3 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         )
         tags.input_tags.pairwise = self.metric == PRECOMPUTED
         return tags
-
-    @property
-    def _parameters(self) -> MDEC:
-        return self
-
-    @classmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any], view_weights: Any) -> Self:  # noqa: ARG003
-        return cls(**parameters)
-
-    def _split_tables(self, X: Any) -> Sequence[Any]:
-        return [X]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -33,7 +32,7 @@ _AFTER_MEMBERS = ("n_clusters", "consensus", "weighting", "min_confidence")
 
 
 class ClusteringEstimator(ClusterMixin, BaseEstimator):
-    """An estimator whose fit makes a `Clustering`, of one table or of several."""
+    """An estimator whose fit makes a `Clustering`, of one table unless it says more."""
 
     # What its files say that they are, and the newest layout that is read.
     _file_kind: ClassVar[str]
@@ -51,18 +50,18 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
     _feature_names: list[FeatureNames]
 
     @property
-    @abstractmethod
     def _parameters(self) -> Any:
         """The `MDEC` that has the parameters."""
+        return self
 
     @classmethod
-    @abstractmethod
-    def _from_parameters(cls, parameters: Mapping[str, Any], view_weights: Any) -> Self:
+    def _from_parameters(cls, parameters: Mapping[str, Any], view_weights: Any) -> Self:  # noqa: ARG003
         """Return an unfitted estimator with parameters of `MDEC`."""
+        return cls(**parameters)
 
-    @abstractmethod
     def _split_tables(self, X: Any) -> Sequence[Any]:
         """Return the new rows of each table, in the order of the fit."""
+        return [X]
 
     @property
     def _fitted(self) -> Clustering:

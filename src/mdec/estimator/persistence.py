@@ -273,10 +273,9 @@ def _restore_rows(
     if set(found) != set(powers):
         raise ValueError("the values are prepared otherwise")
     for each in found.values():
-        everything = np.arange(each.order.size)
-        if each.order.size != plan.n_features or each.order.dtype.kind != "i":
-            raise ValueError("there are other features")
-        if not np.array_equal(np.sort(each.order), everything):
+        order, features = each.order, np.arange(each.order.size)
+        fits = order.shape == (plan.n_features,) and order.dtype.kind == "i"
+        if not fits or not np.array_equal(np.sort(order), features):
             raise ValueError("the features have another order")
         if not isinstance(each.center, bool) or not isinstance(each.total, Real | None):
             raise ValueError("the values are prepared otherwise")
