@@ -336,13 +336,38 @@ def cases() -> list[Case]:
     tops = pandas.MultiIndex.from_product([["x", "y"], ["a", "b"]])
     add("names in two rows", plain.set_axis(tops, axis=1), plain)
     add("names in two rows, an index", plain.set_axis(tops, axis=1), plain, how={})
-    remarks = plain.assign(remark=[f"one\nof {i // 2}" for i in range(N)])
+    halves = [f"one\nof {i // 2}" for i in range(N)]
+    remarks = plain.assign(remark=halves)
     add("cells of two lines", remarks, plain, aside=["remark"], refused=True)
     series = f'!Series_title,"x"\n!table_begin\n{text}!table_end\n'
     add("lines of a database", series, plain)
     for code in ("latin-1", "utf-16", "utf-8-sig"):
         named = plain.assign(**{"Gr\u00f6\u00dfe": plain["m0"]})
         add(f"encoded as {code}", named.to_csv(index=False).encode(code), named)
+
+    more = text.replace("\n", ",,,\n")
+    add("several separators at the ends", f"{more},,,,,,\n", plain)
+    more = plain.assign(**{"Unnamed: 32": ""})
+    add("an empty column that pandas names", more, plain)
+    ids = plain.copy()
+    ids.insert(0, "plant", names)
+    head, below = ids.to_csv(index=False).split("\n", 1)
+    add("units beside names", f"{head}\n,cm,kg,s,mg/l\n{below}", plain, samples=names)
+    some = f"{head}\n,(cm),,(s),\n{below}"
+    add("a unit for some", some, plain, samples=names)
+    lines = text.strip().split("\n")
+    bars = [f"| {line.replace(',', ' | ')} |" for line in lines]
+    bars.insert(1, "|---:|:---:|---|---|")
+    add("a table of Markdown", "\n".join(bars), plain, ending="txt")
+    joined = ids.iloc[:30].to_csv(index=False) + ids.iloc[30:].to_csv(index=False)
+    add("names of columns again", joined, plain, samples=names)
+    tabs = [line.replace(",", "\t", 2).replace(",", "\t\t") for line in lines]
+    add("runs of tabs", "\n".join(tabs), plain, ending="txt")
+    plants = plain.set_axis(["length\n(cm)", "width\n(cm)", "c", "d"], axis=1)
+    add("names of two lines", plants.assign(m3=halves), plants, refused=True)
+    made[-1].aside = ["m3"]
+    elements = plain.set_axis(["Si", "Na", "Ca", "K"], axis=1)
+    add("sodium", elements, elements)
 
     # Doubts that others hide, and tables of few columns.
     few = plain[["m0"]].assign(group=rng().integers(1, 3, N), dead=words("1", "0"))
@@ -362,6 +387,41 @@ def cases() -> list[Case]:
     lead["m0"] = np.arange(N) * 7 + 3
     rest = lead.drop(columns="n")
     add("a first column behind the first", lead, rest, refused=True)
+
+    coded = plain.copy()
+    coded.insert(0, "", np.arange(N) % 2)
+    both = np.arange(N) % 2
+    add("codes without a name", coded, plain, classes=both, refused=True)
+    amounts = pandas.DataFrame(rng().poisson(5, (N, 3)), columns=["p", "q", "r"])
+    bought = amounts.copy()
+    bought.insert(0, "Kundennummer", rng().permutation(99_999)[:N])
+    ids = bought["Kundennummer"].astype(str)
+    add("numbers of customers", bought, amounts, samples=ids, refused=True)
+    twice = amounts.copy()
+    twice.insert(0, "Sample code number", np.arange(N) // 2 + 61_634)
+    add("numbers of samples, some twice", twice, amounts, refused=True)
+    made[-1].aside = ["Sample code number"]
+    ranked = plain.copy()
+    ranked.insert(0, "country", [f"Land {i}" for i in range(N)])
+    ranked.insert(0, "rank", np.arange(1, N + 1))
+    add("ranks before names", ranked, plain, samples=ranked["country"], refused=True)
+    made[-1].aside = ["rank"]
+
+    # Values below a limit, and signs of units.
+    for marks in (["Undetermined"] * 2, ["<0.1", "<0.2"]):
+        holes = plain.astype(object)
+        holes.iloc[[3, 7], 1] = marks
+        filled = plain.copy()
+        filled.iloc[[3, 7], 1] = plain["m1"].drop([3, 7]).median()
+        add(f"{marks[0]} among numbers", holes, filled, refused=True)
+        made[-1].cure = {"missing": sorted({*marks}), "impute": "median"}
+    blood = pandas.DataFrame(
+        {
+            "heat": [f"{x:.2f} \N{DEGREE SIGN}C" for x in plain["m0"]],
+            "iron": [f"{x:.2f} mg/dL" for x in plain["m1"]],
+        }
+    )
+    add("degrees and shares", blood, plain[["m0", "m1"]])
 
     # Everything at once.
     true = CUSTOMERS[["age", "income", "joined", "spent"]].assign(

@@ -237,3 +237,18 @@ def test_gene_tables_of_the_paper_are_read_right(name, shared):
             y = arrays["y"]
         same = found.labels[:, None] == found.labels
         np.testing.assert_array_equal(same, y[:, None] == y)
+
+
+def test_categories_beside_expression_are_set_aside(tmp_path):
+    rng = np.random.default_rng(0)
+    values = np.exp(rng.normal(5.0, 1.8, (150, 1)) + rng.normal(0, 0.5, (150, 12)))
+    rows = [f"g{i}" for i in range(150)]
+    made = pandas.DataFrame(values.round(2), index=rows, columns=GEO)
+    both = with_classes(with_classes(made, "sex", ("f", "m", "m")), "diagnosis")
+    both.to_csv(tmp_path / "a.csv")
+    with pytest.raises(AmbiguousTableError) as error:
+        read_table(tmp_path / "a.csv")
+    assert error.value.cure == {"label_column": "diagnosis", "categories": "annotate"}
+    found = read_table(tmp_path / "a.csv", **error.value.cure)
+    np.testing.assert_array_equal(found.values, made.to_numpy().T)
+    assert list(found.columns) == ["sex"]

@@ -531,7 +531,9 @@ def test_of_several_tables_in_a_workbook_one_is_asked_for(tmp_path):
     table = [["", *FEATURES], *rows_of(VALUES, SAMPLES)]
     twice = [["", *FEATURES], *rows_of(2.0 * VALUES, SAMPLES)]
     path = workbook(tmp_path / "a.xlsx", May=table, June=twice, Notes=[["none"]])
-    with pytest.raises(ValueError, match="'May', 'June', 'Notes', of which 2") as error:
+    with pytest.raises(
+        ValueError, match="2 of the sheets 'May', 'June', 'Notes' hold"
+    ) as error:
         read_table(path)
     assert error.value.cure == {"variable": "May"}
     np.testing.assert_array_equal(read_table(path, **error.value.cure).values, VALUES)

@@ -42,7 +42,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MEASURE = re.compile(
     r"(?P<sign>[+-]?)(?P<before>[$\u20ac\xa3\xa5\u20b9]|[A-Z]{3}\s)?\s?"
     r"(?P<number>[+-]?[.,]?\d[\d.,'\u2019 \xa0\u202f]*?)"
-    r"(?P<after>\s?[%\u2030$\u20ac\xa3\xa5\u20b9]|\s?\xb0?[A-Za-z\xb5\u03bc]{1,8}[\xb2\xb3]?)?"
+    r"(?P<after>\s?[%\u2030$\u20ac\xa3\xa5\u20b9]|"
+    r"\s?\xb0?[A-Za-z\xb5\u03bc]{1,8}[\xb2\xb3]?(/[\w.]{1,8})?)?"
 )
 _GROUPED = r"[1-9]\d{0,2}([%s'\u2019 \xa0\u202f])\d{3}(\1\d{3})*(%s\d+)?"
 _THOUSANDS = {
@@ -58,8 +59,11 @@ MAX_BESIDE = 12
 
 # Compared in small letters, without spaces and signs.
 _ID_NAME = re.compile(
-    "(sample|patient|subject|participant|donor|individual|barcode|cell|row|case|obs|"
-    "observation|gene|probe|probeset|feature)s?(id|ids|name|names)?|ids?|index|idx|"
+    "(sample|patient|subject|participant|respondent|donor|individual|barcode|cell|row|"
+    "case|obs|observation|gene|probe|probeset|feature)s?(id|ids|name|names)?|"
+    "(sample|patient|subject|participant|respondent|donor|individual|case|customer|"
+    "client|user|member|student|employee|account|record|specimen)s?"
+    "(code|number|no|nr|key)+|ids?|index|idx|"
     "names?|uuid|(geo)?accession|mrn|gsm|entrez(id)?|ensembl(id)?|symbol|idref"
 )
 _CLASS_NAME = re.compile(
@@ -80,6 +84,9 @@ _PER_CELL = 160
 
 # A run of at least so many numbers is not monotone by chance.
 ENOUGH = 8
+
+# So many amounts hardly differ all from each other, as identifiers do.
+_RARELY_ALL = 50
 
 # Columns that are looked at to tell what is usual in a table.
 _MOST_COLUMNS = 200
@@ -185,7 +192,9 @@ class RawTable:
                 continue
             except ValueError:
                 # Names of samples may end in a letter, all of them in the same.
-                plain = plain_numbers(cells, decimal, units=place > 0)
+                named = place == 0 and len({*cells}) == len(cells)
+                named &= not any(decimal in cell for cell in cells)
+                plain = plain_numbers(cells, decimal, units=not named)
             if plain is not None:
                 self.values[:, place] = plain
                 self.signs.add(place)
@@ -420,10 +429,16 @@ def is_id_name(name: str) -> bool:
     >>> [is_id_name(n) for n in ("Sample ID", "patient_id", "Unnamed: 0", "BID", "MYC")]
     [True, True, True, False, False]
     """
-    word = name.strip()
-    if re.fullmatch(r"(Unnamed: ?\d+)?|.+[ _.\-](id|ID|Id)|.*[a-z](ID|Id)", word):
+    if is_unnamed(name):
         return True
-    return _ID_NAME.fullmatch(plain_name(word)) is not None
+    if re.fullmatch(r".+[ _.\-](id|ID|Id)|.*[a-z](ID|Id)", name.strip()):
+        return True
+    return _ID_NAME.fullmatch(plain_name(name)) is not None
+
+
+def is_unnamed(name: str) -> bool:
+    """Tell whether a column has no name of its own, or the one that pandas gives it."""
+    return re.fullmatch(r"(Unnamed: ?\d+)?", name.strip()) is not None
 
 
 def is_class_name(name: str) -> bool:
@@ -479,7 +494,8 @@ def looks_like(
     if _NO_GENE.fullmatch(name):
         return "no gene"
     if raw.columns and is_id_name(name) and is_whole(values):
-        return "identifier"
+        codes = is_unnamed(name) and column in ends and _is_coded(values, named=True)
+        return "classes" if codes else "identifier"
     if raw.columns and is_class_name(name) and _is_coded(values, named=True):
         return "classes"
     if _counts_rows(values, 3 if raw.columns else ENOUGH):
@@ -538,7 +554,8 @@ def _leads_with_ids(raw: RawTable, rest: list[int]) -> bool:
     others = [raw.values[:, j] for j in _thin_out(rest[1:])]
     if not others or any(_like_ids(each) for each in others):
         return False
-    return sum(is_whole(each) for each in others) < len(others) / 2
+    fractions = sum(not is_whole(each) for each in others)
+    return fractions > len(others) / 2 or len(values) >= _RARELY_ALL
 
 
 def _is_coded(values: NDArray[np.floating], *, named: bool) -> bool:

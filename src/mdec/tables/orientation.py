@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+import numpy as np
+
 from mdec.tables.budget import ReadBudget, list_names
 from mdec.tables.columns import (
     RawTable,
@@ -67,6 +69,9 @@ _SHARE, _MOST_CODED = 0.5, 0.8
 # Names that are looked at, of a table of very many.
 _MOST_NAMES = 5000
 
+# What is said of classes, or of units, below the names.
+_TEXT_ROW = "row 2 holds text in every column"
+
 # More rows of text than this are no classes above numbers.
 _TEXT_ROWS = 10
 
@@ -102,6 +107,8 @@ def orient(
         return _leave_out_rows(raw, n_text), options, []
     if turn is None:
         evidence, sure, asked = _find_evidence(raw, options, n_text)
+        if evidence == _TEXT_ROW and n_text == 1 and _are_units(raw):
+            return _leave_out_rows(raw, n_text), options, []
         turn = sure or asked
         if evidence and not turn:
             raw.notes.append(
@@ -131,6 +138,13 @@ def _is_measured(cells: Sequence[str]) -> bool:
     numbers = [number(cell) if is_number(cell) else 0.0 for cell in cells]
     counted = [str(i) for i in range(len(cells))] == list(cells)
     return counted or any(each % 1.0 > 0.0 for each in numbers)
+
+
+def _are_units(raw: RawTable) -> bool:
+    """Tell whether text below the names of a few columns is none of classes."""
+    cells = [raw.text(j)[0].strip() for j in range(1, raw.values.shape[1])]
+    words = [cell for cell in cells if cell]
+    return len(raw.values) > len(cells) and 2 * len(set(words)) > len(words)
 
 
 def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
@@ -192,7 +206,7 @@ def _find_evidence(
         evidence.append(f"rows are {list_names(rows[n_text:], 2)}")
     by_rows, samples = bool(evidence), _share(_SAMPLE, columns) >= _SHARE
     if n_text:
-        evidence.append("row 2 holds text in every column")
+        evidence.append(_TEXT_ROW)
     if like_samples := samples or _are_codes(columns):
         evidence.append(f"columns are {list_names(columns, 2)}")
     long = len(rows) > len(columns)
@@ -212,10 +226,10 @@ def _is_about_features(name: str) -> bool:
 def _count_text_rows(raw: RawTable) -> int:
     """Return how many first rows hold text in every column, with numbers below."""
     places = list(range(0 if raw.samples is not None else 1, raw.values.shape[1]))
-    if len(places) < 3 or not raw.words.issuperset(places):
+    if len(places) < 3 or len(raw.words.intersection(places)) < len(places) / 2:
         return 0
     found = 0
-    for j in places:
+    for j in raw.words.intersection(places):
         cells = raw.text(j)
         wrong = [i for i, cell in enumerate(cells) if not is_number(cell)]
         if len(wrong) == len(cells):  # a description of the rows
@@ -223,7 +237,9 @@ def _count_text_rows(raw: RawTable) -> int:
         found = max(found, len(wrong))
         if not wrong or wrong[-1] >= min(_TEXT_ROWS, len(cells) - 2):
             return 0
-    return found
+    # What has no unit has no number beside the units either.
+    rest = [j for j in places if j not in raw.words]
+    return found if np.isnan(raw.values[:found, rest]).all() else 0
 
 
 def _share(pattern: re.Pattern[str], names: Sequence[str]) -> float:

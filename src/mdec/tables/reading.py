@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from mdec._support.memory import MAX_BYTES
+from mdec.preparation import kind_of_values
 from mdec.preparation.recipes import fill_zeros
 from mdec.tables.arrays import (
     find_matrix,
@@ -228,7 +229,7 @@ def read_table(
     if not doubts:
         return _finish(turned, roles, budget, reading, options)
 
-    def attempt(cure: Mapping[str, Any]) -> list[Doubt]:
+    def attempt(cure: dict[str, Any]) -> list[Doubt]:
         more: dict[str, Any] = {
             name: [*given[name], *value] if isinstance(value, list) else value
             for name, value in cure.items()
@@ -238,9 +239,14 @@ def read_table(
             marked = deepcopy(raw)
             marked.mark_missing(cure["missing"])
         turned, roles, reading = _take_roles(marked, said, budget, ending)
-        if not roles.doubts:
-            _finish(turned, roles, budget, reading, said)
-        return roles.doubts
+        if roles.doubts:
+            return roles.doubts
+        table = _finish(turned, roles, budget, reading, said)
+        numbers = table.values[:, table.groups < 0]
+        if cure.get("categories") == "encode" and kind_of_values(numbers)[0] != "other":
+            # Expression values are not clustered together with categories.
+            cure["categories"] = "annotate"
+        return []
 
     doubts, cure = find_cure(doubts, attempt)
     reading["suspicious"] = [each.clause for each in doubts]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, NoReturn
@@ -259,20 +259,21 @@ def _join_cures(doubts: Sequence[Doubt], *, keep: bool) -> dict[str, Any]:
     With `keep` what may be names or classes becomes features, where too few are left.
     """
     cure: dict[str, Any] = {}
-    drop: list[str] = []
+    lists: dict[str, list[str]] = {}
     for doubt in doubts:
         parts = doubt.cure
         if keep and doubt.kind in ("identifier", "classes"):
             words = "categories='encode'" in doubt.clause
             parts = {"categories": "encode"} if words else {"features": ["*"]}
         for name, value in parts.items():
-            if name == "drop":
-                drop += value
-            elif name in ("label_column", "id_column") and name in cure:
-                drop.append(value)
+            if name in ("label_column", "id_column") and name in cure:
+                lists.setdefault("drop", []).append(value)
+            elif isinstance(value, list):
+                listed = lists.setdefault(name, [])
+                listed += [each for each in value if each not in listed]
             else:
                 cure[name] = value
-    return cure | ({"drop": drop} if drop else {})
+    return cure | lists
 
 
 def class_names(cells: Sequence[str]) -> NDArray[np.str_]:
@@ -411,14 +412,17 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
     named = roles.ids is not None or raw.samples is not None
     ends = int(roles.ids == 0), len(roles.names) - 1
     texts = {j: kind_of_words(raw.text(j)) for j in columns if j in raw.words}
+    for j in [j for j, kind in texts.items() if kind == "text"]:
+        if any(is_number(cell) for cell in raw.text(j) if cell.strip()):
+            texts[j] = "mixed"
+    mixed = [j for j, kind in texts.items() if kind == "mixed"]
+    marks = _find_marks(raw, mixed)
     for j in columns:
         kind = texts.get(j) or looks_like(raw, j, rest, ends, named=named)
-        if kind == "text" and any(is_number(c) for c in raw.text(j) if c.strip()):
-            kind = "mixed"
         if kind == "categories" and _may_be_classes(raw, roles, j, texts):
             kind = "classes"
         if kind:
-            roles.doubts.append(_describe_doubt(kind, raw, roles, j))
+            roles.doubts.append(_describe_doubt(kind, raw, roles, j, marks))
     if unusual := [roles.names[j] for j in never_repeating(raw, rest)]:
         roles.notes.append(f"whole numbers that never repeat: {list_names(unusual)}")
     if codes := [roles.names[j] for j in few_codes(raw, rest)]:
@@ -437,6 +441,12 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
             f"{mark} lies far from the other numbers of {name!r}; if it marks missing "
             f"values, say missing=['{mark}']"
         )
+
+
+def _find_marks(raw: RawTable, columns: list[int]) -> set[str]:
+    """Return words among numbers that speak of no value: twice there, or of a limit."""
+    cells = Counter(c.strip() for j in columns for c in raw.text(j) if not is_number(c))
+    return {word for word, n in cells.items() if n > 1 or word[0] in "<>"}
 
 
 def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:
@@ -464,8 +474,17 @@ def _may_be_classes(
     return is_class_name(name) or unnamed or (alone and column in ends)
 
 
-def _describe_doubt(kind: str, raw: RawTable, roles: Roles, column: int) -> Doubt:
-    """Return what is said of a column that is hardly a feature, and its cure."""
+def _describe_doubt(
+    kind: str,
+    raw: RawTable,
+    roles: Roles,
+    column: int,
+    marks: Collection[str] = (),
+) -> Doubt:
+    """Return what is said of a column that is hardly a feature, and its cure.
+
+    The marks are words that may stand for missing values.
+    """
     name, cells = roles.names[column], raw.text(column)
     where = f"column {name[:60]!r}"
     if raw.first_row:
@@ -475,11 +494,14 @@ def _describe_doubt(kind: str, raw: RawTable, roles: Roles, column: int) -> Doub
     to_name = f"name the samples by it with id_column={name!r}"
     drop, every = f"leave it out with drop=[{name!r}]", "features=['*']"
     cure: dict[str, Any] = {"drop": [name]}
-    if kind in ("identifier", "text") and free:
+    behind = column + 1 in raw.words and kind_of_words(raw.text(column + 1)) == "text"
+    counted = kind == "identifier" and behind and _all_differ(raw, column + 1)
+    if kind in ("identifier", "text") and free and not counted:
         cure = {"id_column": name}
     if kind == "identifier":
         found = f"({', '.join(cells[:3])}, ...) looks like an identifier"
-        cures = [to_name, drop, f"cluster every column with {every}"]
+        cures = [to_name] if free else []
+        cures += [drop, f"cluster every column with {every}"]
     elif kind == "classes":
         found = f"({_list_values(cells)}) looks like known classes"
         if words:
@@ -510,6 +532,11 @@ def _describe_doubt(kind: str, raw: RawTable, roles: Roles, column: int) -> Doub
         where = f"sample {name_row(raw, roles, wrong[0])!r}, {where}:"
         found = f"{cells[wrong[0]].strip()[:40]!r} is not a number"
         cures = ["correct it", f"leave the column out with drop=[{name!r}]"]
+        odd = list(dict.fromkeys(cells[i].strip() for i in wrong))
+        if odd[:_MOST_DOUBTS] == [word for word in odd if word in marks]:
+            listed = " and ".join(f"missing=[{word!r}]" for word in odd)
+            cures[0] = f"fill it in with {listed} and impute='median'"
+            cure = {"missing": odd, "impute": "median"}
     else:  # a format with types may say that numbers are words
         found = "holds numbers that are saved as words"
         cures = ["save them as numbers", drop]

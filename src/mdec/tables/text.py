@@ -30,7 +30,9 @@ from mdec.tables.columns import (
     has_role,
     is_class_name,
     is_id_name,
+    is_missing,
     is_number,
+    is_unnamed,
     number,
     reads_as,
 )
@@ -183,11 +185,19 @@ def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
     for j, cells in raw.texts.items():
         raw.texts[j] = [unescape_formula(c) if c[:1] == "'" else c for c in cells]
     raw.notes = list(sheet.notes)
-    # A separator at the end of each row makes an empty last column.
-    last = raw.values.shape[1] - 1
-    unnamed = raw.columns is None or not raw.columns[last]
-    empty = last not in raw.words and bool(np.isnan(raw.values[:, last]).all())
-    return raw.select(list(range(last))) if last > 1 and unnamed and empty else raw
+    return _leave_out_empty(raw)
+
+
+def _leave_out_empty(raw: RawTable) -> RawTable:
+    """Leave out columns without names and numbers, as separators at line ends make."""
+    kept = list(range(raw.values.shape[1]))
+    for j in reversed(range(len(kept))):
+        unnamed = (
+            j == len(kept) - 1 if raw.columns is None else is_unnamed(raw.names[j])
+        )
+        if unnamed and j not in raw.words and np.isnan(raw.values[:, j]).all():
+            kept.remove(j)
+    return raw.select(kept) if 1 < len(kept) < raw.values.shape[1] else raw
 
 
 def _first_row_is_names(
@@ -204,7 +214,9 @@ def _first_row_is_names(
     if not numbers:
         return True
     wordy = {j for j in numbers if not is_number(cells[j], decimal)}
-    tops = [cells[j] for j in numbers if cells[j] and j not in wordy]
+    # Na may be sodium, above numbers.
+    tops = [c for c in map(cells.__getitem__, numbers) if not is_missing(c)]
+    tops = [top for top in tops if is_number(top, decimal)]
     counted = all(re.fullmatch(r"\d+", top) for top in tops)
     distinct = len(set(tops)) == len(tops)
     if wordy:
@@ -257,6 +269,9 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
     lines, note = read_lines(path, budget)
     lines = [line for line in lines if line.strip(' \t,;|"')]
     lines = lines[bool(lines and re.fullmatch('"?sep=.*', lines[0])) :]
+    if len(lines) > 2 and re.fullmatch(r"[|+]?( *:?-+:? *[|+])+( *:?-+:?)?", lines[1]):
+        # A line below the names, and bars at both ends, as in Markdown.
+        lines = [line.strip(" |") for line in (lines[0], *lines[2:])]
     rows = [line for line in lines if not _is_comment(line)]
     if not rows:
         raise budget.error("is empty.")
@@ -290,6 +305,12 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
             f"has {widths[0]} cells in its first row and {widths[odd]} in row "
             f"{odd + 1}; every row needs the same number."
         )
+    if records.count(records[0]) > 1 and not any(map(is_number, filter(None, first))):
+        # Tables that were joined have several rows of names.
+        others = [record for record in records[1:] if record != records[0]]
+        if others and any(map(is_number, _split_cells(others[0], separator))):
+            records = [records[0], *others]
+            notes.append("the row of names stands there again and is left out")
     decimal = _find_decimal(records, separator)
     notes = [note, *notes] if note else notes
     return Sheet(records, separator, decimal, first, named, budget, notes=tuple(notes))
@@ -393,11 +414,32 @@ def _split_cells(line: str, separator: str) -> list[str]:
         return [line]
 
 
+def _split_rows(lines: list[str], separator: str) -> list[list[str]]:
+    """Return the cells of rows, but of the last one if it may go on."""
+    try:
+        # A quoted cell may go on in the next line.
+        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+    except csv.Error:
+        return [_split_cells(line, separator) for line in lines]
+    return rows[: -1 if 2 < len(rows) < len(lines) == _ROWS else None]
+
+
 def _find_separator(lines: list[str], path: Path) -> str:
-    """Return the sign that cuts the rows into the most numbers, evenly."""
+    """Return the sign that cuts the rows, a comma or a tabulator if none does."""
+    spaced = [line.replace("\t", " ") for line in lines]
+    found = _find_even_separator(lines) or _find_even_separator(spaced)
+    if found:
+        return found
+    if path.suffix.lower() != ".csv" and "\t" in lines[0]:
+        return "\t"
+    return max("\t,;", key=lines[0].count)
+
+
+def _find_even_separator(lines: list[str]) -> str:
+    """Return the sign that cuts the rows into the most numbers, evenly; "" for none."""
     best, found = (False, 0.0), ""
     for separator in _SEPARATORS:
-        rows = [_split_cells(line.strip(" "), separator) for line in lines]
+        rows = _split_rows([line.strip(" ") for line in lines], separator)
         widths = [len(row) for row in rows[1:] or rows]
         width = max(set(widths), key=widths.count)
         # Titles above the rows, and notes below them, have one cell.
@@ -412,12 +454,7 @@ def _find_separator(lines: list[str], path: Path) -> str:
         score = len(rows[0]) > 1, round(share, 9)
         if not found or score > best:
             best, found = score, separator
-    if found:
-        return found
-    first = lines[0]
-    if path.suffix.lower() != ".csv" and "\t" in first:
-        return "\t"
-    return max("\t,;", key=first.count)
+    return found
 
 
 def _thin_out(rows: list[list[str]]) -> list[str]:
@@ -493,8 +530,8 @@ def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
     listed = list_names(titles, 20)
     if len(likely) > 1:
         raise AmbiguousTableError(
-            f"{budget.name!r} has the sheets {listed}, of which {len(likely)} hold "
-            f"tables; say which with variable={likely[0]!r}.",
+            f"{budget.name!r}: {len(likely)} of the sheets {listed} hold tables; say "
+            f"which with variable={likely[0]!r}.",
             {"variable": likely[0]},
         )
     found = likely[0] if likely else max(asked, key=lambda n: len(pages[n].lines))
