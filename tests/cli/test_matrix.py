@@ -71,9 +71,9 @@ def test_an_array_and_spectral(tmp_path, matrix, capsys) -> None:
     ("change", "words"),
     [
         (lambda m: m + np.eye(12), "to 2; divide"),
-        (lambda m: m[:, :11], "no square"),
+        (lambda m: m[:, :11], "is not a square"),
         (lambda m: np.where(np.tri(12) > 0, m, m / 2), "is symmetric"),
-        (lambda m: m.astype(object) + np.where(m == m.max(), 1j, 0), "no square"),
+        (lambda m: m.astype(object) + np.where(m == m.max(), 1j, 0), "is not a square"),
     ],
 )
 def test_what_is_no_matrix_is_said(tmp_path, matrix, capsys, change, words) -> None:

@@ -42,7 +42,7 @@ class DemoOutputOptions(OutputOptions):
 
 @with_groups
 def demo(work: WorkOptions, output: DemoOutputOptions) -> None:
-    """Cluster handwritten digits, place new ones, and write the report.
+    """Cluster handwritten digits, assign new ones, and write the report.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def app(
         Path | None, typer.Argument(help="Table to open, or folder of a result.")
     ] = None,
 ) -> None:
-    """Open a page that reads a table, clusters it and explores the result.
+    """Open a page to read a table, cluster it and explore the result.
 
     It sees the folder that it is started in, and nobody else sees it. Ctrl-C ends it.
 

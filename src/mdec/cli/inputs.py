@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from mdec.estimator import MDEC
 from mdec.generation import resolve_base
 from mdec.rows import as_rows
 from mdec.selection.rule import MAX_MEMBERS
-from mdec.tables import Table
 from mdec.tables.budget import display_name
 from mdec.tables.steps import PreparedTable, TableSteps, prepare_table
 from mdec.tables.views import distinct_names, match_samples
@@ -150,8 +148,20 @@ class Inputs:
 
 
 def read_inputs(file: Path, options: InputOptions) -> Inputs:
-    """Read the tables of a run, and prepare each by itself."""
-    tables = read_tables([file, *(options.view or ())], options)
+    """Read the tables of a run, and prepare each by itself.
+
+    Further tables have the samples of the first, in its order. What names no column
+    holds for all.
+    """
+    files = [file, *(options.view or ())]
+    first = options.read(file, sparse=True)
+    first.reading["notes"] = [name_flags(each) for each in first.reading["notes"]]
+    names = distinct_names(files)
+    tables = {names[0]: first}
+    for name, other in zip(names[1:], files[1:], strict=True):
+        table = options.read(other, **NO_COLUMNS, sparse=True)
+        words = display_name(file), display_name(other)
+        tables[name] = match_samples(first, table, *words)
     how = options.prepare, options.transform
     return Inputs(
         {
@@ -159,19 +169,3 @@ def read_inputs(file: Path, options: InputOptions) -> Inputs:
             for name, table in tables.items()
         }
     )
-
-
-def read_tables(files: Sequence[Path], options: InputOptions) -> dict[str, Table]:
-    """Read one table, and further tables of its samples in its order, by their names.
-
-    What names no column holds for all.
-    """
-    first = options.read(files[0], sparse=True)
-    first.reading["notes"] = [name_flags(each) for each in first.reading["notes"]]
-    names = distinct_names(files)
-    tables = {names[0]: first}
-    for name, file in zip(names[1:], files[1:], strict=True):
-        table = options.read(file, **NO_COLUMNS, sparse=True)
-        words = display_name(files[0]), display_name(file)
-        tables[name] = match_samples(first, table, *words)
-    return tables

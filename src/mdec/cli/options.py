@@ -42,11 +42,6 @@ def parse_path(words: str) -> Path:
     return Path(words)
 
 
-def parse_transform(words: str) -> str:
-    """Return the name of a transform, in either spelling."""
-    return {"standardize": "standardise"}.get(words, words)
-
-
 PATH: dict[str, Any] = {"parser": parse_path, "metavar": "PATH"}
 
 # Help shows the options of a group together, under these words.
@@ -231,7 +226,12 @@ class InputOptions(ReadOptions):
     annotate: list[str] | None = option(
         "Column to colour samples by and not to cluster."
     )
-    transform: str = option("", "none", choices=TRANSFORMS, parser=parse_transform)
+    transform: str = option(
+        "",
+        "none",
+        choices=TRANSFORMS,
+        parser=lambda word: word.replace("standardize", "standardise"),
+    )
     prepare: str = option(
         "Recognise the values; prepare expression data, and put measurements in "
         "different units on one scale:",

@@ -35,7 +35,9 @@ def result_parts(summary: Summary) -> Iterator[RenderableType]:
     if "criteria" in summary:
         yield criteria_table(summary)
         yield f"Suggested K: {summary['suggested_n_clusters']}. {summary['reason']}\n"
-        yield from map(candidate_line, summary["candidates"])
+        for each in summary["candidates"]:
+            share = f"({100 * each['score']:.0f} % of the largest score)"
+            yield f"  {each['n_clusters']}: {each['sentence']} {share}"
     yield record_table("Clusters", summary["clusters"])
     if "view_support" in summary:
         yield number_table(
@@ -57,7 +59,7 @@ def result_parts(summary: Summary) -> Iterator[RenderableType]:
         yield f"No model was written: {model['left_out']}."
     for name, path in summary["files"].items():
         size = f" ({decimal(model['bytes'])})" if name == "model.npz" else ""
-        yield file_line(f"{path}{size}")
+        yield Text(f"  {path}{size}")
 
 
 def prediction_parts(summary: Summary) -> Iterator[RenderableType]:
@@ -70,7 +72,7 @@ def prediction_parts(summary: Summary) -> Iterator[RenderableType]:
             f"{summary['n_unlike_training']} of {summary['n_samples']} samples are "
             "unlike anything in training; their clusters mean little."
         )
-    yield file_line(summary["out"])
+    yield Text(f"  {summary['out']}")
 
 
 def comparison_parts(summary: Summary) -> Iterator[RenderableType]:
@@ -95,7 +97,7 @@ def comparison_parts(summary: Summary) -> Iterator[RenderableType]:
         f"{summary['n_samples']} samples: ARI {summary['ari']:.3f}, NMI "
         f"{summary['nmi_max']:.3f} (divided by the larger entropy)"
     )
-    yield from map(file_line, summary["files"])
+    yield from (Text(f"  {path}") for path in summary["files"])
 
 
 def reading_parts(summary: Summary) -> Iterator[RenderableType]:
@@ -115,12 +117,6 @@ def _format_value(value: Any) -> str:
         return f"{value:.6g}"
     words = {"None": "none", "True": "yes", "False": "no", "": "''"}
     return words.get(str(value), str(value))
-
-
-def candidate_line(candidate: Mapping[str, Any]) -> str:
-    """Return a number to look at, with its share of the largest score."""
-    share = f"{100 * candidate['score']:.0f} % of the largest score"
-    return f"  {candidate['n_clusters']}: {candidate['sentence']} ({share})"
 
 
 def criteria_table(summary: Summary) -> Table:
@@ -168,11 +164,6 @@ def ambiguity_line(summary: Summary) -> str:
         f"{summary['n_ambiguous']} of {summary['n_samples']} samples are ambiguous; "
         f"mean confidence {summary['mean_confidence']:.2f}"
     )
-
-
-def file_line(path: str) -> Text:
-    """Return a path on a line of its own."""
-    return Text(f"  {path}")
 
 
 @contextmanager
@@ -263,11 +254,7 @@ def resumable(out: Path, *, resume: bool) -> Iterator[Path]:
             err=True,
         )
         raise typer.Exit(EXIT_STOPPED) from None
-    _remove_checkpoint(folder)
-
-
-def _remove_checkpoint(folder: Path) -> None:
-    """Remove the files of a checkpoint, and its folders if they hold nothing else."""
+    # Other files in it, and so the folder, stay.
     for each in [*folder.glob("view-*"), folder]:
         for file in [*each.glob("member-*"), each / HEADER]:
             file.unlink(missing_ok=True)

@@ -42,7 +42,7 @@ def predict(
     work: WorkOptions,
     output: TableOutputOptions,
 ) -> None:
-    """Place the samples of a new table in the clusters of a model.
+    """Assign the samples of a new table to the clusters of a model.
 
     Features are matched by name. What was done to the training table is done to the
     new one. Rows unlike anything in training are flagged.

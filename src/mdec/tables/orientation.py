@@ -218,11 +218,6 @@ def _find_evidence(
     return "; ".join(evidence), sure, genes or n_text > 0
 
 
-def _is_about_features(name: str) -> bool:
-    word = plain_name(name)
-    return any(form.fullmatch(word) for form in (_OF_FEATURES, _ABOUT_FEATURES))
-
-
 def _count_text_rows(raw: RawTable) -> int:
     """Return how many first rows hold text in every column, with numbers below."""
     places = list(range(0 if raw.samples is not None else 1, raw.values.shape[1]))
@@ -285,7 +280,8 @@ def _turn(
     samples = []
     for j in roles.features:
         name = roles.names[j]
-        what = "describes features" if _is_about_features(name) else ""
+        word, about = plain_name(name), (_OF_FEATURES, _ABOUT_FEATURES)
+        what = "describes features" if any(p.fullmatch(word) for p in about) else ""
         if j in raw.words and not any(is_number(c) for c in raw.text(j) if c.strip()):
             what = "holds no numbers"
         if what:

@@ -412,11 +412,13 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
     named = roles.ids is not None or raw.samples is not None
     ends = int(roles.ids == 0), len(roles.names) - 1
     texts = {j: kind_of_words(raw.text(j)) for j in columns if j in raw.words}
-    for j in [j for j, kind in texts.items() if kind == "text"]:
-        if any(is_number(cell) for cell in raw.text(j) if cell.strip()):
+    for j, kind in texts.items():
+        if kind == "text" and any(is_number(c) for c in raw.text(j) if c.strip()):
             texts[j] = "mixed"
-    mixed = [j for j, kind in texts.items() if kind == "mixed"]
-    marks = _find_marks(raw, mixed)
+    mixed = [raw.text(j) for j, kind in texts.items() if kind == "mixed"]
+    odd = Counter(c.strip() for cells in mixed for c in cells if not is_number(c))
+    # Words among numbers that speak of no value: they repeat, or name a limit.
+    marks = {word for word, n in odd.items() if n > 1 or word[0] in "<>"}
     for j in columns:
         kind = texts.get(j) or looks_like(raw, j, rest, ends, named=named)
         if kind == "categories" and _may_be_classes(raw, roles, j, texts):
@@ -441,12 +443,6 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
             f"{mark} lies far from the other numbers of {name!r}; if it marks missing "
             f"values, say missing=['{mark}']"
         )
-
-
-def _find_marks(raw: RawTable, columns: list[int]) -> set[str]:
-    """Return words among numbers that speak of no value: twice there, or of a limit."""
-    cells = Counter(c.strip() for j in columns for c in raw.text(j) if not is_number(c))
-    return {word for word, n in cells.items() if n > 1 or word[0] in "<>"}
 
 
 def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:

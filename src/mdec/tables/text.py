@@ -281,7 +281,10 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
     if separator == " ":
         lines = [line.replace("\t", " ").strip() for line in lines]
         rows = [line for line in lines if not _is_comment(line)]
-    records, widths = _split_records(rows, separator, budget)
+    try:
+        records, widths = _split_records(rows, separator)
+    except csv.Error as error:
+        raise budget.error(f"is not a table: {error}.") from error
     kept, notes = _find_table(records, separator, max(widths[-_ROWS:]))
     records, widths = records[kept], widths[kept]
     top = records[0].partition("\n")[0]
@@ -414,16 +417,6 @@ def _split_cells(line: str, separator: str) -> list[str]:
         return [line]
 
 
-def _split_rows(lines: list[str], separator: str) -> list[list[str]]:
-    """Return the cells of rows, but of the last one if it may go on."""
-    try:
-        # A quoted cell may go on in the next line.
-        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
-    except csv.Error:
-        return [_split_cells(line, separator) for line in lines]
-    return rows[: -1 if 2 < len(rows) < len(lines) == _ROWS else None]
-
-
 def _find_separator(lines: list[str], path: Path) -> str:
     """Return the sign that cuts the rows, a comma or a tabulator if none does."""
     spaced = [line.replace("\t", " ") for line in lines]
@@ -439,7 +432,13 @@ def _find_even_separator(lines: list[str]) -> str:
     """Return the sign that cuts the rows into the most numbers, evenly; "" for none."""
     best, found = (False, 0.0), ""
     for separator in _SEPARATORS:
-        rows = _split_rows([line.strip(" ") for line in lines], separator)
+        try:
+            records, _ = _split_records([line.strip(" ") for line in lines], separator)
+        except csv.Error:
+            continue
+        if 2 < len(records) < len(lines) == _ROWS:
+            records.pop()  # it may go on
+        rows = [_split_cells(record, separator) for record in records]
         widths = [len(row) for row in rows[1:] or rows]
         width = max(set(widths), key=widths.count)
         # Titles above the rows, and notes below them, have one cell.
@@ -473,23 +472,18 @@ def _find_decimal(lines: list[str], separator: str) -> str:
     return "," if counts[","] > counts["."] else "."
 
 
-def _split_records(
-    lines: list[str], separator: str, budget: ReadBudget
-) -> tuple[list[str], list[int]]:
+def _split_records(lines: list[str], separator: str) -> tuple[list[str], list[int]]:
     """Return the rows as text, and how many cells each has."""
     if separator != " " and not any('"' in line for line in lines):
         return lines, [line.count(separator) + 1 for line in lines]
     rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     records: list[str] = []
     widths, start = [], 0
-    try:
-        for row in rows:
-            # A quoted cell may go on in the next line.
-            records.append("\n".join(lines[start : rows.line_num]))
-            widths.append(len(row))
-            start = rows.line_num
-    except csv.Error as error:
-        raise budget.error(f"is not a table: {error}.") from error
+    for row in rows:
+        # A quoted cell may go on in the next line.
+        records.append("\n".join(lines[start : rows.line_num]))
+        widths.append(len(row))
+        start = rows.line_num
     return records, widths
 
 
@@ -547,8 +541,6 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
     """Return the rows of a page without those above its table, and how many numbers."""
     # Pages may claim more rows and columns than they have.
     page.reset_dimensions()
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="")
     lines: list[str] = []
     widths: list[int] = []
     n_numbers = 0
@@ -559,25 +551,23 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
         # A text may stand in many cells and is in the file but once.
         budget.take(sum(len(cell) + 1 for cell in cells), copies=0)
         n_numbers += sum(type(value) in (int, float) for value in row)
-        line = "\t".join(cells)
-        if any(s in line for s in '"\n\r') or line.count("\t") >= len(cells):
-            text.seek(text.truncate(0))
-            writer.writerow(cells)
-            line = text.getvalue()
-        lines.append(line)
+        lines.append("\t".join(map(_quote_cell, cells)))
         widths.append(len(cells))
     width = max(widths, default=0)
     budget.take(8 * width * len(lines))
     lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
-    if not lines:
-        return Sheet([], "\t", ".", [], False, budget), n_numbers
-    kept, notes = _find_table(lines, "\t", width)
-    first, decimal = (
-        _split_cells(lines[kept][0], "\t"),
-        _find_decimal(lines[kept], "\t"),
-    )
-    sheet = Sheet(lines[kept], "\t", decimal, first, False, budget, notes=tuple(notes))
-    return sheet, n_numbers
+    kept, notes = _find_table(lines, "\t", width) if lines else (slice(0), [])
+    lines, first = lines[kept], _split_cells("".join(lines[kept][:1]), "\t")
+    decimal = _find_decimal(lines, "\t")
+    return Sheet(
+        lines, "\t", decimal, first, False, budget, notes=tuple(notes)
+    ), n_numbers
+
+
+def _quote_cell(cell: str) -> str:
+    """Return a cell of a line that tabulators cut."""
+    doubled = cell.replace('"', '""')
+    return f'"{doubled}"' if re.search('[\t"\n\r]', cell) else cell
 
 
 def read_gct(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
