@@ -12,9 +12,9 @@ cache, as is what is measured on them. Gene sets and cells are prepared by
     sets        what "auto" answers for each set
     rules       NMI and stability by family, parameters chosen by the other families
     noise       how often one cluster is called more than one, and other shapes
-    time        processor seconds of DS-11 with and without the number of clusters
+    time        processor seconds of a fit, of the test for groups, and of both choices
 
-`--record` appends what `rules` and `noise` print to the lines of
+`--record` appends what `rules`, `noise` and `time` print to the lines of
 benchmarks/results/choosing-k.jsonl, of which `docs/_site/measured.py` makes tables.
 """
 
@@ -28,10 +28,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from records import append_lines, commit_of_source
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.preprocessing import StandardScaler
 
 from mdec import MDEC, Ensemble, generate_ensemble
 from mdec._support.parallel import single_threaded_blas
@@ -39,10 +42,11 @@ from mdec.bench.evaluation import nmi_max
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus.dendrogram import cut, merges
 from mdec.datasets import load_dataset
+from mdec.ensemble.plan import Plan
 from mdec.preparation import ExpressionPreparation
-from mdec.selection import select_n_clusters
+from mdec.selection import null, select_n_clusters
 from mdec.selection.criteria import eigengaps
-from mdec.selection.null import NULL_LEVEL, Samples, null_reference
+from mdec.selection.null import NULL_LEVEL, null_reference
 from mdec.selection.rule import EXPONENTS, MAX_SAMPLES
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -54,7 +58,7 @@ MEMBERS, SEEDS, MOST_GENES = 100, 3, 2000
 # What the exponents are chosen from, each on its own: whole, half and quarter.
 GRID = dict.fromkeys(EXPONENTS, (1.0, 0.5, 0.25))
 
-NOISE_SHAPE, NOISE_MEMBERS = (40, 40), 20
+NOISE_SHAPE = 40, 40
 NOISES = (
     "Gaussian",
     "correlated",
@@ -348,7 +352,7 @@ def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
 def noise(cache: Path, n_sets: int, *, recorded: bool) -> None:
     """Print how often data of each kind are called more than one cluster."""
     row("data", "sets", f"p < {NULL_LEVEL:g}, percent", "draws, mean")
-    lines = []
+    lines, plan = [], Plan(*NOISE_SHAPE, entropy=0)
     for kind in NOISES + SHAPES:
         path = cache / f"noise-{kind.replace(' ', '-')}.jsonl"
         path.touch()
@@ -356,9 +360,8 @@ def noise(cache: Path, n_sets: int, *, recorded: bool) -> None:
         with path.open("a") as file:
             for seed in range(len(done), n_sets if kind in NOISES else n_sets // 4):
                 X = noise_of(kind, np.random.default_rng(seed))
-                like = generate_ensemble(X, ensemble_size=NOISE_MEMBERS, random_state=0)
-                null = null_reference(Samples.of(X, like, None, None), "entropy")
-                done.append({"p": float(null.p_value), "draws": len(null.draws)})
+                found = null_reference([X], [plan])
+                done.append({"p": float(found.p_value), "draws": len(found.draws)})
                 file.write(json.dumps(done[-1]) + "\n")
                 file.flush()
         called = 100 * np.mean([each["p"] < NULL_LEVEL for each in done])
@@ -369,19 +372,47 @@ def noise(cache: Path, n_sets: int, *, recorded: bool) -> None:
         record("noise", rows=lines)
 
 
-def seconds(data: Path) -> None:
-    """Print processor seconds of DS-11 with and without the number of clusters."""
+def seconds(data: Path, *, recorded: bool) -> None:
+    """Print processor seconds of a fit, of the test for groups and of "auto"."""
     with np.load(next(data.glob("DS-11_*.npz"))) as archive:
-        X = np.asarray(archive["X"], dtype=np.float64)
-    MDEC("auto", ensemble_size=10, random_state=0).fit(X[:220])
-    row("turn", "K given", "auto", "ratio")
-    for turn in range(3):
-        spent = []
-        for n_clusters in (2, "auto"):
-            start = time.process_time()
-            MDEC(n_clusters, random_state=turn).fit(X)
-            spent.append(time.process_time() - start)
-        row(turn, *(f"{each:.2f}" for each in spent), f"{spent[1] / spent[0]:.2f}")
+        tables = {"DS-11": np.asarray(archive["X"], dtype=np.float64)}
+    for load in (load_iris, load_wine, load_breast_cancer):
+        name, X = load.__name__.removeprefix("load_"), load().data
+        tables[name] = StandardScaler().fit_transform(X)
+    MDEC("auto", ensemble_size=10, random_state=0).fit(tables["DS-11"][:220])
+    row("data", "shape", "fit, K given", "test", "test, all draws", "auto, fits")
+    lines = []
+    for name, X in tables.items():
+        turns = [time_table(X, turn) for turn in range(3)]
+        spent = np.median(turns, axis=0)
+        ratio = f"{spent[3] / spent[0]:.2f}"
+        row(name, X.shape, *(f"{each:.2f}" for each in spent[:3]), ratio)
+        lines.append(
+            {"data": name, "shape": X.shape, "seconds": spent.round(4).tolist()}
+        )
+    if recorded:
+        record("time", rows=lines)
+
+
+def time_table(X: np.ndarray, seed: int) -> list[float]:
+    """Return processor seconds: K given, the test, with all draws, K chosen."""
+    plan = Plan(*X.shape, entropy=seed)
+
+    def test(certain: float = null.CERTAIN) -> None:
+        with mock.patch.object(null, "CERTAIN", certain):
+            null_reference([X], [plan])
+
+    spent = []
+    for job in (
+        lambda: MDEC(2, random_state=seed).fit(X),
+        test,
+        lambda: test(0.0),
+        lambda: MDEC("auto", random_state=seed).fit(X),
+    ):
+        start = time.process_time()
+        job()
+        spent.append(time.process_time() - start)
+    return spent
 
 
 if __name__ == "__main__":
@@ -405,4 +436,4 @@ if __name__ == "__main__":
     elif given.part == "sets":
         sets(given.cache)
     else:
-        seconds(given.data)
+        seconds(given.data, recorded=given.record)

@@ -24,6 +24,7 @@ from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import root_entropy, view_entropy
 from mdec.base import Base
 from mdec.base.landmarks import pool_rows
+from mdec.base.pairs import Metric
 from mdec.confidence import (
     cluster_support,
     confidence,
@@ -67,9 +68,9 @@ class Settings:
     device : {"cpu", "cuda", "torch"}
         Where weights and consensus are computed.
     n_jobs : int or None
-        Members of the null reference made at the same time.
-    base : callable or None
-        The user's own base clustering, if the null reference is to use it.
+        Members made at the same time to choose K.
+    base, metric : callable or None
+        The user's own base clustering and metric, if they are at hand to choose K.
     """
 
     n_clusters: NumberOfClusters = "auto"
@@ -80,6 +81,7 @@ class Settings:
     device: str = "cpu"
     n_jobs: int | None = None
     base: Base | None = None
+    metric: Metric | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,13 +385,7 @@ def _choose_k(
         words = f"{chosen.reason} Chosen on rows drawn from {plan.n_samples}."
         drawn = pool_rows(plan)[chosen.samples]
         return replace(chosen, reason=words, samples=drawn)
-    # Pairs have no features, and a loaded model does not have the user's own function.
-    plans = [each.plan for each in rows]
-    drawable = all(
-        plan.metric is None and (settings.base or not plan.has_own_base)
-        for plan in plans
-    )
-    known = [each.as_seen() for each in rows] if rows and drawable else None
+    known: Any = [each.as_seen() for each in rows] or None
     if known and not ensemble.views:
         known = known[0]
     return select_n_clusters(
@@ -399,6 +395,7 @@ def _choose_k(
         weighting=settings.weighting,
         allow_one=k_range is None,
         base=settings.base,
+        metric=settings.metric,
         n_jobs=settings.n_jobs,
         progress=progress_hooks().null,
     )

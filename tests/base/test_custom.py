@@ -185,13 +185,40 @@ def test_nothing_to_cluster_is_said() -> None:
         fitted(np.zeros((9, 9)), metric="precomputed")
 
 
-def test_the_number_of_clusters_is_not_tested_against_one() -> None:
-    model = fitted(metric="precomputed", n_clusters="auto", ensemble_size=30)
-    assert model.n_clusters_ == 3
-    assert model.k_selection_.null is None
-    assert "was not tested" in model.k_selection_.reason
-    with pytest.raises(ValueError, match="metric=precomputed is not at hand"):
+@pytest.mark.parametrize("kind", ["distances", "similarities", "metric"])
+def test_the_number_of_clusters_of_pairs_is_tested_against_one(kind: str) -> None:
+    none = np.random.default_rng(3).normal(size=(60, 8))
+    for rows, n_clusters in ((X, 3), (none, 1)):
+        squared = cdist(rows, rows, "sqeuclidean")
+        given = {
+            "distances": np.sqrt(squared),
+            "similarities": np.exp(-squared / np.median(squared)),
+            "metric": rows,
+        }[kind]
+        metric = cdist_to_itself if kind == "metric" else "precomputed"
+        models = [
+            MDEC("auto", metric=metric, ensemble_size=20, random_state=seed).fit(given)
+            for seed in (0, 1)
+        ]
+        found, again = (model.k_selection_ for model in models)
+        assert found.n_clusters == again.n_clusters == n_clusters
+        assert found.null.is_firm == (n_clusters > 1)
+        assert found.null.p_value == again.null.p_value
+        np.testing.assert_array_equal(found.table["score"], again.table["score"])
+
+
+def cdist_to_itself(rows: np.ndarray) -> np.ndarray:
+    """A metric of one's own."""
+    return cdist(rows, rows)
+
+
+def test_what_the_ensemble_was_not_made_of_is_refused() -> None:
+    model = fitted(metric="precomputed", n_clusters=3, ensemble_size=5)
+    with pytest.raises(ValueError, match="X has 8 columns and the ensemble was made"):
         select_n_clusters(model.ensemble_, X=X)
+    # Without the function there is nothing to draw with.
+    own = fitted(X, metric=cdist_to_itself, n_clusters=3, ensemble_size=5)
+    assert select_n_clusters(own.ensemble_, X=X).null is None
 
 
 UNFIT: list[tuple[Any, dict[str, Any], str]] = [
@@ -499,7 +526,7 @@ def every_tenth(rows: np.ndarray, *_: Any) -> Any:
     return np.arange(len(rows)) % 10
 
 
-def test_the_number_of_clusters_is_tested_with_the_same_base() -> None:
+def test_the_number_of_clusters_is_measured_with_the_same_base() -> None:
     calls: list[tuple[int, ...]] = []
 
     def base(rows: np.ndarray, n_clusters: int, rng: np.random.Generator) -> Any:
@@ -509,10 +536,12 @@ def test_the_number_of_clusters_is_tested_with_the_same_base() -> None:
     model = fitted(X, base=base, n_clusters="auto", ensemble_size=20)
     assert model.n_clusters_ == 3
     assert model.k_selection_.null is not None
-    # Members of the fit, those of the criteria, of the data and of six draws.
-    assert len(calls) >= 20 + 20 + 7 * 16
-    with pytest.raises(ValueError, match=r"base=.* is not at hand"):
-        select_n_clusters(model.ensemble_, X=X)
+    # Members of the fit, and those of the criteria.
+    assert len(calls) == 20 + 20
+    members = select_n_clusters(model.ensemble_)
+    without = select_n_clusters(model.ensemble_, X=X)
+    assert without.null.p_value == model.k_selection_.null.p_value
+    np.testing.assert_array_equal(without.table["score"], members.table["score"])
 
 
 def test_a_saved_model_keeps_the_name_of_its_function(tmp_path: Path) -> None:

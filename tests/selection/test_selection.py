@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from mdec import MDEC, Ensemble, MultiViewMDEC, generate_ensemble
+from mdec.base.graphs import similarity_graph
+from mdec.base.pairs import Pairs
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus.dendrogram import cut, merges
+from mdec.ensemble.plan import Plan
 from mdec.selection import null
 from mdec.selection.criteria import (
     cdf_area,
@@ -28,9 +33,11 @@ from mdec.selection.criteria import (
 from mdec.selection.null import (
     Cloud,
     NullReference,
-    Samples,
     compare_with_null,
     default_numbers,
+    measure_groups,
+    scale_pairs,
+    widest_gaps,
 )
 from mdec.selection.rule import (
     EXPONENTS,
@@ -217,6 +224,14 @@ def test_data_of_one_cluster_rank_like_a_draw():
     assert counts[0] <= 3
 
 
+def test_one_cluster_is_hardly_ever_certain():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(2000, 13, 3)) @ rng.normal(size=(3, 8))
+    values = np.exp(0.3 * (common + rng.normal(size=(2000, 13, 8))))
+    p_values = np.array([compare_with_null(x[0], x[1:]).p_value for x in values])
+    assert (p_values <= null.CERTAIN).sum() <= 2
+
+
 def test_the_greatest_excess_counts():
     draws = np.array([[0.1, 0.2], [0.3, 0.1], [0.2, 0.3]])
     # No other row exceeds the rest as much as the first does in the second column.
@@ -228,92 +243,122 @@ def test_the_greatest_excess_counts():
 
 
 def test_data_far_beyond_few_draws_are_certain():
-    draws = np.random.default_rng(0).normal(0.1, 0.01, size=(10, 5))
+    draws = np.random.default_rng(0).normal(0.1, 0.01, size=(19, 5))
     far = compare_with_null(np.full(5, 0.5), draws)
     assert far.p_value < null.CERTAIN
-    assert compare_with_null(np.full(5, 0.13), draws).p_value == 1 / 11
+    assert compare_with_null(np.full(5, 0.13), draws).p_value == 1 / 20
 
 
 @pytest.mark.parametrize(
-    ("ranks_above", "n_draws"),
-    [(2, 6), (8, 12), (25, 39), (200, 39)],
-    ids=str,
+    ("n_above", "n_draws"), [(3, 6), (1, 39), (0, 39)], ids=["many", "one", "none"]
 )
-def test_draws_stop_when_two_are_as_clear(monkeypatch, ranks_above, n_draws):
-    # The data are clearer than all draws but two, made after so many others.
-    levels = np.random.default_rng(1).uniform(0.1, 0.2, size=(39, 1))
-    levels[ranks_above - 1 : ranks_above + 1] = 0.3
-    observed = iter([np.array([0.21]), *levels])
-    X = np.random.default_rng(0).normal(size=(20, 4))
-    ensemble = generate_ensemble(X, ensemble_size=3)
-    monkeypatch.setattr(null, "silhouettes", lambda *_: next(observed))
-    monkeypatch.setattr(Samples, "make_members", lambda *_: ensemble)
+def test_draws_stop_when_many_are_as_clear(monkeypatch, n_above, n_draws):
+    levels = np.random.default_rng(1).uniform(0.1, 0.2, size=(40, 1))
+    levels[0] = 0.21
+    levels[1 : 1 + n_above] = 0.3
+    stages = iter([levels[:1], levels[1:7], levels[7:13], levels[13:]])
+
+    def measure(data, kernels):
+        assert kernels == ["cosine"]
+        found = next(stages)
+        assert len(list(data)) == len(found)
+        return found
+
+    monkeypatch.setattr(null, "measure_groups", measure)
     counted = []
     reference = null.null_reference(
-        Samples.of(X, ensemble, None, None),
-        "entropy",
+        [np.random.default_rng(0).normal(size=(20, 4))],
+        [Plan(20, 4, entropy=0, kernel={"spearman": 0.4, "cosine": 0.6})],
         progress=lambda *done: counted.append(done),
     )
     assert len(reference.draws) == n_draws
-    assert counted[-1] == (n_draws, n_draws)
-    assert counted[0] == (1, 6)
-    # One of 39 may not exceed, so one cluster is firm with a chance of 1 / 40.
-    assert reference.is_firm == (ranks_above == 200)
+    assert counted == [
+        (done, next(look for look in null.LOOKS if done <= look))
+        for done in range(1, n_draws + 1)
+    ]
+    # None of 39 may exceed, so one cluster is firm with a chance of 1 / 40.
+    assert reference.is_firm == (n_above == 0)
 
 
-def test_clear_groups_show_at_a_glance(monkeypatch):
-    sizes, make = [], Samples.make_members
+@pytest.mark.parametrize(
+    ("n_samples", "compared"), [(150, 150), (700, 200), (1000, 250), (9000, 500)]
+)
+def test_large_tables_are_tested_on_some_samples_and_features(
+    monkeypatch, n_samples, compared
+):
+    sizes = []
 
-    def count(samples, n_members, seed):
-        sizes.append((*samples.tables[0].shape, n_members))
-        return make(samples, n_members, seed)
+    def measure(data, _):
+        found = [tables[0].shape for tables in data]
+        sizes.extend(found)
+        return np.zeros((len(found), 1))
 
-    monkeypatch.setattr(Samples, "make_members", count)
-    X, _ = make_blobs(220, n_features=60, centers=6, cluster_std=3.0, random_state=0)
-    ensemble = generate_ensemble(X, ensemble_size=30, random_state=0)
-    monkeypatch.setattr(null, "MOST_FEATURES", 50)
-    samples = Samples.of(X, ensemble, None, None)
-    assert null.null_reference(samples, "entropy").p_value <= null.CERTAIN
-    assert sizes == 7 * [(150, 50, 16)]
-
-
-def test_what_is_not_clear_at_a_glance_is_looked_at_with_more_samples(monkeypatch):
-    sizes, make = [], Samples.make_members
-
-    def count(samples, n_members, seed):
-        sizes.append(len(samples))
-        return make(samples, n_members, seed)
-
-    monkeypatch.setattr(Samples, "make_members", count)
-    monkeypatch.setattr(null, "STAGES", ((40, (6,)), (60, (6, 12))))
-    X = np.random.default_rng(1).normal(size=(70, 8))
-    ensemble = generate_ensemble(X, ensemble_size=4, random_state=0)
-    found = null.null_reference(Samples.of(X, ensemble, None, None), "entropy")
-    assert sizes[:14] == 7 * [40] + 7 * [60]
-    assert len(sizes) == 8 + len(found.draws)
-    # A table that was looked at whole is not looked at again.
-    sizes.clear()
-    few = generate_ensemble(X[:30], ensemble_size=4, random_state=0)
-    found = null.null_reference(Samples.of(X[:30], few, None, None), "entropy")
-    assert len(sizes) == 1 + len(found.draws)
+    monkeypatch.setattr(null, "measure_groups", measure)
+    monkeypatch.setattr(null, "MOST_FEATURES", 5)
+    X = np.random.default_rng(0).normal(size=(n_samples, 8))
+    null.null_reference([sparse.csr_array(X)], [Plan(n_samples, 8, entropy=0)])
+    assert set(sizes) == {(compared, 5)}
 
 
-def test_data_and_draws_have_members_of_the_same_streams():
-    X = np.random.default_rng(0).normal(size=(30, 8))
-    samples = Samples.of(X, generate_ensemble(X, ensemble_size=9), None, None)
-    data, draw = (s.make_members(4, 0) for s in (samples, samples.without_groups(0, 0)))
-    assert data.members == draw.members
-    # A larger ensemble begins with the same members.
-    assert samples.make_members(6, 0).members[:4] == data.members
-    assert samples.make_members(4, 1).members != data.members
+def test_groups_show_in_eigenvalues_and_gaps():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    X[:20, 0] += 20.0
+    X[20:40, 1] += 20.0
+    groups, none = measure_groups(
+        [[X], [rng.normal(size=(60, 4))]], ["scaled_gaussian"]
+    )
+    # Two eigenvalues of one beside the first are three groups that no edge ties.
+    np.testing.assert_allclose(groups[:2], 1.0, atol=1e-9)
+    assert groups[2:11].max() < 0.99
+    assert none[:11].max() < 0.99
+    assert none[11:].max() < 0.5 < groups[11:13].min()
 
 
-def test_draws_are_known_for_the_numbers_that_were_compared():
-    found = NullReference(np.array([0.3, 0.1]), np.array([[0.2, 0.2]]), 0.5)
-    numbers, draws = found.beside(np.array([3, 9]))
-    assert numbers.tolist() == [3]
-    assert draws.tolist() == [[0.2]]
-    assert found.beside(np.array([8, 9]))[1].shape == (1, 0)
+def test_eigenvalues_are_those_of_the_graph():
+    X = np.random.default_rng(0).normal(size=(50, 6))
+    W = similarity_graph(X, "scaled_gaussian", 10, 0.5).toarray()
+    expected = np.linalg.eigvals(W / W.sum(axis=1)[:, None]).real
+    found = measure_groups([[X]], ["scaled_gaussian"])[0]
+    np.testing.assert_allclose(found[:9], np.sort(expected)[::-1][1:10], atol=1e-8)
+    both = measure_groups([[X, 7.0 * X]], ["scaled_gaussian"] * 2)[0]
+    np.testing.assert_allclose(both, found, atol=1e-8)
+
+
+def test_axes_of_no_size_have_no_gap():
+    line = np.linspace(0.0, 1.0, 30)[:, None] ** 2
+    found = measure_groups([[line @ [[1.0, 2.0]]]], ["scaled_gaussian"])[0]
+    assert found[-3] > 0.0
+    np.testing.assert_array_equal(found[-2:], 0.0)
+
+
+def test_the_widest_gap_has_a_tenth_of_the_samples_on_each_side():
+    values = np.concatenate([[-50.0], np.arange(10.0), 14.0 + np.arange(9.0)])
+    clear = widest_gaps(np.column_stack([values, -values]))
+    # Between 9 and 14, although the one at -50 is farther from all.
+    spread = math.sqrt((11 * np.r_[-50.0, 0:10].var() + 9 * np.r_[0:9].var()) / 20)
+    np.testing.assert_allclose(clear, 5.0 / (5.0 + spread))
+
+
+def test_samples_that_all_have_copies_are_tied_to_these():
+    X = np.repeat(np.eye(3), 12, axis=0)
+    found = measure_groups([[X]], ["scaled_gaussian"])[0]
+    np.testing.assert_allclose(found[:6], [1, 1, 0, 0, 0, 0], atol=1e-9)
+    # Two values leave draws nothing else, so they are as clear.
+    two = np.repeat([[0.0], [1.0]], 20, axis=0)
+    assert null.null_reference([two], [Plan(40, 1, entropy=0)]).p_value == 1.0
+
+
+def test_pairs_become_coordinates_with_these_distances():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    squared = cdist(X, X, "sqeuclidean")
+    found = scale_pairs(Pairs.of(np.sqrt(squared), "metric"))
+    assert found.shape == (12, 3)
+    np.testing.assert_allclose(cdist(found, found, "sqeuclidean"), squared, atol=1e-9)
+    cosine = 1.0 - cdist(X, X, "cosine")
+    found = scale_pairs(Pairs.of(cosine, "metric"))
+    squared = cdist(found, found, "sqeuclidean")
+    np.testing.assert_allclose(squared, 2.0 - 2.0 * cosine, atol=1e-9)
 
 
 def test_blobs_are_counted():
@@ -520,18 +565,18 @@ def test_two_groups_far_apart_are_not_one(n_samples, n_features):
     "kind", ["gaussian", "long", "lognormal", "counts", "ratings", "outliers", "cube"]
 )
 def test_what_is_one_cluster_is_not_called_groups(kind):
-    rng = np.random.default_rng(0)
-    X = {
-        "gaussian": rng.normal(size=(60, 6)),
-        "long": rng.normal(size=(60, 6)) * [50.0, 1, 1, 1, 1, 1],
-        "lognormal": np.exp(rng.normal(size=(40, 40))),
-        "counts": np.random.default_rng(1)
-        .negative_binomial(2, 0.3, (40, 40))
-        .astype(float),
-        "ratings": rng.integers(1, 6, (60, 2)).astype(float),
-        "outliers": rng.standard_t(1.5, (60, 6)),
-        "cube": rng.random((60, 3)),
-    }[kind]
-    ensemble = generate_ensemble(X, ensemble_size=16, random_state=0)
-    found = null.null_reference(Samples.of(X, ensemble, None, None), "entropy")
-    assert found.p_value > 0.05
+    firm = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = {
+            "gaussian": rng.normal(size=(60, 6)),
+            "long": rng.normal(size=(60, 6)) * [50.0, 1, 1, 1, 1, 1],
+            "lognormal": np.exp(rng.normal(size=(40, 40))),
+            "counts": rng.negative_binomial(2, 0.3, (40, 40)).astype(float),
+            "ratings": rng.integers(1, 6, (60, 2)).astype(float),
+            "outliers": rng.standard_t(1.5, (60, 6)),
+            "cube": rng.random((60, 3)),
+        }[kind]
+        firm += null.null_reference([X], [Plan(*X.shape, entropy=0)]).is_firm
+    # One of 40 is expected.
+    assert firm <= 1

@@ -73,8 +73,11 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         """Return the settings of the clustering, and the parameters of its members."""
         given = self._parameters.get_params(deep=False)
         after = {name: given.pop(name) for name in _AFTER_MEMBERS}
-        base = given["base"] if callable(given["base"]) else None
-        return Settings(**after, n_jobs=given["n_jobs"], base=base), given
+        base, metric = (
+            given[n] if callable(given[n]) else None for n in ("base", "metric")
+        )
+        settings = Settings(**after, n_jobs=given["n_jobs"], base=base, metric=metric)
+        return settings, given
 
     def _set_attributes(
         self, clustering: Clustering, feature_names: Sequence[FeatureNames]

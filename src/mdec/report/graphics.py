@@ -205,10 +205,8 @@ class Axes:
 
 
 def criterion_axes(selection: KSelection, name: str) -> Axes:
-    """Return the axes of a criterion over K, with room for the null draws."""
+    """Return the axes of a criterion over K."""
     ks, values = selection.table["n_clusters"], selection.table[name]
-    if name == "silhouette" and selection.null is not None:
-        values = np.append(values, selection.null.beside(ks)[1])
     low, high = values.min(initial=0.0), 1.08 * values.max(initial=0.01)
     rise = low - 0.04 * (high - low), high
     size = (480, 300 if name == "score" else 260)

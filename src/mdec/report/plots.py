@@ -180,12 +180,6 @@ class KSelectionDisplay(Display):
         axes.plot(numbers, values, **({"marker": "o", "color": COLOURS[0]} | settings))
         chosen = numbers == self.selection.n_clusters
         axes.plot(numbers[chosen], values[chosen], "o", color=COLOURS[5], markersize=10)
-        null = self.selection.null
-        if self.criterion == "silhouette" and null is not None:
-            numbers, draws = null.beside(numbers)
-            low, high = draws.min(axis=0), draws.max(axis=0)
-            axes.fill_between(numbers, low, high, color="0.8", label="one cluster")
-            axes.legend()
         axes.set(xlabel="number of clusters K", ylabel=self.criterion.replace("_", " "))
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,27 +15,32 @@ from mdec._support.arrays import Array
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
-from mdec.base import Base
-from mdec.coassociation import locally_weighted_coassociation
-from mdec.ensemble import Ensemble
+from mdec.base import measure_pairs
+from mdec.base.copies import CopiesError
+from mdec.base.graphs import graph_from_distances
+from mdec.base.kernels import coordinates
+from mdec.base.pairs import PRECOMPUTED, Metric, Pairs
 from mdec.ensemble.plan import Plan
-from mdec.generation import generate_ensemble
-from mdec.selection.criteria import coassociation_silhouette, cuts
-from mdec.weights import WEIGHTINGS
+from mdec.numerics.magnitude import at_safe_scale
+from mdec.numerics.neighbors import squared_distances
 
 # Groups are firm where p lies below; with 39 draws that is none of them as clear, a
-# chance of 1 in 40 for one cluster.
+# chance of 1 in 40 for one cluster. Draws are looked at when there are so many.
 NULL_LEVEL = 0.05
-N_DRAWS = 39
+LOOKS = 6, 12, 39
 
-# Below this a normal tail makes groups certain, however few the draws.
-CERTAIN = 1e-4
+# Below the first a normal tail makes groups certain, however few the draws; above the
+# second no more are made.
+CERTAIN, HOPELESS = 1e-4, 0.4
 
-# Most samples that are compared, and when draws are looked at: clear groups show at a
-# glance. Then the most features of a table, members and clusters.
-STAGES = (150, (6,)), (500, (6, 12, N_DRAWS))
-MOST_FEATURES, MOST_MEMBERS = 2000, 16
-MAX_TESTED = 12
+# Samples that are compared: all up to the first, a quarter of more, at most the second;
+# and the most features, eigenvalues and axes.
+FEW_SAMPLES, MOST_SAMPLES = 200, 500
+MOST_FEATURES = 1000
+MAX_TESTED, N_AXES = 12, 3
+
+# The graph that is compared: neighbours, at most a quarter of the samples, and width.
+N_NEIGHBORS, MU = 10, 0.5
 
 # The statistic of Jarque and Bera below which a feature looks normal.
 NORMAL_BELOW = 3.0
@@ -45,10 +49,13 @@ NORMAL_BELOW = 3.0
 MAX_CLUSTERS = 30
 SAMPLES_PER_CLUSTER = 5
 
+# Parts of the largest number that are rounding.
+_ROUNDING = 1e-9
+
 _TINY = 1e-12
 
-# Where few samples are compared, a member clusters at least these.
-_FEWEST_CLUSTERED = 50
+# Excesses have a logarithm from here on.
+_LEAST = 0.1
 
 
 def default_numbers(n_samples: int) -> list[int]:
@@ -65,137 +72,14 @@ def default_numbers(n_samples: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Samples:
-    """Samples in one table or several, and how members are made of them.
-
-    Attributes
-    ----------
-    tables : tuple of ndarray or csr_array
-        Rows of the samples, one table for each plan.
-    plans : tuple of Plan
-        What members of each table are drawn with.
-    ensemble : Ensemble
-        The base clusterings that others are to be like.
-    base : callable or None
-        The user's own base clustering, if there is one.
-    n_jobs : int or None
-        Members made at the same time.
-    """
-
-    tables: tuple[Any, ...]
-    plans: tuple[Plan, ...]
-    ensemble: Ensemble
-    base: Base | None = None
-    n_jobs: int | None = None
-
-    @classmethod
-    def of(
-        cls, X: Any, ensemble: Ensemble, base: Base | None, n_jobs: int | None
-    ) -> Samples:
-        """Pair rows with the ensemble that was made of them, view by view."""
-        views = range(len(ensemble.views))
-        plans = tuple(ensemble.view(v).plan for v in views) or (ensemble.plan,)
-        tables = tuple(X) if views else (X,)
-        for plan in plans:
-            if plan.metric is not None or (plan.has_own_base and base is None):
-                part = f"metric={plan.metric}" if plan.metric else f"base={plan.base}"
-                raise ValueError(
-                    f"the null reference makes members of other rows, and {part} is "
-                    "not at hand for them; give base=..., or leave out X."
-                )
-        return cls(tables, plans, ensemble, base, n_jobs)
-
-    def __len__(self) -> int:
-        return int(self.tables[0].shape[0])
-
-    def draw(
-        self,
-        n_samples: int,
-        rng: np.random.Generator,
-        n_features: int | None = None,
-    ) -> Samples:
-        """Return at most so many of the samples and features, in their order."""
-        tables = self.tables
-        if len(self) > n_samples:
-            some = np.sort(rng.choice(len(self), n_samples, replace=False))
-            tables = tuple(table[some] for table in tables)
-        if n_features is not None:
-            for place, table in enumerate(tables):
-                if table.shape[1] > n_features:
-                    some = rng.choice(table.shape[1], n_features, replace=False)
-                    some = table[:, np.sort(some)]
-                    tables = (*tables[:place], some, *tables[place + 1 :])
-        return self if tables is self.tables else replace(self, tables=tables)
-
-    @cached_property
-    def clouds(self) -> tuple[Cloud, ...]:
-        """What draws are made of, table by table; these rows are few."""
-        return tuple(
-            Cloud.of(np.asarray(table.toarray() if sparse.issparse(table) else table))
-            for table in self.tables
-        )
-
-    def without_groups(self, seed: int, draw: int) -> Samples:
-        """Draw data of one cluster like these; all tables are rotated alike."""
-        tables = tuple(
-            cloud.draw(member_stream(seed, 2 + draw, "selection"))
-            for cloud in self.clouds
-        )
-        return replace(self, tables=tables)
-
-    def make_members(self, n_members: int, seed: int) -> Ensemble:
-        """Make members of these samples with the parameters of the ensemble's.
-
-        The streams are those of the seed, for the data and for every draw: data of one
-        cluster and the draws are then alike in distribution, given the streams.
-        """
-        rng = member_stream(seed, 1, "selection")
-        made = [
-            self._make_view(
-                table, plan, max(1, round(n_members / len(self.plans))), rng
-            )
-            for table, plan in zip(self.tables, self.plans, strict=True)
-        ]
-        if len(made) == 1:
-            return made[0]
-        shares = [each.share for each in self.ensemble.views if each.share is not None]
-        return Ensemble.concatenate(made, weights=shares or None)
-
-    def _make_view(
-        self, X: Any, plan: Plan, n_members: int, rng: np.random.Generator
-    ) -> Any:
-        low, high = plan.base_n_clusters_range
-        share, n_samples = plan.max_samples, X.shape[0]
-        if n_samples < plan.n_samples:
-            # A small share of few samples would leave members too few to cluster.
-            share = max(share, min(1.0, _FEWEST_CLUSTERED / n_samples))
-            high = max(low, min(high, math.ceil(math.sqrt(share * n_samples))))
-        return generate_ensemble(
-            X,
-            ensemble_size=n_members,
-            max_features=plan.max_features,
-            kernel=plan.kernel_shares,
-            mu_range=plan.mu_range,
-            n_neighbors_range=plan.n_neighbors_range,
-            preparation=None if plan.preparation is None else "diversified",
-            base_n_clusters_range=(low, high),
-            max_samples=share,
-            base="graph" if self.base is None else self.base,
-            device=plan.device,
-            n_jobs=self.n_jobs,
-            random_state=rng,
-        )
-
-
-@dataclass(frozen=True)
 class NullReference:
-    """Criteria beside those of data that have one cluster by construction.
+    """What shows groups, in the data and in draws of one cluster.
 
     Attributes
     ----------
-    observed : ndarray of shape (n_numbers,)
-        Silhouette of the data for 2, 3, 4 and more clusters.
-    draws : ndarray of shape (n_draws, n_numbers)
+    observed : ndarray of shape (n_values,)
+        Of the data, see `measure_groups`.
+    draws : ndarray of shape (n_draws, n_values)
         The same of draws that have one cluster.
     p_value : float
         Chance of groups at least as clear in one further draw.
@@ -209,24 +93,6 @@ class NullReference:
     def is_firm(self) -> bool:
         """Whether the groups are clearer than chance makes them."""
         return self.p_value < NULL_LEVEL
-
-    def beside(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], Array]:
-        """Return which of some numbers were compared, and their draws.
-
-        Parameters
-        ----------
-        numbers : ndarray of int
-            Numbers of clusters.
-
-        Returns
-        -------
-        numbers : ndarray of int
-            Those that were compared.
-        draws : ndarray of shape (n_draws, n_numbers)
-            Silhouettes of the draws with as many clusters.
-        """
-        numbers = numbers[numbers - 2 < self.observed.size]
-        return numbers, self.draws[:, numbers - 2]
 
     @property
     def words(self) -> str:
@@ -318,98 +184,234 @@ class Cloud:
         block -= block.mean(axis=0)
         vectors, triangle = np.linalg.qr(block)
         scores = (vectors * np.sign(np.diag(triangle))) @ self.scores
-        ranks = (special.ndtr(scores) * n_samples).astype(np.intp)
+        drawn = self.center + self.spread * scores
+        skewed = ~self.is_normal & ~self.is_tied
+        ranks = (special.ndtr(scores[:, skewed]) * n_samples).astype(np.intp)
         ranks = np.minimum(ranks, n_samples - 1)
+        drawn[:, skewed] = np.take_along_axis(self.values[:, skewed], ranks, axis=0)
         # Each of few values comes as often as it did, so that none is lost.
-        ranks[:, self.is_tied] = scores[:, self.is_tied].argsort(axis=0).argsort(axis=0)
-        drawn = np.take_along_axis(self.values, ranks, axis=0)
-        return np.where(self.is_normal, self.center + self.spread * scores, drawn)
+        order, few = (
+            scores[:, self.is_tied].argsort(axis=0),
+            self.values[:, self.is_tied],
+        )
+        tied = np.empty_like(few)
+        np.put_along_axis(tied, order, few, axis=0)
+        drawn[:, self.is_tied] = tied
+        return drawn
 
 
 def null_reference(
-    samples: Samples,
-    weighting: str,
+    tables: Sequence[Any],
+    plans: Sequence[Plan],
     seed: int = 0,
     *,
+    metric: Metric | None = None,
     progress: Progress | None = None,
 ) -> NullReference:
-    """Compare the silhouettes with those of draws that have one cluster.
+    """Compare the groups with those of draws that have one cluster.
 
-    ``progress(done, n_draws)`` counts the draws up to the next look.
+    Parameters
+    ----------
+    tables : sequence of ndarray or csr_array
+        The same samples in one table or several, or all their pairs.
+    plans : sequence of Plan
+        How members look at each table: by which kernel, by features or pairs.
+    seed : int, default=0
+        Seed of the samples, the features and the draws.
+    metric : callable, default=None
+        The user's own measure of the pairs of rows, if there is one.
+    progress : callable, default=None
+        Called as ``progress(done, n_draws)`` with the draws up to the next look.
 
     Notes
     -----
-    Silhouettes of 2 to 12 clusters are compared, of at most 2000 features and 16
-    members. First there are 6 draws of at most 150 samples, which is enough if the data
-    are far beyond all of them. Otherwise up to 500 samples are compared, and looked at
-    when there are 6 and 12 draws; 39 are made unless two are already as clear as the
-    data, or the data are far beyond all of them.
+    At most 200 samples or a quarter of them are compared, never more than 500, in at
+    most 1000 features. Draws are looked at when there are 6 and 12; 39 are made unless
+    p is above 0.4 by then, or the data are far beyond all draws.
     """
-    n_members, n_samples = min(MOST_MEMBERS, len(samples.ensemble)), 0
-    for most, looks in STAGES:
-        if n_samples < len(samples):
-            rng = member_stream(seed, 0, "selection")
-            some = samples.draw(most, rng, MOST_FEATURES)
-            n_samples, draws = len(some), list[Array]()
-            ks = default_numbers(n_samples)[: MAX_TESTED - 1]
-            observed = silhouettes(some.make_members(n_members, seed), ks, weighting)
-        for look in looks:
-            for draw in range(len(draws), look):
-                made = some.without_groups(seed, draw).make_members(n_members, seed)
-                draws.append(silhouettes(made, ks, weighting))
-                if progress is not None:
-                    progress(draw + 1, look)
-            reference = compare_with_null(observed, np.array(draws))
-            if reference.p_value <= CERTAIN:
-                return reference
-            # Further draws of as many samples cannot change the answer.
-            if reference.p_value * (look + 1) > 2.5:
+    rng, n_samples = member_stream(seed, 0, "selection"), tables[0].shape[0]
+    most = min(max(FEW_SAMPLES, n_samples // 4), MOST_SAMPLES)
+    some = np.arange(n_samples)
+    if n_samples > most:
+        some = np.sort(rng.choice(n_samples, most, replace=False))
+    seen = [
+        _take_features(table, plan, some, rng, metric)
+        for table, plan in zip(tables, plans, strict=True)
+    ]
+    kernels = [max(p.kernel_shares, key=p.kernel_shares.__getitem__) for p in plans]
+
+    def draw(number: int) -> list[Array]:
+        if progress is not None:
+            progress(number + 1, look)
+        # All tables are rotated alike.
+        key = seed, 2 + number, "selection"
+        return [cloud.draw(member_stream(*key)) for cloud in clouds]
+
+    with single_threaded_blas():
+        clouds, observed = list(map(Cloud.of, seen)), measure_groups([seen], kernels)
+        draws = np.empty((0, observed.size))
+        for look in LOOKS:
+            made = measure_groups(map(draw, range(len(draws), look)), kernels)
+            draws = np.vstack([draws, made])
+            reference = compare_with_null(observed[0], draws)
+            if not CERTAIN < reference.p_value < HOPELESS:
                 break
     return reference
+
+
+def _take_features(
+    X: Any,
+    plan: Plan,
+    samples: NDArray[np.int64],
+    rng: np.random.Generator,
+    metric: Metric | None,
+) -> Array:
+    """Return some samples in some of their features, or by axes of their pairs."""
+    if plan.metric == PRECOMPUTED:
+        return scale_pairs(Pairs.of(X[np.ix_(samples, samples)], plan.metric))
+    if metric is not None:
+        return scale_pairs(measure_pairs(metric, X[samples]))
+    if X.shape[1] > MOST_FEATURES:
+        X = X[:, np.sort(rng.choice(X.shape[1], MOST_FEATURES, replace=False))]
+    rows = X[samples]
+    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, np.float64)
+
+
+def scale_pairs(pairs: Pairs) -> Array:
+    """Return coordinates in which samples have given distances, by classical scaling.
+
+    What no axis can show of distances that are not Euclidean is left out. Of
+    similarities s the squared distances are taken to be 2 - 2 s.
+
+    Examples
+    --------
+    >>> line = Pairs.of([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]], "metric")
+    >>> abs(np.diff(scale_pairs(line)[:, 0])).round(6)
+    array([1., 2.])
+    """
+    squared = 2.0 - 2.0 * pairs.values if pairs.similar else pairs.values
+    sizes, axes = linalg.eigh(_inner_products(squared))
+    shown = sizes > _ROUNDING * max(sizes[-1], 0.0)
+    scaled: Array = (axes[:, shown] * np.sqrt(sizes[shown]))[:, ::-1]
+    return scaled
+
+
+def _inner_products(squared: Array) -> Array:
+    """Return the inner products about the mean, of squared distances."""
+    means = squared.mean(axis=0)
+    products: Array = 0.5 * (means[:, None] + means - squared - means.mean())
+    return products
+
+
+def measure_groups(data: Iterable[Sequence[Array]], kernels: Sequence[str]) -> Array:
+    r"""Return what shows groups, in each of several sets of data.
+
+    Parameters
+    ----------
+    data : iterable of sequence of ndarray
+        The tables of each, (n_samples, n_features), all with the same samples.
+    kernels : sequence of str
+        The kernel of each table.
+
+    Returns
+    -------
+    ndarray of shape (n_data, n_values)
+        The eigenvalues :math:`\lambda_2, \dots, \lambda_{12}` of the normalised
+        similarity graph of all samples, of several tables their mean: K - 1 of them
+        are near one if there are K groups. Then how clear the widest gap along each of
+        the three leading axes is, see `widest_gaps`: a long cluster has eigenvalues
+        near one too, but no gap.
+    """
+    return np.stack([_measure_tables(tables, kernels) for tables in data])
+
+
+def _measure_tables(tables: Sequence[Array], kernels: Sequence[str]) -> Array:
+    n_samples = len(tables[0])
+    graph, products = np.zeros((2, n_samples, n_samples))
+    for X, kernel in zip(tables, kernels, strict=True):
+        squared = squared_distances(at_safe_scale(coordinates(X, kernel)))
+        products += _inner_products(squared) / max(squared.sum(), _TINY)
+        graph += _normalized_graph(squared, kernel) / len(tables)
+    n_values = len(default_numbers(n_samples)[: MAX_TESTED - 1])
+    last = [n_samples - 1 - n_values, n_samples - 2]
+    values = linalg.eigvalsh(graph, subset_by_index=last)[::-1]
+    n_axes = min(N_AXES, n_samples - 1)
+    leading = [n_samples - 1 - n_axes, n_samples - 1]
+    sizes, axes = linalg.eigh(products, subset_by_index=leading)
+    # Axes of equal size, or of none, are any.
+    apart = np.append(np.diff(sizes) > _ROUNDING * sizes[-1], True)
+    gaps = np.where(apart[1:] & apart[:-1], widest_gaps(axes[:, 1:]), 0.0)
+    return np.concatenate([values, gaps[::-1]]).round(9)
+
+
+def _normalized_graph(squared: Array, kernel: str) -> Array:
+    """Return the similarity graph, divided by the roots of the degrees."""
+    n_neighbors = max(1, min(N_NEIGHBORS, len(squared) // 4))
+    try:
+        graph = graph_from_distances(squared, kernel, n_neighbors, MU).toarray()
+    except CopiesError:
+        # Every sample is where others are, and only they are near.
+        graph = (squared == 0.0).astype(np.float64)
+    scale = 1.0 / np.sqrt(np.maximum(graph.sum(axis=1), np.finfo(float).tiny))
+    normalized: Array = graph * scale[:, None] * scale
+    return normalized
+
+
+def widest_gaps(axes: Array) -> Array:
+    """Return how clearly the widest gap along each axis parts the samples.
+
+    From (n_samples, n_axes): g / (g + s), with the gap g between neighbours and the
+    spread s of the samples about the means of its two sides. A tenth of the samples is
+    on each side at least.
+
+    Examples
+    --------
+    >>> widest_gaps(np.array([[0.0], [2.0], [8.0], [10.0]])).round(3)
+    array([0.857])
+    """
+    values, edge = np.sort(axes, axis=0), len(axes) // 10
+    gaps = np.diff(values, axis=0).round(9)[edge : len(values) - 1 - edge]
+    clear = np.zeros(axes.shape[1])
+    for axis, place in enumerate(gaps.argmax(axis=0)):
+        sides = np.split(values[:, axis], [edge + place + 1])
+        gap = gaps[place, axis]
+        spread = math.sqrt(sum(each.size * each.var() for each in sides) / len(axes))
+        clear[axis] = gap / max(gap + spread, _TINY)
+    return clear
 
 
 def compare_with_null(observed: Array, draws: Array) -> NullReference:
     r"""Test whether the groups are clearer than in the null draws.
 
-    Silhouettes for each number of clusters: `observed`, (n_numbers,), and those of each
-    draw, (n_draws, n_numbers).
+    What `measure_groups` finds: `observed`, (n_values,), and for each draw, (n_draws,
+    n_values).
 
     Notes
     -----
-    What is compared is the greatest excess :math:`\max_K (s_K - \bar s_K) / \sigma_K`
-    of the silhouettes over those of all others, data and draws alike. If the data have
-    one cluster they rank among the draws like one of them, so the p-value is
+    What is compared is the greatest excess :math:`\max_j (x_j - \bar x_j) / \sigma_j`
+    over the values of all others, data and draws alike. If the data have one cluster
+    they rank among the draws like one of them, so the p-value is
     :math:`(b + 1) / (R + 1)`, where b of the R draws exceed as much. That is exact, but
     never below 1 / (R + 1): data far beyond all draws have the p-value of one more
-    value of a normal sample instead, by Student's t, if it is at most 0.0001.
+    value of a lognormal sample instead, by Student's t, if it is at most 0.0001.
     """
     excess = _excesses(np.vstack([observed, draws]))
-    tail = float(stats.t.sf(_scores(excess[0], _excesses(draws)), len(draws) - 1))
+    logs = (np.log(np.maximum(each, _LEAST)) for each in (excess[0], _excesses(draws)))
+    tail = float(stats.t.sf(_scores(*logs), len(draws) - 1))
     n_as_clear = int((excess[1:] >= excess[0]).sum())
     p_value = tail if tail <= CERTAIN else (n_as_clear + 1) / (len(draws) + 1)
     return NullReference(observed, draws, p_value)
 
 
-def _excesses(silhouettes: Array) -> Array:
+def _excesses(values: Array) -> Array:
     """Return the greatest excess of each row over all other rows."""
-    return np.array(
-        [
-            _scores(row, np.delete(silhouettes, number, axis=0)).max()
-            for number, row in enumerate(silhouettes)
-        ]
-    )
+    others = (np.delete(values, number, axis=0) for number in range(len(values)))
+    pairs = zip(values, others, strict=True)
+    return np.array([_scores(*each).max() for each in pairs]).round(9)
 
 
 def _scores(value: Array, sample: Array) -> Array:
     """Return how many spreads of one more value of a sample a value lies above it."""
     spread = sample.std(axis=0, ddof=1) * math.sqrt(1.0 + 1.0 / len(sample))
-    return (value - sample.mean(axis=0)) / np.maximum(spread, _TINY)
-
-
-def silhouettes(ensemble: Ensemble, ks: Sequence[int], weighting: str) -> Array:
-    """Return the silhouette for each number of clusters."""
-    with single_threaded_blas():
-        weights = WEIGHTINGS[weighting](ensemble)
-        similarity = locally_weighted_coassociation(ensemble, weights)
-        parts = cuts(ensemble, weights, ks)
-        return np.array([coassociation_silhouette(similarity, each) for each in parts])
+    scores: Array = (value - sample.mean(axis=0)) / np.maximum(spread, _TINY)
+    return scores

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,12 @@ from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
 from mdec.base import Base
+from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus.dendrogram import merges
 from mdec.ensemble import Ensemble
+from mdec.ensemble.plan import Plan
+from mdec.generation import generate_ensemble
 from mdec.selection.criteria import (
     cdf_area,
     coassociation_silhouette,
@@ -32,7 +36,6 @@ from mdec.selection.criteria import (
 from mdec.selection.null import (
     NULL_LEVEL,
     NullReference,
-    Samples,
     default_numbers,
     null_reference,
 )
@@ -42,6 +45,12 @@ from mdec.weights import WEIGHTINGS
 MAX_SAMPLES = 1000
 MAX_MEMBERS = 100
 N_SPLITS = 5
+
+# Of so many samples a member clusters at least these.
+FEWEST_CLUSTERED = 50
+
+# Metrics that need no function of a user's own.
+_NO_FUNCTION = None, PRECOMPUTED
 
 # What each criterion counts in the product, of 1, 1/2 and 1/4 for each.
 EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 0.25}
@@ -129,6 +138,7 @@ def select_n_clusters(
     weighting: str = "entropy",
     allow_one: bool = True,
     base: Base | None = None,
+    metric: Metric | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -140,9 +150,10 @@ def select_n_clusters(
     ensemble : Ensemble
         The base clusterings; they do not depend on the number of clusters.
     X : array of shape (n_samples, n_features), or sequence of them, optional
-        The data, one table for each view of the ensemble, of which members for the
-        criteria and the null reference are made. Without them the members of the
-        ensemble are measured, and one cluster is never suggested.
+        The data, one table for each view of the ensemble, or all pairs of samples if it
+        was made of these. Members for the criteria and draws of one cluster are made of
+        them. Without them the members of the ensemble are measured, and one cluster is
+        never suggested.
     k_range : sequence of int, optional
         Numbers to measure; None is 2 to a fifth of the samples, at most 30.
     weighting : {"entropy", "uniform"}, default="entropy"
@@ -150,9 +161,10 @@ def select_n_clusters(
     allow_one : bool, default=True
         False to suggest one of `k_range` even if the null reference finds no more
         than one cluster; the reason then says so.
-    base : callable, default=None
-        The base clustering of your own that the ensemble was made with; further
-        members are made with it too.
+    base, metric : callable, default=None
+        The base clustering and the metric of your own that the ensemble was made with,
+        if it was. Where the base clustering is not given, the members of the ensemble
+        are measured; without the metric there are no draws either.
     n_jobs : int, default=None
         Members made at the same time; changes nothing else.
     seed : int, default=0
@@ -187,10 +199,15 @@ def select_n_clusters(
     with single_threaded_blas():
         partitions = cuts(part, WEIGHTINGS[weighting](part), ks)
     if X is not None:
-        known = Samples.of(X, ensemble, base, n_jobs)
-        measured = known.draw(MAX_SAMPLES, rng)
-        part = measured.make_members(min(len(ensemble), MAX_MEMBERS), seed)
-        null = null_reference(known, weighting, seed, progress=progress)
+        parts = [ensemble.view(v) for v in range(len(ensemble.views))] or [ensemble]
+        tables = list(X) if ensemble.views else [X]
+        plans = [each.plan for each in parts]
+        _check_tables(tables, plans)
+        if metric is not None or all(each.metric in _NO_FUNCTION for each in plans):
+            null = null_reference(tables, plans, seed, metric=metric, progress=progress)
+            if base is not None or not any(each.has_own_base for each in plans):
+                own = {"base": base or "graph", "metric": metric, "n_jobs": n_jobs}
+                part = _make_members(ensemble, tables, plans, rng, seed, own)
     with single_threaded_blas():
         found = _measure(part, ks, weighting, rng)
     table = found["table"]
@@ -205,6 +222,63 @@ def select_n_clusters(
         null=null,
         candidates=candidates,
     )
+
+
+def _check_tables(tables: Sequence[Any], plans: Sequence[Plan]) -> None:
+    """Raise unless tables have the columns that members were made of."""
+    for table, plan in zip(tables, plans, strict=True):
+        if table.shape[1] != plan.n_features:
+            raise ValueError(
+                f"X has {table.shape[1]} columns and the ensemble was made of "
+                f"{plan.n_features}; give what it was made of."
+            )
+
+
+def _make_members(
+    ensemble: Ensemble,
+    tables: Sequence[Any],
+    plans: Sequence[Plan],
+    rng: np.random.Generator,
+    seed: int,
+    functions: Mapping[str, Any],
+) -> Ensemble:
+    """Make members of at most a thousand samples, with the parameters of others."""
+    rows = None
+    if ensemble.n_samples > MAX_SAMPLES:
+        rows = np.sort(rng.choice(ensemble.n_samples, MAX_SAMPLES, replace=False))
+    stream, made = member_stream(seed, 1, "selection"), []
+    n_members = min(len(ensemble), MAX_MEMBERS)
+    for X, plan in zip(tables, plans, strict=True):
+        low, high = plan.base_n_clusters_range
+        share, metric = plan.max_samples, functions["metric"] or plan.metric
+        if rows is not None:
+            X = X[np.ix_(rows, rows)] if metric == PRECOMPUTED else X[rows]
+        if X.shape[0] < plan.n_samples:
+            # A small share of few samples would leave members too few to cluster.
+            share = max(share, min(1.0, FEWEST_CLUSTERED / X.shape[0]))
+            high = max(low, min(high, math.ceil(math.sqrt(share * X.shape[0]))))
+        made.append(
+            generate_ensemble(
+                X,
+                ensemble_size=max(1, round(n_members / len(plans))),
+                max_features=plan.max_features,
+                kernel=plan.kernel_shares,
+                mu_range=plan.mu_range,
+                n_neighbors_range=plan.n_neighbors_range,
+                preparation=None if plan.preparation is None else "diversified",
+                base_n_clusters_range=(low, high),
+                max_samples=share,
+                base=functions["base"],
+                metric=metric,
+                device=plan.device,
+                n_jobs=functions["n_jobs"],
+                random_state=stream,
+            )
+        )
+    if len(made) == 1:
+        return made[0]
+    shares = [each.share for each in ensemble.views if each.share is not None]
+    return Ensemble.concatenate(made, weights=shares or None)
 
 
 def check_k_range(k_range: Sequence[int] | None, n_samples: int) -> list[int]:
@@ -263,13 +337,8 @@ def _null_verdict(null: NullReference | None) -> str:
         return "Whether there is more than one cluster was not tested."
     than = "in draws of one cluster with the same distributions and correlations"
     test = f"{null.words}; groups are firm below {NULL_LEVEL:g}"
-    if null.is_firm:
-        return f"The groups are clearer than {than} ({test})."
-    best, others = null.observed.max(), null.draws.max(axis=1).mean()
-    return (
-        f"The groups are no clearer than {than} (best silhouette {best:.3f} "
-        f"against {others:.3f} on average, {test})."
-    )
+    clearer = "clearer" if null.is_firm else "no clearer"
+    return f"The groups are {clearer} than {than} ({test})."
 
 
 def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
