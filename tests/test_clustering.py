@@ -185,7 +185,7 @@ def test_progress_of_both_long_steps_is_heard(X) -> None:
     ):
         fit(X, "auto")
     assert members == [(done, 15) for done in range(1, 16)]
-    assert draws[0] == (1, 6)
+    assert draws[0] == (1, 12)
     with progress_to(members=lambda *done: members.append(done)):
         fit_views(X)
     assert members[15:] == [(done, 20) for done in range(1, 21)]

@@ -250,15 +250,16 @@ def test_data_far_beyond_few_draws_are_certain():
 
 
 @pytest.mark.parametrize(
-    ("n_above", "n_draws"), [(3, 6), (1, 39), (0, 39)], ids=["many", "one", "none"]
+    ("n_above", "n_draws"), [(6, 12), (1, 39), (0, 39)], ids=["many", "one", "none"]
 )
 def test_draws_stop_when_many_are_as_clear(monkeypatch, n_above, n_draws):
     levels = np.random.default_rng(1).uniform(0.1, 0.2, size=(40, 1))
     levels[0] = 0.21
     levels[1 : 1 + n_above] = 0.3
-    stages = iter([levels[:1], levels[1:7], levels[7:13], levels[13:]])
+    stages = iter([levels[:1], levels[1:13], levels[13:]])
 
-    def measure(data, kernels):
+    def measure(data, kernels, norms):
+        assert len(norms) == 1
         assert kernels == ["cosine"]
         found = next(stages)
         assert len(list(data)) == len(found)
@@ -288,7 +289,7 @@ def test_large_tables_are_tested_on_some_samples_and_features(
 ):
     sizes = []
 
-    def measure(data, _):
+    def measure(data, *_):
         found = [tables[0].shape for tables in data]
         sizes.extend(found)
         return np.zeros((len(found), 1))
@@ -300,14 +301,37 @@ def test_large_tables_are_tested_on_some_samples_and_features(
     assert set(sizes) == {(compared, 5)}
 
 
+def groups_of(*tables, norms=None):
+    """What shows groups in tables whose samples keep their norms, or have others."""
+    kernels = ["scaled_gaussian"] * len(tables)
+    norms = norms or list(map(null.squared_norms, tables, kernels))
+    return measure_groups([tables], kernels, norms)[0]
+
+
+def eigenvalues_of(X):
+    """The eigenvalues of the random walk on the graph of all samples but the first."""
+    W = similarity_graph(X, "scaled_gaussian", 10, 0.5).toarray()
+    return np.sort(np.linalg.eigvals(W / W.sum(axis=1)[:, None]).real)[::-1][1:]
+
+
+def test_samples_are_brought_to_norms_in_their_order():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 6))
+    X -= X.mean(axis=0)
+    own, wanted = np.linalg.norm(X, axis=1), np.sort(rng.random(50))
+    scaled = X * (wanted[stats.rankdata(own).astype(int) - 1] / own)[:, None]
+    found = groups_of(X, norms=[wanted**2])
+    np.testing.assert_allclose(found[:9], eigenvalues_of(scaled)[:9], atol=1e-8)
+    # The axes are those of the samples where they were.
+    np.testing.assert_allclose(found[9:], groups_of(X)[9:])
+
+
 def test_groups_show_in_eigenvalues_and_gaps():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     X[:20, 0] += 20.0
     X[20:40, 1] += 20.0
-    groups, none = measure_groups(
-        [[X], [rng.normal(size=(60, 4))]], ["scaled_gaussian"]
-    )
+    groups, none = groups_of(X), groups_of(rng.normal(size=(60, 4)))
     # Two eigenvalues of one beside the first are three groups that no edge ties.
     np.testing.assert_allclose(groups[:2], 1.0, atol=1e-9)
     assert groups[2:11].max() < 0.99
@@ -317,17 +341,14 @@ def test_groups_show_in_eigenvalues_and_gaps():
 
 def test_eigenvalues_are_those_of_the_graph():
     X = np.random.default_rng(0).normal(size=(50, 6))
-    W = similarity_graph(X, "scaled_gaussian", 10, 0.5).toarray()
-    expected = np.linalg.eigvals(W / W.sum(axis=1)[:, None]).real
-    found = measure_groups([[X]], ["scaled_gaussian"])[0]
-    np.testing.assert_allclose(found[:9], np.sort(expected)[::-1][1:10], atol=1e-8)
-    both = measure_groups([[X, 7.0 * X]], ["scaled_gaussian"] * 2)[0]
-    np.testing.assert_allclose(both, found, atol=1e-8)
+    found = groups_of(X)
+    np.testing.assert_allclose(found[:9], eigenvalues_of(X)[:9], atol=1e-8)
+    np.testing.assert_allclose(groups_of(X, 7.0 * X), found, atol=1e-8)
 
 
 def test_axes_of_no_size_have_no_gap():
     line = np.linspace(0.0, 1.0, 30)[:, None] ** 2
-    found = measure_groups([[line @ [[1.0, 2.0]]]], ["scaled_gaussian"])[0]
+    found = groups_of(line @ [[1.0, 2.0]])
     assert found[-3] > 0.0
     np.testing.assert_array_equal(found[-2:], 0.0)
 
@@ -342,7 +363,7 @@ def test_the_widest_gap_has_a_tenth_of_the_samples_on_each_side():
 
 def test_samples_that_all_have_copies_are_tied_to_these():
     X = np.repeat(np.eye(3), 12, axis=0)
-    found = measure_groups([[X]], ["scaled_gaussian"])[0]
+    found = groups_of(X)
     np.testing.assert_allclose(found[:6], [1, 1, 0, 0, 0, 0], atol=1e-9)
     # Two values leave draws nothing else, so they are as clear.
     two = np.repeat([[0.0], [1.0]], 20, axis=0)

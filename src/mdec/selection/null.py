@@ -25,13 +25,13 @@ from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import squared_distances
 
 # Groups are firm where p lies below; with 39 draws that is none of them as clear, a
-# chance of 1 in 40 for one cluster. Draws are looked at when there are so many.
+# chance of 1 in 40 for one cluster. They are looked at when there are so many.
 NULL_LEVEL = 0.05
-LOOKS = 6, 12, 39
+LOOKS = 12, 39
 
 # Below the first a normal tail makes groups certain, however few the draws; above the
 # second no more are made.
-CERTAIN, HOPELESS = 1e-4, 0.4
+CERTAIN, HOPELESS = 1e-4, 0.5
 
 # Samples that are compared: all up to the first, a quarter of more, at most the second;
 # and the most features, eigenvalues and axes.
@@ -226,8 +226,8 @@ def null_reference(
     Notes
     -----
     At most 200 samples or a quarter of them are compared, never more than 500, in at
-    most 1000 features. Draws are looked at when there are 6 and 12; 39 are made unless
-    p is above 0.4 by then, or the data are far beyond all draws.
+    most 1000 features. 12 draws are made, and 39 unless p is above 0.5 by then or
+    the data are far beyond all of them.
     """
     rng, n_samples = member_stream(seed, 0, "selection"), tables[0].shape[0]
     most = min(max(FEW_SAMPLES, n_samples // 4), MOST_SAMPLES)
@@ -248,10 +248,12 @@ def null_reference(
         return [cloud.draw(member_stream(*key)) for cloud in clouds]
 
     with single_threaded_blas():
-        clouds, observed = list(map(Cloud.of, seen)), measure_groups([seen], kernels)
+        clouds = list(map(Cloud.of, seen))
+        like = list(map(squared_norms, seen, kernels))
+        observed = measure_groups([seen], kernels, like)
         draws = np.empty((0, observed.size))
         for look in LOOKS:
-            made = measure_groups(map(draw, range(len(draws), look)), kernels)
+            made = measure_groups(map(draw, range(len(draws), look)), kernels, like)
             draws = np.vstack([draws, made])
             reference = compare_with_null(observed[0], draws)
             if not CERTAIN < reference.p_value < HOPELESS:
@@ -280,8 +282,8 @@ def _take_features(
 def scale_pairs(pairs: Pairs) -> Array:
     """Return coordinates in which samples have given distances, by classical scaling.
 
-    What no axis can show of distances that are not Euclidean is left out. Of
-    similarities s the squared distances are taken to be 2 - 2 s.
+    What no axis can show of distances that are not Euclidean is left out. Similarities
+    are taken to be exp(-d^2 / 2) if all are positive, and 1 - d^2 / 2 if not.
 
     Examples
     --------
@@ -289,7 +291,10 @@ def scale_pairs(pairs: Pairs) -> Array:
     >>> abs(np.diff(scale_pairs(line)[:, 0])).round(6)
     array([1., 2.])
     """
-    squared = 2.0 - 2.0 * pairs.values if pairs.similar else pairs.values
+    squared = pairs.values
+    if pairs.similar:
+        near = squared.min() > 0.0
+        squared = -2.0 * np.log(squared) if near else 2.0 - 2.0 * squared
     sizes, axes = linalg.eigh(_inner_products(squared))
     shown = sizes > _ROUNDING * max(sizes[-1], 0.0)
     scaled: Array = (axes[:, shown] * np.sqrt(sizes[shown]))[:, ::-1]
@@ -303,7 +308,9 @@ def _inner_products(squared: Array) -> Array:
     return products
 
 
-def measure_groups(data: Iterable[Sequence[Array]], kernels: Sequence[str]) -> Array:
+def measure_groups(
+    data: Iterable[Sequence[Array]], kernels: Sequence[str], norms: Sequence[Array]
+) -> Array:
     r"""Return what shows groups, in each of several sets of data.
 
     Parameters
@@ -312,6 +319,10 @@ def measure_groups(data: Iterable[Sequence[Array]], kernels: Sequence[str]) -> A
         The tables of each, (n_samples, n_features), all with the same samples.
     kernels : sequence of str
         The kernel of each table.
+    norms : sequence of ndarray of shape (n_samples,)
+        In ascending order the squared distances from the mean that samples of each
+        table are brought to, along their directions, before they are compared in the
+        graph: those of the data, so that samples that differ in scale are no groups.
 
     Returns
     -------
@@ -322,15 +333,18 @@ def measure_groups(data: Iterable[Sequence[Array]], kernels: Sequence[str]) -> A
         the three leading axes is, see `widest_gaps`: a long cluster has eigenvalues
         near one too, but no gap.
     """
-    return np.stack([_measure_tables(tables, kernels) for tables in data])
+    return np.stack([_measure_tables(tables, kernels, norms) for tables in data])
 
 
-def _measure_tables(tables: Sequence[Array], kernels: Sequence[str]) -> Array:
+def _measure_tables(
+    tables: Sequence[Array], kernels: Sequence[str], norms: Sequence[Array]
+) -> Array:
     n_samples = len(tables[0])
     graph, products = np.zeros((2, n_samples, n_samples))
-    for X, kernel in zip(tables, kernels, strict=True):
-        squared = squared_distances(at_safe_scale(coordinates(X, kernel)))
-        products += _inner_products(squared) / max(squared.sum(), _TINY)
+    for X, kernel, wanted in zip(tables, kernels, norms, strict=True):
+        own = _products_about_mean(X, kernel)
+        products += own / max(own.trace(), _TINY)
+        squared = _distances_at_norms(own, wanted)
         graph += _normalized_graph(squared, kernel) / len(tables)
     n_values = len(default_numbers(n_samples)[: MAX_TESTED - 1])
     last = [n_samples - 1 - n_values, n_samples - 2]
@@ -342,6 +356,25 @@ def _measure_tables(tables: Sequence[Array], kernels: Sequence[str]) -> Array:
     apart = np.append(np.diff(sizes) > _ROUNDING * sizes[-1], True)
     gaps = np.where(apart[1:] & apart[:-1], widest_gaps(axes[:, 1:]), 0.0)
     return np.concatenate([values, gaps[::-1]]).round(9)
+
+
+def squared_norms(X: Array, kernel: str) -> Array:
+    """Return the squared distances of samples from their mean in ascending order."""
+    return np.sort(_products_about_mean(X, kernel).diagonal())
+
+
+def _products_about_mean(X: Array, kernel: str) -> Array:
+    return _inner_products(squared_distances(at_safe_scale(coordinates(X, kernel))))
+
+
+def _distances_at_norms(products: Array, norms: Array) -> Array:
+    """Return squared distances once samples have other norms, in the same order."""
+    own = products.diagonal()
+    wanted = norms[own.argsort(kind="stable").argsort(kind="stable")]
+    factors = np.sqrt(wanted / np.maximum(own, max(_ROUNDING * own.mean(), _TINY)))
+    squared = wanted[:, None] + wanted - 2.0 * products * factors[:, None] * factors
+    np.fill_diagonal(squared, 0.0)
+    return np.where(squared > _ROUNDING * wanted.mean(), squared, 0.0)
 
 
 def _normalized_graph(squared: Array, kernel: str) -> Array:
