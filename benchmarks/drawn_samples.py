@@ -1,13 +1,12 @@
 """Figures of members that cluster a share of the samples.
 
-Usage: python benchmarks/drawn_samples.py speed [--record]
-       python benchmarks/drawn_samples.py scores DATA [XX ...] [--record]
+Usage: python benchmarks/drawn_samples.py speed
+       python benchmarks/drawn_samples.py scores DATA [XX ...]
 
 `speed` prints the processor seconds of 20 members of Gaussian groups in 100 features,
 and of each consensus function after them. `scores` prints the NMI (in percent, over the
 larger entropy, mean of three seeds) of each consensus function on the sets of DATA, a
 folder of DS-XX_name.npz files with X and y; the numbers XX choose some of them.
-`--record` appends the rows to the record that docs/howto/own-parts.md shows.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from records import append_lines, commit_of_source
 
 from mdec import generate_ensemble
 from mdec._support.parallel import single_threaded_blas
@@ -31,12 +29,8 @@ SETS = ("01", "02", "05", "08", "13", "17", "24")
 SEEDS = range(3)
 
 
-printed: list[tuple[object, ...]] = []
-
-
 def row(*cells: object) -> None:
     """Print one row of a Markdown table."""
-    printed.append(cells)
     print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 
@@ -92,8 +86,4 @@ def scores(folder: str, *only: str) -> None:
 
 
 if __name__ == "__main__":
-    part, *arguments = [each for each in sys.argv[1:] if each != "--record"]
-    {"speed": speed, "scores": scores}[part](*arguments)
-    if "--record" in sys.argv:
-        line = {"what": part, "rows": printed, "commit": commit_of_source()}
-        append_lines("drawn-samples", [line])
+    {"speed": speed, "scores": scores}[sys.argv[1]](*sys.argv[2:])

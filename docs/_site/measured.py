@@ -518,6 +518,22 @@ def calibration() -> str:
     return f"{table(['dataset', *heads], found)}\n{words}"
 
 
+def placed() -> str:
+    """Return what placing samples costs, compared with clustering them."""
+    known = rows_of("confidence", "predict")
+    sets = {row[0] for row in known}
+    lost = {
+        name: -float(np.mean([float(row[5]) for row in known if row[1] == name]))
+        for name in CONSENSUS.values()
+    }
+    return sentence(
+        f"On {len(sets)} image datasets, the NMI of samples that `predict` assigns is",
+        ", ".join(f"{value:.1f} ({name})" for name, value in lost.items()),
+        "points lower than if they are clustered with all the others (`python",
+        "benchmarks/people_figures.py predict DATA`).",
+    )
+
+
 def unlike() -> str:
     """Return how often new samples are flagged."""
     *known, mean = rows_of("confidence", "unlike")
@@ -585,6 +601,25 @@ def memory() -> str:
         return [words, amount, f"{found['cpu_seconds']:.1f}"]
 
     return table(["step", "peak memory", "CPU seconds"], map(row, cases))
+
+
+def growth() -> str:
+    """Return the exponents of CPU time over features, samples and members."""
+    known = newest("performance")
+    shown = {
+        "generation, per member (N = 1500) over D": "a base clustering, over features",
+        "generation, per member (D = 200) over N": "a base clustering, over samples",
+        "hierarchical (M = 100) over N": "hierarchical consensus, over samples",
+        "spectral (M = 100) over N": "spectral consensus, over samples",
+        "bipartite (M = 100) over N": "bipartite consensus, over samples",
+    }
+    return table(
+        ["CPU time of", "exponent"],
+        (
+            [words, f"{known[f'growth {title}']['exponent']:.1f}"]
+            for title, words in shown.items()
+        ),
+    )
 
 
 def first_fit() -> str:
@@ -704,10 +739,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "mutations": mutations,
     "deviations": deviations,
     "calibration": calibration,
+    "placed": placed,
     "unlike": unlike,
     "sparse": sparse,
     "landmarks": landmarks,
     "memory": memory,
+    "growth": growth,
     "first-fit": first_fit,
     "plain-tables": plain_tables,
     "several-kernels": several_kernels,
