@@ -45,7 +45,9 @@ def examples(*lines: str) -> str:
 bench_app = typer.Typer(
     help="Run studies: datasets x methods x repetitions.", no_args_is_help=True
 )
-datasets_app = typer.Typer(help="List, describe and fetch the paper's datasets.", no_args_is_help=True)
+datasets_app = typer.Typer(
+    help="List, describe and fetch the paper's datasets.", no_args_is_help=True
+)
 
 Folder = Annotated[
     Path | None,
