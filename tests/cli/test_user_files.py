@@ -371,7 +371,10 @@ def test_closed_outputs(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["predict", "a/model.npz", "table.csv", "--out", "a"], "'a' is a folder"),
-        (["predict", "a/model.npz", "table.csv", "--out", "no/x"], "not a folder"),
+        (
+            ["predict", "a/model.npz", "table.csv", "--out", "no/x"],
+            "'no' is not a folder",
+        ),
         (["compare", "a", "b", "--table", "a"], "'a' is a folder; name a file"),
         (["compare", "a", "b", "--out", "no/x.svg"], "'no' is not a folder; make"),
         (["fit", "table.csv", "--out", "table.csv/x", *SMALL], "Not a directory: 'ta"),
