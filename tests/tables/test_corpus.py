@@ -309,6 +309,8 @@ def cases() -> list[Case]:
     add("decimal commas of a workbook", cells, plain, ending="xlsx")
     quoted = {"index": False, "decimal": ",", "quoting": 1}
     add("quoted decimal commas", plain, plain, how=quoted)
+    typeset = (5.0 - plain).to_csv(index=False).replace("-", "\N{MINUS SIGN}")
+    add("minus as it is typeset", typeset, 5.0 - plain)
     ranges = plain.assign(age=words("18-25", "26-35"), z=plain["m0"])
     ages, true = {"age": ["18-25", "26-35"]}, plain.assign(z=plain["m0"])
     add("ranges", ranges, true, encoded=ages, refused=True)
@@ -392,6 +394,9 @@ def cases() -> list[Case]:
     coded.insert(0, "", np.arange(N) % 2)
     both = np.arange(N) % 2
     add("codes without a name", coded, plain, classes=both, refused=True)
+    grouped = plain.copy()
+    grouped.insert(0, "", np.repeat(["wet", "dry"], N // 2))
+    add("groups without a name", grouped, plain, classes=grouped[""], refused=True)
     amounts = pandas.DataFrame(rng().poisson(5, (N, 3)), columns=["p", "q", "r"])
     bought = amounts.copy()
     bought.insert(0, "Kundennummer", rng().permutation(99_999)[:N])

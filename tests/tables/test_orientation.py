@@ -252,3 +252,16 @@ def test_categories_beside_expression_are_set_aside(tmp_path):
     found = read_table(tmp_path / "a.csv", **error.value.cure)
     np.testing.assert_array_equal(found.values, made.to_numpy().T)
     assert list(found.columns) == ["sex"]
+
+
+def test_features_are_named_by_the_column_that_has_their_names(tmp_path):
+    made = table(ENSEMBL, GEO, "accession")
+    made.insert(0, "kind of gene", np.resize(["one", "two", "two"], 40))
+    made = made.reset_index()[["kind of gene", "accession", *GEO]]
+    made.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(AmbiguousTableError) as error:
+        read_table(tmp_path / "a.csv")
+    assert error.value.cure == {"transpose": True, "drop": ["kind of gene"]}
+    found = read_table(tmp_path / "a.csv", **error.value.cure)
+    assert (found.feature_names, found.sample_names) == (ENSEMBL, GEO)
+    np.testing.assert_array_equal(found.values, made[GEO].to_numpy().T)

@@ -40,8 +40,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Currencies, shares and units beside numbers, and signs between their thousands.
 _MEASURE = re.compile(
-    r"(?P<sign>[+-]?)(?P<before>[$\u20ac\xa3\xa5\u20b9]|[A-Z]{3}\s)?\s?"
-    r"(?P<number>[+-]?[.,]?\d[\d.,'\u2019 \xa0\u202f]*?)"
+    r"(?P<sign>[+\u2212-]?)(?P<before>[$\u20ac\xa3\xa5\u20b9]|[A-Z]{3}\s)?\s?"
+    r"(?P<number>[+\u2212-]?[.,]?\d[\d.,'\u2019 \xa0\u202f]*?)"
     r"(?P<after>\s?[%\u2030$\u20ac\xa3\xa5\u20b9]|"
     r"\s?\xb0?[A-Za-z\xb5\u03bc]{1,8}[\xb2\xb3]?(/[\w.]{1,8})?)?"
 )
@@ -289,7 +289,7 @@ def number(cell: str, decimal: str = ".") -> float:
     >>> number("1e-3"), number("2,5", ","), number("NA")
     (0.001, 2.5, nan)
     """
-    word = cell.strip()
+    word = cell.strip().replace("\N{MINUS SIGN}", "-")
     if word.lower() in MISSING:
         return float("nan")
     if "_" in word or (decimal == "," and "." in word):
@@ -328,7 +328,7 @@ def plain_numbers(
     """
     found, signs = [], set()
     for cell in cells:
-        word = cell.strip().replace("\N{MINUS SIGN}", "-")
+        word = cell.strip()
         if word.lower() in MISSING:
             found.append(math.nan)
             continue
@@ -337,8 +337,8 @@ def plain_numbers(
         if match is None or re.match(r"0\d", match["number"]):
             return None
         size = match["number"]
-        if _THOUSANDS[decimal].fullmatch(size.lstrip("+-")):
-            size = re.sub(rf"[^\d{decimal}+-]", "", size)
+        if _THOUSANDS[decimal].fullmatch(size.lstrip("+\u2212-")):
+            size = re.sub(rf"[^\d{decimal}+\u2212-]", "", size)
         if not is_number(size, decimal):
             return None
         signs.add((match["before"], match["after"]))

@@ -100,6 +100,9 @@ def orient(
         What may be meant in several ways.
     """
     turn, sure, evidence = options.transpose, True, ""
+    said = turn is False or options.index is not None or options.id_column is not None
+    if not said and raw.samples is None and raw.columns is not None:
+        raw = _name_features_first(raw)
     n_text = 0 if turn else _count_text_rows(raw)
     # Units, and names in two rows, stand above a column that is measured or counts.
     units = n_text > 0 and raw.samples is None and _is_measured(raw.text(0)[n_text:])
@@ -131,6 +134,17 @@ def orient(
         )
         turned.notes.insert(0, note)
     return turned, rest, doubts
+
+
+def _name_features_first(raw: RawTable) -> RawTable:
+    """Put the names of features before columns of words that describe them."""
+    named = 0 not in raw.words or _OF_FEATURES.fullmatch(plain_name(raw.names[0]))
+    for j in [] if named else sorted(raw.words)[:_TEXT_ROWS]:
+        cells = [cell.strip() for cell in raw.text(j)]
+        if _differ(cells) and _are_features(cells):
+            rest = [k for k in range(raw.values.shape[1]) if k != j]
+            return raw.select([j, *rest]) if j else raw
+    return raw
 
 
 def _is_measured(cells: Sequence[str]) -> bool:

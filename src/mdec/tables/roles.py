@@ -29,6 +29,7 @@ from mdec.tables.columns import (
     is_class_name,
     is_id_name,
     is_number,
+    is_unnamed,
     is_whole,
     kind_of_words,
     looks_like,
@@ -455,7 +456,11 @@ def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:
             f"than once; leave it out with drop=[{name!r}], or score against it with "
             f"label_column={name!r} if it holds known classes"
         )
-        roles.doubts.append(Doubt("repeated", clause, {"drop": [name]}))
+        cure: dict[str, Any] = {"drop": [name]}
+        free = roles.classes is None and raw.labels is None
+        if free and is_unnamed(name) and kind_of_words(cells) == "categories":
+            cure = {"label_column": name}
+        roles.doubts.append(Doubt("repeated", clause, cure))
 
 
 def _may_be_classes(
