@@ -11,6 +11,7 @@
 
   window.fetch = async (address, { body }) => {
     const act = address.split("/").at(-1);
+    if (act === "prepare") { return Response.json(null); }
     const found = window.answers[`${act} ${JSON.stringify(sorted(JSON.parse(body)))}`];
     return found === undefined ? Response.json({ error: REFUSED }, { status: 400 })
       : Response.json(found);

@@ -151,6 +151,10 @@ class Result:
             )
         return self._solve_once(n_clusters, consensus, bool(quick))
 
+    def prepare(self, *asked: Any) -> None:
+        """Find what `recluster` may be asked for."""
+        self.recluster(*asked)
+
     def _solve(self, n_clusters: int, consensus: str, quick: bool) -> dict[str, Any]:
         start = self.drawn if quick else self.clustering
         found = start.recluster(n_clusters, consensus)

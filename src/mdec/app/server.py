@@ -42,6 +42,7 @@ _REPORT = {
 _EXPLORE = {
     "describe": (),
     "recluster": ("k", "consensus", "quick"),
+    "prepare": ("k", "consensus", "quick"),
     "feature": ("name",),
     "compare": ("samples",),
     "rename": ("clusters",),

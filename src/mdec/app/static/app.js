@@ -356,7 +356,7 @@ events.addEventListener("message", (event) => drawJobs(JSON.parse(event.data)));
 
 // ---- A result: the report, and what the server finds for it
 
-const shown = { name: "", ready: false, cuts: [], about: null };
+const shown = { name: "", ready: false, cuts: [], about: null, prepared: false };
 const frame = find("#report");
 const tell = (words) => frame.contentWindow.postMessage({ mdec: words }, "*");
 // What was told is seen before more work begins; a hidden page paints nothing.
@@ -436,20 +436,21 @@ const solve = doing(async () => {
   }
 });
 
-// What is likely to be asked for next is found while the reader looks: first what paints at
-// once, the clusters of the samples of the report alone, and then those of all.
+// What may be asked for next is found while the reader looks, the nearest numbers first: of
+// many samples the clusters of those of the report alone, which are painted at once.
 const prepare = doing(async (k, consensus) => {
   const { name, about } = shown;
-  const likely = [...[k + 1, k - 1].map((each) => [each, consensus]),
-    ...about.choices.map((each) => [k, each])]
-    .filter(([each]) => each >= 1 && each <= about.most);
-  for (const quick of about.drawn ? [true, false] : [false]) {
-    for (const [each, how] of likely) {
+  shown.prepared = false;
+  const nearest = range(about.most).map((i) => i + 1)
+    .sort((a, b) => Math.abs(a - k) - Math.abs(b - k));
+  for (const number of nearest) {
+    for (const how of about.choices) {
       const idle = wanted().k === k && wanted().consensus === consensus && shown.name === name;
       if (solving || !idle) { return; }
-      await explore("recluster", { k: each, consensus: how, ...(quick ? { quick } : {}) });
+      await explore("prepare", { k: number, consensus: how, quick: about.drawn });
     }
   }
+  shown.prepared = true;
 });
 find("#k").addEventListener("input", solve);
 find("#consensus").addEventListener("change", solve);
