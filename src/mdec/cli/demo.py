@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -73,9 +75,11 @@ def demo(work: WorkOptions, output: DemoOutputOptions) -> None:
     output.show(fit_and_write(model, X, output, names, **given), result_parts)
     if not output.silent:
         score = scores(digits.target[new], model.predict(digits.data[new]))["nmi_max"]
+        # Run by its path, as by make demo, it may not be found by its name.
+        program = "mdec" if shutil.which("mdec") else sys.argv[0]
         output.tell(
             f"{N_NEW} new digits, placed without clustering again: NMI {score:.3f}",
-            f"Explore it in a browser: mdec app {output.out}",
+            f"Explore it in a browser: {program} app {output.out}",
         )
     if not output.as_json:
         typer.echo(f"Report: {(output.out / 'report.html').resolve()}")

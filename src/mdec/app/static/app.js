@@ -461,8 +461,8 @@ window.addEventListener("message", (event) => {
   if (event.source !== frame.contentWindow || !event.data?.mdec) { return; }
   const { ready, cuts, selection, painted: seen } = event.data.mdec;
   if (seen) { shown.painted?.(); }
-  if (Array.isArray(ready) && Array.isArray(cuts)) {
-    Object.assign(shown, { ready: ready.map(String), cuts });
+  if (Array.isArray(ready)) {
+    Object.assign(shown, { ready: ready.map(String), cuts: [cuts ?? []].flat() });
     meet();
   }
   if (Array.isArray(selection)) { compare(selection.map(Number)); }
