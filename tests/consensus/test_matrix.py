@@ -81,7 +81,7 @@ def test_what_is_no_matrix_is_said(matrix, words: str) -> None:
 
 
 def test_numbers_and_methods_are_checked() -> None:
-    for k in (0, 4):
+    for k in (0, 4, 2.5):
         with pytest.raises(ValueError, match=f"n_clusters={k}"):
             from_matrix(GOOD, k)
     with pytest.raises(ValueError, match="'bipartite' is not one of"):

@@ -93,7 +93,7 @@ def hierarchical(
     >>> hierarchical(ensemble, 2)
     array([0, 0, 1, 1, 1], dtype=int32)
     """
-    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
+    if (trivial := trivial_partition(ensemble.n_samples, n_clusters)) is not None:
         return trivial
     weights = resolve_weights(ensemble, weights)
     if len(ensemble.microclusters[0]) > LINKED_SAMPLES:

@@ -170,7 +170,7 @@ def cut_graph(
     Returns the executor's handles of the clusters of each block. The graph is that of
     the samples, or the bipartite one.
     """
-    if (trivial := trivial_partition(ensemble, n_clusters)) is not None:
+    if (trivial := trivial_partition(ensemble.n_samples, n_clusters)) is not None:
         return ensemble.split(trivial)
     weights = resolve_weights(ensemble, weights)
     few_clusters = ensemble.n_base_clusters <= BLOCKED_CLUSTERS

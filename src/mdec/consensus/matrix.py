@@ -12,7 +12,7 @@ from mdec._support.memory import require_memory
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState, consensus_stream
 from mdec.consensus.dendrogram import cut, link_pairs
-from mdec.consensus.partitions import number_by_appearance
+from mdec.consensus.partitions import number_by_appearance, trivial_partition
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.kmeans import kmeans
 
@@ -58,13 +58,10 @@ def from_matrix(
     n_samples = len(similarity)
     if consensus not in METHODS:
         raise ValueError(f"consensus={consensus!r} is not one of {', '.join(METHODS)}.")
-    if not 1 <= n_clusters <= n_samples:
-        raise ValueError(
-            f"n_clusters={n_clusters!r} must be a whole number from 1 to the "
-            f"{n_samples} samples."
-        )
+    if (trivial := trivial_partition(n_samples, n_clusters)) is not None:
+        return trivial
     with single_threaded_blas():
-        if consensus == "hierarchical" or n_clusters in (1, n_samples):
+        if consensus == "hierarchical":
             pairs = squareform(similarity, checks=False)
             merges = link_pairs(pairs, np.ones(n_samples, dtype=np.int64))
             labels = cut(*merges, n_samples, n_clusters)

@@ -42,11 +42,8 @@ def resolve_weights(ensemble: LabelBlocks, weights: Array | None) -> Array:
     return weights
 
 
-def trivial_partition(
-    ensemble: LabelBlocks, n_clusters: int
-) -> NDArray[np.int32] | None:
+def trivial_partition(n_samples: int, n_clusters: int) -> NDArray[np.int32] | None:
     """Return the partition into one cluster or into single samples, else None."""
-    n_samples = ensemble.n_samples
     if not isinstance(n_clusters, Integral) or not 1 <= n_clusters <= n_samples:
         raise ValueError(
             f"n_clusters={n_clusters!r} must be a whole number from 1 to the "

@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mdec._support.arrays import Array
 from mdec._support.parallel import map_parallel, single_threaded_blas
 from mdec._support.random import RandomState, member_stream, root_entropy
+from mdec.clustering import check_n_clusters
 from mdec.confidence import cluster_indicator, sum_profiles
 from mdec.consensus import spectral
 from mdec.consensus.partitions import number_by_appearance, trivial_partition
@@ -132,7 +133,7 @@ def consensus_function(
     def decorate(function: Function) -> Function:
         @wraps(function)
         def consensus(ensemble: Ensemble, n_clusters: int, **options: Any) -> Any:
-            trivial = trivial_partition(ensemble, n_clusters)
+            trivial = trivial_partition(ensemble.n_samples, n_clusters)
             if trivial is not None:
                 return trivial
             return function(ensemble, n_clusters, **options)
@@ -488,11 +489,7 @@ class Baseline(ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         data = validate_data(self, X, dtype=FLOATS, ensure_min_samples=3)
-        if self.n_clusters > len(data):
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; ask "
-                "for at most one cluster per sample."
-            )
+        check_n_clusters(self.n_clusters, len(data))
         self.ensemble_ = self._generate(data, **self._options(self._generate))
         options = self._options(self._consensus)
         # An integer for both steps: a generator would give the second other numbers.
