@@ -13,6 +13,7 @@ from mdec.base.costs import estimate_seconds
 from mdec.cli.options import InputOptions, name_flags
 from mdec.estimator import MDEC
 from mdec.generation import resolve_base
+from mdec.preparation.recipes import MANY_CELLS, N_COMPONENTS
 from mdec.rows import as_rows
 from mdec.selection.rule import MAX_MEMBERS
 from mdec.tables.budget import display_name
@@ -110,7 +111,8 @@ class Inputs:
         """Say about how much work it is, and what would shorten work that is long."""
         seconds = self.seconds(model)
         words = f"about {duration(seconds)} of processor time"
-        shorter = self.seconds(model, FEW_FEATURES)
+        many = len(self.first.values) > MANY_CELLS
+        shorter = self.seconds(model, N_COMPONENTS if many else FEW_FEATURES)
         if options.n_top_genes is None and seconds > max(LONG_SECONDS, 2.0 * shorter):
             given = {"--transform": options.transform, "--prepare": options.prepare}
             against = [f"{f} {how}" for f, how in given.items() if how in HINDERING[f]]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
 from scipy.ndimage import median_filter, uniform_filter1d
 
 from mdec._support.arrays import Array
@@ -109,32 +110,18 @@ def _bounds(X: Array | sparse.csr_array) -> Iterator[tuple[int, int]]:
         yield start, min(start + height, X.shape[0])
 
 
-def scale_to_total(X: Array, total: float) -> Array:
-    """Scale each sample to the same sum.
+def total_factors(
+    X: Array | sparse.csr_array, total: float | None
+) -> NDArray[np.float64]:
+    """Return what each sample is multiplied by to get a sum.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Counts.
-    total : float
-        The sum; that of a typical training sample keeps the values' size.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        Samples without a positive sum are left as they are.
+    It is 1 for samples without a positive sum, and for all if `total` is None.
 
     Examples
     --------
-    >>> scale_to_total(np.array([[1.0, 3.0], [0.0, 0.0]]), 8.0)
-    array([[2., 6.],
-           [0., 0.]])
+    >>> total_factors(np.array([[1.0, 3.0], [0.0, 0.0]]), 8.0)
+    array([2., 1.])
     """
-    return (X * _factors(X, total)[:, None]).astype(X.dtype, copy=False)
-
-
-def _factors(X: Array | sparse.csr_array, total: float | None) -> NDArray[np.float64]:
-    """Return what each sample is multiplied by to get a sum, 1 for None."""
     if total is None:
         return np.ones(X.shape[0])
     totals = sample_totals(X)
@@ -237,7 +224,7 @@ def excess_variances(
     array([  -inf, -0.028,  0.028])
     """
     n_samples, n_features = X.shape
-    factors = _factors(X, preparation.total)
+    factors = total_factors(X, preparation.total)
     # Relative to the largest value, so that squares neither overflow nor vanish.
     largest = float(max(X.max(), -X.min())) if preparation.power == 1.0 else 1.0
     sums, squares = np.zeros(n_features), np.zeros(n_features)
@@ -446,7 +433,7 @@ def prepare(
         return center_samples(stabilize(fill_zeros(X), preparation.power))[:, features]
     if preparation.total is None and preparation.power == 1.0:
         return fill_zeros(X[:, features])
-    factors = _factors(X, preparation.total)[:, None]
+    factors = total_factors(X, preparation.total)[:, None]
     prepared = np.empty((X.shape[0], len(features)), dtype=X.dtype)
     for start, stop in _bounds(X):
         part = fill_zeros(X[start:stop][:, features])
@@ -497,21 +484,26 @@ class Components:
         """
         n_features = X.shape[1]
         require_memory(
-            3 * 8 * n_features**2,
+            8 * n_features**2,
             f"the principal components of {n_features} features",
             "keep fewer of them, or set n_components=0",
         )
         means = nine_digits(X.mean(axis=0, dtype=np.float64))
         ends = X.max(axis=0) - means, X.min(axis=0) - means
         exponent = int(np.frexp(np.abs(ends).max())[1])
-        products = np.zeros((n_features, n_features))
+        products = np.zeros((n_features, n_features), order="F")
         first = max(0, n_features - n_components)
         with single_threaded_blas():
             for start, stop in _bounds(X):
                 # So small that squares neither overflow nor vanish.
                 part = np.ldexp(X[start:stop] - means, -exponent)
-                products += part.T @ part
-            found = eigh(products, subset_by_index=(first, n_features - 1))
+                products = dsyrk(1.0, part.T, 1.0, products, overwrite_c=True)
+            found = eigh(
+                products,
+                lower=False,
+                overwrite_a=True,
+                subset_by_index=(first, n_features - 1),
+            )
         variances, loadings = (each[..., ::-1] for each in found)
         loadings = loadings[:, variances >= 1e-9 * variances[0]]
         largest = np.argmax(nine_digits(np.abs(loadings)), axis=0)

@@ -43,8 +43,8 @@ from mdec.preparation.recipes import (
     prepare,
     sample_totals,
     scale_to_spread,
-    scale_to_total,
     stabilize,
+    total_factors,
     variance_order,
 )
 
@@ -170,7 +170,8 @@ class SampleScaler(OneToOneFeatureMixin, _Transformer):
 
     def _change(self, X: Array) -> Array:
         if self.scale == "total":
-            X = scale_to_total(X, self.total_)
+            factors = total_factors(X, self.total_)[:, None]
+            X = (X * factors).astype(X.dtype, copy=False)
         if self.center:
             X = center_samples(X)
         return scale_to_spread(X) if self.scale == "spread" else X
