@@ -1,10 +1,11 @@
-"""Figures on a graphics card: times with their split, roofline, memory, agreement.
+"""Figures on a graphics card: times with their parts, memory, agreement with the CPU.
 
-python benchmarks/gpu.py card --data DATA            everything that needs the card
-python benchmarks/gpu.py labels --data DATA --out F  labels of the datasets on the card
-python benchmarks/gpu.py compare F --data DATA       the same on the CPU, compared
+python benchmarks/gpu.py sets --data DATA       three sets: times, parts, kernels
+python benchmarks/gpu.py large wide long million  many rows, made here
+python benchmarks/gpu.py agree --data DATA      every set on the CPU and on the card
 
-DATA is a folder of ``*.npz`` files with arrays X and y.
+DATA is a folder of ``*.npz`` files with arrays X and y. Lines are added to the record
+``gpu`` or to the file that ``--out`` names.
 """
 
 from __future__ import annotations
@@ -15,34 +16,39 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.utils import check_array
+from records import RESULTS, commit_of_source
+from scale import mixture as twenty_clusters
+from scale import nmi
+from sklearn.metrics import adjusted_rand_score
+from torch.profiler import ProfilerActivity, profile
 
 from mdec import MDEC, generate_ensemble
-from mdec.base.members import member_similarity
 from mdec.consensus import CONSENSUS
-from mdec.engines import tensors
-from mdec.engines.tensors import members
-from mdec.engines.tensors.neighbors import SPARE, TiledDistances
+from mdec.engines.tensors import landmarks, members
 from mdec.weights import ensemble_driven_cluster_index
 
-STAGES = {
-    "_neighbors": "neighbours and similarities",
-    "joined_graph": "graph",
-    "_embeddings": "eigenvectors",
-    "_discretised": "k-means",
+PARTS = {
+    "neighbor_lists": (members, "neighbours"),
+    "leading_vectors": (members, "eigenvectors"),
+    "best_labels": (members, "k-means"),
 }
-FLOATS = (np.float64, np.float32)
-N_GRAPHS = 3
-TIMED = ("DS-30", "DS-26", "DS-11")
+# What kernels do, by parts of their names; the first that fits.
+KERNELS = {
+    "products": ("gemm", "cutlass", "gemv"),
+    "products with graphs": ("EmbeddingBag", "graph_step"),
+    "selection and sorting": ("opk", "adix", "ort", "ArgMin", "MinOps", "gather"),
+    "copies from and to the host": ("HtoD", "DtoH"),
+    "differences of pairs": ("pair_squares",),
+    "similarities": ("unlike", "log_kernel"),
+}
+TIMED = ("DS-11", "DS-26", "DS-30")
 
 
 def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +56,7 @@ def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
         return file["X"], file["y"]
 
 
-def mixture(n_samples: int, n_features: int) -> np.ndarray:
+def mixture(n_samples: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """Return overlapping clusters of unequal size in 30 directions, and noise."""
     rng = np.random.default_rng(0)
     share = rng.dirichlet(np.full(40, 2.0))
@@ -59,255 +65,193 @@ def mixture(n_samples: int, n_features: int) -> np.ndarray:
     latent = rng.normal(scale=3.0, size=(40, 30))[group]
     latent += rng.normal(size=latent.shape)
     data = latent.astype(np.float32) @ spread
-    return data + rng.normal(scale=3.0, size=data.shape).astype(np.float32)
+    return data + rng.normal(scale=3.0, size=data.shape).astype(np.float32), group
+
+
+LARGE: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "wide": (partial(mixture, 50_000, 784), {"base": "graph"}),
+    "long": (partial(mixture, 100_000, 50), {"base": "graph"}),
+    "million": (
+        partial(twenty_clusters, 10**6),
+        {"base": "landmark", "ensemble_size": 50},
+    ),
+}
+
+
+def clock(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the seconds of some work, everything on the card included."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    result = work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, result
 
 
 def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
-    """Return the median time of some work, warm, everything on the card included."""
-    times = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
+    """Return the median time of some work, warm."""
+    return float(np.median([clock(work)[0] for _ in range(repeats)]))
 
 
 @contextmanager
-def split() -> Iterator[dict[str, float]]:
-    """Collect the time of each stage; waiting after each costs a little."""
+def parts() -> Iterator[dict[str, float]]:
+    """Collect the time of each part; waiting after each costs a little."""
     total: dict[str, float] = defaultdict(float)
-    originals = {name: getattr(members, name) for name in STAGES}
+    originals = {name: getattr(module, name) for name, (module, _) in PARTS.items()}
 
     def timed(name: str) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            result = originals[name](*args)
-            torch.cuda.synchronize()
-            total[STAGES[name]] += time.perf_counter() - start
+            took, result = clock(lambda: originals[name](*args))
+            total[PARTS[name][1]] += took
             return result
 
         return run
 
-    for name in STAGES:
-        setattr(members, name, timed(name))
+    # The landmarks have imported two of them.
+    places = [(module, n) for n in PARTS for module in (members, landmarks)]
+    places = [each for each in places if hasattr(*each)]
+    for module, name in places:
+        setattr(module, name, timed(name))
     try:
         yield total
     finally:
-        for name, original in originals.items():
-            setattr(members, name, original)
+        for module, name in places:
+            setattr(module, name, originals[name])
 
 
-def ceilings() -> tuple[float, float]:
-    """Return the card's measured float32 FLOP/s and bytes/s."""
-    a, b = (torch.randn(8192, 8192, device="cuda") for _ in range(2))
-    (a @ b).sum().item()
-    flops = 2 * 8192**3 / seconds(lambda: a @ b, 5)
-    source = torch.randn(2**29, device="cuda")
-    target = torch.empty_like(source)
-    target.copy_(source)
-    n_bytes = 2 * 4 * source.numel() / seconds(lambda: target.copy_(source), 5)
-    return flops, n_bytes
-
-
-def roofline(X: np.ndarray, peak: float, bandwidth: float) -> dict[str, float]:
-    """Return the share of the card's ceiling that the neighbour search reaches."""
-    n_samples, n_features = X.shape
-    half = torch.from_numpy(X[None, :, : n_features // 2]).cuda()
-    tile = max(1, 2 * 10**9 // (12 * n_samples))
-
-    def search() -> None:
-        TiledDistances.of(half, torch.float32, tile).smallest(12 + SPARE)
-
-    search()
-    took = seconds(search)
-    flops = 2.0 * n_samples**2 * half.shape[2]
-    # Distances are written once and read once; the data hardly counts.
-    moved = 2.0 * 4.0 * n_samples**2
+def kernels(work: Callable[[], Any]) -> dict[str, Any]:
+    """Return what the card does during some work: seconds of each kind, launches."""
+    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+    with profile(activities=activities) as found:
+        work()
+        torch.cuda.synchronize()
+    on_card = torch.autograd.DeviceType.CUDA
+    events = [each for each in found.key_averages() if each.device_type == on_card]
+    spent: dict[str, float] = defaultdict(float)
+    for each in events:
+        kinds = (k for k, words in KERNELS.items() if any(w in each.key for w in words))
+        spent[next(kinds, "everything else")] += each.self_device_time_total / 1e6
+    slowest = sorted(events, key=lambda each: -each.self_device_time_total)[:8]
     return {
-        "seconds": took,
-        "share": max(flops / peak, moved / bandwidth) / took,
-        "tflops": flops / took / 1e12,
+        "kernels": dict(spent),
+        "busy": sum(spent.values()),
+        "launches": sum(each.count for each in events),
+        "slowest": {e.key[:90]: e.self_device_time_total / 1e6 for e in slowest},
     }
 
 
-def measured(X: np.ndarray, repeats: int, consensus: bool = True) -> dict[str, Any]:
-    """Time an ensemble and its consensus on the card."""
-
-    def make(seed: int = 0) -> Any:
-        return generate_ensemble(X, random_state=seed, device="cuda")
-
-    torch.cuda.reset_peak_memory_stats()
-    first = time.perf_counter()
-    with split() as stages:
-        ensemble = make()
-    row: dict[str, Any] = {"first run": time.perf_counter() - first}
-    row["split"] = dict(stages)
-    row["peak GB"] = torch.cuda.max_memory_allocated() / 1e9
-    if repeats:
-        row["generation"] = seconds(make, repeats)
-        with split() as stages:
-            again = make()
-        row["split"] = dict(stages)
-        row["repeatable"] = bool(np.array_equal(ensemble.labels, again.labels))
-    if consensus:
-        weights = ensemble_driven_cluster_index(ensemble, device="cuda")
-        row["weights"] = seconds(
-            lambda: ensemble_driven_cluster_index(ensemble, device="cuda"), 1
-        )
-        for name, function in CONSENSUS.items():
-            agree = partial(function, ensemble, 10, weights, random_state=0)
-            agree(device="cuda")
-            row[name] = seconds(partial(agree, device="cuda"), max(1, repeats))
-            if repeats:
-                row[f"{name}, on the host"] = seconds(agree, repeats)
-            model = MDEC(10, consensus=name, device="cuda", random_state=0)
-            fit = partial(model.fit, X)
-            row[f"fit, {name}"] = seconds(fit, max(1, repeats))
-        row["repeatable"] = bool(
-            np.array_equal(model.ensemble_.labels, ensemble.labels)
-        )
-        row["consensus peak GB"] = torch.cuda.max_memory_allocated() / 1e9
+def measure_set(X: np.ndarray, choose: bool) -> dict[str, Any]:
+    """Time an ensemble, its parts and a fit, also one that chooses K if asked to."""
+    make = partial(generate_ensemble, X, random_state=0, device="cuda")
+    first, ensemble = clock(make)
+    row: dict[str, Any] = {"first run": first, "generation": seconds(make)}
+    with parts() as spent:
+        again = make()
+    row["parts"] = dict(spent)
+    row["repeatable"] = bool(np.array_equal(ensemble.labels, again.labels))
+    row |= kernels(make)
+    for name in CONSENSUS:
+        model = MDEC(10, consensus=name, device="cuda", random_state=0)
+        row[f"fit, {name}"] = seconds(partial(model.fit, X))
+    if choose:
+        model = MDEC("auto", device="cuda", random_state=0)
+        row["first run, auto"] = clock(partial(model.fit, X))[0]
+        row["fit, auto"] = seconds(partial(model.fit, X))
     return row
 
 
-def card(arguments: argparse.Namespace) -> None:
-    peak, bandwidth = ceilings()
-    about = {
-        "card": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "float32 TFLOP/s": peak / 1e12,
-        "copy TB/s": bandwidth / 1e12,
-    }
-    report("about", about)
-    for name in TIMED:
-        X, _ = load(arguments.data, name)
-        report(f"{name} {X.shape}", measured(X, 3))
-    for n_samples in arguments.large:
-        X = mixture(n_samples, 784)
-        report(f"roofline {X.shape}", roofline(X, peak, bandwidth))
-        report(f"mixture {X.shape}", measured(X, 0, n_samples <= 50_000))
-
-
-def report(name: str, row: dict[str, Any]) -> None:
-    rounded = json.loads(
-        json.dumps(row), parse_float=lambda x: float(f"{float(x):.4g}")
+def measure_large(name: str) -> dict[str, Any]:
+    """Time one ensemble of many rows and a consensus, once."""
+    make_rows, settings = LARGE[name]
+    X, y = make_rows()
+    settings = {"random_state": 0, "device": "cuda", **settings}
+    row: dict[str, Any] = {"shape": X.shape}
+    # Kernels are compiled, and memory is taken, on the first run.
+    generate_ensemble(X[:12_000], **settings | {"ensemble_size": 4})
+    make = partial(generate_ensemble, X, **settings)
+    with parts() as spent:
+        row["generation"], ensemble = clock(make)
+    row["parts"] = dict(spent)
+    row["weights"], weights = clock(
+        lambda: ensemble_driven_cluster_index(ensemble, device="cuda")
     )
-    print(json.dumps({"name": name, **rounded}), flush=True)
+    k = len(np.unique(y))
+    agree = partial(CONSENSUS["bipartite"], ensemble, k, weights, 0, "cuda")
+    row["bipartite"], labels = clock(agree)
+    row["NMI, bipartite"] = nmi(y, labels)
+    row["peak GB"] = torch.cuda.max_memory_allocated() / 1e9
+    if settings["base"] == "landmark":
+        model = MDEC(k, consensus="bipartite", **settings)
+        row["fit, bipartite"] = clock(partial(model.fit, X))[0]
+    return row
 
 
-def labels(arguments: argparse.Namespace) -> None:
-    """Write the ensembles that the card makes of every dataset, and some graphs."""
-    found: dict[str, np.ndarray] = {}
-    for path in sorted(arguments.data.glob("*.npz")):
-        name = path.stem.partition("_")[0]
-        X, _ = load(arguments.data, name)
-        for seed in range(arguments.seeds):
-            ensemble = generate_ensemble(X, random_state=seed, device=arguments.device)
-            found[f"{name} labels {seed}"] = ensemble.labels.astype(np.int16)
-        for index in range(N_GRAPHS):
-            graph = graph_on_device(X, ensemble, index, arguments.device)
-            found[f"{name} indptr {index}"] = graph.indptr.cpu().numpy()
-            found[f"{name} indices {index}"] = graph.indices.cpu().numpy()
-            found[f"{name} data {index}"] = graph.data.float().cpu().numpy()
-        print(path.stem, flush=True)
-    np.savez_compressed(arguments.out, **found)
-
-
-def graph_on_device(X: np.ndarray, ensemble: Any, index: int, device: str) -> Any:
-    """Return the similarity graph of one member as the GPU makes it."""
-    place = tensors.find_device(device)
-    plan, member = ensemble.plan, ensemble.members[index]
-    data = tensors.Data.on(check_array(X, dtype=FLOATS), place)
-    lists = members.neighbor_lists(data, plan, [member], 10**9)
-    return members.join_graph(lists, len(X))
-
-
-def compare(arguments: argparse.Namespace) -> None:
-    """Make the same ensembles on the CPU; print how far they agree."""
-    scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    with np.load(arguments.file) as found:
-        for name in sorted({key.split()[0] for key in found.files}):
-            X, y = load(arguments.data, name)
-            alike = []
-            for seed in range(arguments.seeds):
-                key = f"{name} labels {seed}"
-                here = generate_ensemble(X, random_state=seed, n_jobs=2)
-                there = replace(here, labels=found[key].astype(np.int32))
-                alike += [
-                    adjusted_rand_score(a, b)
-                    for a, b in zip(here.labels.T, there.labels.T, strict=True)
-                ]
-                for consensus, function in CONSENSUS.items():
-                    both = [
-                        normalized_mutual_info_score(
-                            y,
-                            function(each, len(np.unique(y)), random_state=seed),
-                            average_method="max",
-                        )
-                        for each in (here, there)
-                    ]
-                    scores[f"{name} {consensus}"].append((both[0], both[1]))
-            edges, values = compared_graphs(X, here, found, name)
-            share = np.mean(np.array(alike) >= 0.99)
-            nmi = [
-                f"{100 * (b - a):+.2f}"
-                for c in CONSENSUS
-                for a, b in [np.mean(scores[f"{name} {c}"], axis=0)]
-            ]
-            print(
-                f"{name} members alike {share:.3f}, edges differing {edges:.1e}, "
-                f"weights {values:.1e}, NMI differences {' '.join(nmi)}",
-                flush=True,
-            )
-    for consensus in CONSENSUS:
-        rows = [np.mean(v, axis=0) for k, v in scores.items() if k.endswith(consensus)]
-        cpu, gpu = 100 * np.mean(rows, axis=0)
-        print(f"{consensus}: mean NMI {cpu:.2f} on the CPU, {gpu:.2f} on the card")
-
-
-def compared_graphs(
-    X: np.ndarray, ensemble: Any, found: Any, name: str
-) -> tuple[float, float]:
-    """Return the share of edges that differ and the largest relative difference."""
-    X = check_array(X, dtype=FLOATS)
-    n_differing, n_edges, worst = 0, 0, 0.0
-    for index in range(N_GRAPHS):
-        member = ensemble.members[index]
-        here = member_similarity(X, member, ensemble.plan)
-        arrays = [found[f"{name} {part} {index}"] for part in ("data", "indices")]
-        pointers = found[f"{name} indptr {index}"]
-        there = sparse.csr_array((*arrays, pointers), shape=here.shape)
-        only = abs((here != 0).astype(int) - (there != 0).astype(int))
-        n_differing, n_edges = n_differing + only.sum(), n_edges + here.nnz
-        shared = here.multiply(there != 0)
-        gap = abs(shared - there.multiply(here != 0)).max() / here.data.max()
-        worst = max(worst, float(gap))
-    return n_differing / n_edges, worst
+def compare(
+    X: np.ndarray, y: np.ndarray, seeds: int, **settings: Any
+) -> dict[str, Any]:
+    """Compare members and scores of the card with those of the CPU."""
+    alike: list[float] = []
+    scores: dict[str, list[list[float]]] = defaultdict(list)
+    k = len(np.unique(y))
+    for seed in range(seeds):
+        settings = settings | {"random_state": seed}
+        here = generate_ensemble(X, n_jobs=-1, **settings)
+        there = generate_ensemble(X, device="cuda", **settings)
+        pairs = zip(here.labels.T, there.labels.T, strict=True)
+        alike += [adjusted_rand_score(*each) for each in pairs]
+        for name, function in CONSENSUS.items():
+            both = (here, "cpu"), (there, "cuda")
+            found = [function(e, k, None, seed, place) for e, place in both]
+            scores[name].append([nmi(y, labels) for labels in found])
+    means = {name: np.mean(pairs, axis=0) for name, pairs in scores.items()}
+    return {
+        "members": len(alike),
+        "mean ARI": float(np.mean(alike)),
+        "share at 0.99": float(np.mean(np.array(alike) >= 0.99)),
+        **{f"NMI, {name}": pair.tolist() for name, pair in means.items()},
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("card")
-    one.add_argument("--large", type=int, nargs="*", default=[50_000, 100_000])
-    one.set_defaults(run=card)
-    two = commands.add_parser("labels")
-    two.add_argument("--out", type=Path, required=True)
-    two.set_defaults(run=labels)
-    three = commands.add_parser("compare")
-    three.add_argument("file", type=Path)
-    three.set_defaults(run=compare)
-    for each in (two, three):
-        each.add_argument("--seeds", type=int, default=3)
-        each.add_argument("--device", default="cuda")
-    for each in (one, two, three):
-        each.add_argument("--data", type=Path, required=True)
-    arguments = parser.parse_args()
-    arguments.run(arguments)
+    parser.add_argument("what", choices=("sets", "large", "agree"))
+    parser.add_argument("names", nargs="*", help="sets, or those of LARGE")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--base", default="graph", choices=("graph", "landmark"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "gpu.jsonl")
+    parser.add_argument("--commit", help="where there is no git; asked of it otherwise")
+    options = parser.parse_args()
+    made = {
+        "date": date.today().isoformat(),
+        "commit": options.commit or commit_of_source(),
+        "card": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+    }
+    folder = options.data
+    known = {
+        "sets": TIMED,
+        "large": tuple(LARGE),
+        "agree": () if folder is None else sorted(p.name[:5] for p in folder.iterdir()),
+    }
+    for name in options.names or known[options.what]:
+        if options.what == "large":
+            row = measure_large(name)
+        else:
+            X, y = load(folder, name)
+            row = {"shape": X.shape}
+            if options.what == "sets":
+                row |= measure_set(X, choose=name == TIMED[0])
+            else:
+                drawn = {"base": options.base, "ensemble_size": options.members}
+                row |= drawn | compare(X, y, options.seeds, **drawn)
+        line = {"name": f"{options.what} {name}", **row, **made}
+        text = json.dumps(
+            json.loads(json.dumps(line), parse_float=lambda x: float(f"{float(x):.4g}"))
+        )
+        print(text, flush=True)
+        with options.out.open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def generate_ensemble(
     max_samples : float, default=1.0
         Share of the samples that a member clusters, drawn without replacement; the
         others have the label -1 in it, except for copies of those drawn. 1 clusters
-        all, as the paper does. Below 1 with ``base="graph"`` on the CPU only.
+        all, as the paper does. Below 1 with ``base="graph"`` only.
     device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
         "cuda" makes many members at a time on an NVIDIA GPU, with PyTorch; "auto"
         does so where there is one. "torch" is the same code on the CPU, for checks.
@@ -210,7 +210,7 @@ def generate_ensemble(
         base_n_clusters_range=(
             () if base_n_clusters_range is None else base_n_clusters_range
         ),
-        preparation=_preparation_kind(preparation, rows, base, device),
+        preparation=_preparation_kind(preparation, rows, base),
         max_samples=max_samples,
         metric=None if metric is None else name_of(metric),
     )
@@ -410,7 +410,7 @@ def resolve_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
 
 
 def _preparation_kind(
-    preparation: str | None, rows: Rows, base: str | Base, device: str
+    preparation: str | None, rows: Rows, base: str | Base
 ) -> str | None:
     """Return what the values are, if members draw how to prepare them."""
     if preparation is None:
@@ -420,10 +420,10 @@ def _preparation_kind(
             f"preparation={preparation!r} is not None or 'diversified'; prepare X "
             "itself with a transformer of mdec.preparation."
         )
-    if rows.array is None or base == "landmark" or device != "cpu":
+    if rows.array is None or base == "landmark":
         raise ValueError(
             "preparation='diversified' is made of rows in memory, not sparse, with "
-            "base='graph' and device='cpu'; use those, or prepare X first with "
+            "base='graph'; use those, or prepare X first with "
             "mdec.preparation.ExpressionPreparation."
         )
     refuse_useless(rows)

@@ -18,7 +18,7 @@ from mdec._support.optional import MissingPackageError
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
 from mdec.base.members import member_similarity
-from mdec.consensus import CONSENSUS, hierarchical
+from mdec.consensus import CONSENSUS, graph_cuts, hierarchical
 from mdec.consensus.dendrogram import merges
 from mdec.consensus.graph_cuts import bipartite_graph, coassociation_embedding
 from mdec.consensus.partitions import gram_on_device
@@ -35,6 +35,7 @@ from mdec.numerics.transfer import (
     small_side_graph,
     transfer_cut,
 )
+from mdec.preparation.recipes import Versions
 from mdec.rows import blocks, open_rows
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -82,7 +83,7 @@ def graph_of(
         tile=tile,
         limit=10**6,
     )
-    return as_scipy(graphs.join_graph(listed, len(X)))
+    return as_scipy(graphs.join_graph([listed], len(X)))
 
 
 def as_scipy(graph: graphs.BatchGraph) -> sparse.csr_array:
@@ -146,22 +147,26 @@ def test_members_do_not_disturb_each_other(kernel: str, place: torch.device) -> 
         torch.from_numpy(np.stack(subspaces)).to(place), kernel, drawn, **how
     )
     for member, rows in enumerate(subspaces):
-        (alone,) = neighbors.list_neighbors(
+        alone = neighbors.list_neighbors(
             torch.from_numpy(rows[None]).to(place), kernel, [drawn[member]], **how
         )
         if member == 1 and kernel not in ANGULAR:
-            assert "copies" in str(alone)
-            assert str(together[member]) == str(alone)
+            assert "copies" in str(alone.errors[0])
+            assert str(together.errors[member]) == str(alone.errors[0])
+            assert not together.similarity[member].any()
             continue
-        near, similarity = (each.cpu().numpy() for each in together[member])
-        assert near.shape == (300, drawn[member].n_neighbors)
-        np.testing.assert_array_equal(near, alone[0].cpu().numpy())
-        np.testing.assert_allclose(similarity, alone[1].cpu().numpy(), rtol=1e-12)
+        assert member not in together.errors
+        k = drawn[member].n_neighbors
+        near, own = (each.columns.cpu() for each in (together, alone))
+        np.testing.assert_array_equal(near[member, :, :k], own[0, :, :k])
+        near, own = (each.similarity.cpu() for each in (together, alone))
+        np.testing.assert_allclose(near[member, :, :k], own[0, :, :k], rtol=1e-12)
+        assert not near[member, :, k:].any()
 
 
 def test_neighbours_by_rank_are_as_similar_as_any(place: torch.device) -> None:
     rows = angular_coordinates(blobs(70, 9, 1), "spearman")
-    ((_, similarity),) = neighbors.list_neighbors(
+    listed = neighbors.list_neighbors(
         torch.from_numpy(rows[None]).to(place),
         "spearman",
         [drawn_with(6, 0.5)],
@@ -172,7 +177,7 @@ def test_neighbours_by_rank_are_as_similar_as_any(place: torch.device) -> None:
     products = rows @ rows.T
     np.fill_diagonal(products, -np.inf)
     largest = np.maximum(np.sort(products, axis=1)[:, :-7:-1], 0.0)
-    np.testing.assert_allclose(similarity.cpu().numpy(), largest, atol=1e-12)
+    np.testing.assert_allclose(listed.similarity[0].cpu(), largest, atol=1e-12)
 
 
 def test_graphs_of_tight_groups_far_apart(place: torch.device) -> None:
@@ -250,6 +255,21 @@ def test_linkage_of_equals_is_that_of_the_cpu(device: str) -> None:
     weights = np.ones(ensemble.n_base_clusters)
     expected, _ = merges(ensemble, weights)
     np.testing.assert_array_equal(merges(ensemble, weights, device)[0], expected)
+
+
+def test_split_factors_have_the_same_product() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 60, 40)).astype(np.float32)
+    factors = neighbors.split_factors(*map(torch.from_numpy, (left, right)))
+    for factor in factors:
+        # The high parts have eleven digits of base two.
+        high = factor[:, :40].numpy()
+        mantissa, _ = np.frexp(high)
+        np.testing.assert_array_equal(mantissa * 2**11, np.round(mantissa * 2**11))
+    found = (factors[0].double() @ factors[1].double().T).numpy()
+    exact = left.astype(float) @ right.T.astype(float)
+    lengths = np.linalg.norm(left, axis=1)[:, None] * np.linalg.norm(right, axis=1)
+    assert np.abs(found - exact).max() < 2.0**-22 * lengths.max()
 
 
 def several_graphs() -> list[sparse.csr_array]:
@@ -412,6 +432,28 @@ def test_ensembles_are_those_of_the_cpu(digits: np.ndarray, device: str) -> None
             for a, b in zip(here.labels.T, there.labels.T, strict=True)
         ]
         assert np.mean(alike) >= 0.9
+
+
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", ["correlation", "cosine"]])
+def test_drawn_preparations_and_samples_are_those_of_the_cpu(
+    kernel: Any, device: str
+) -> None:
+    """Members then differ in the number of their features."""
+    X = np.exp(0.3 * blobs(400, 30, 2))
+    settings = {
+        "kernel": kernel,
+        "preparation": "diversified",
+        "max_samples": 0.7,
+        "base_n_clusters_range": (2, 10),
+        "ensemble_size": 8,
+        "random_state": 0,
+    }
+    here = generate_ensemble(X, **settings)
+    there = generate_ensemble(X, device=device, **settings)
+    assert there.members == here.members
+    np.testing.assert_array_equal(there.labels < 0, here.labels < 0)
+    assert (there.labels < 0).sum(axis=0).tolist() == [120] * 8
+    assert least_agreement(here, there) > 0.99
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -654,7 +696,7 @@ def test_less_memory_is_tried_before_giving_up(
 def test_smaller_blocks_change_no_label() -> None:
     X = blobs(200, 8, 9)
     plan = Plan(*X.shape, entropy=0, device="torch")
-    data = tensors.Data.on(X, tensors.find_device("torch"))
+    data = tensors.Data.on(Versions(X), tensors.find_device("torch"))
     batch = [plan.member(index) for index in range(6)]
     large = tensors.cluster_batch(data, plan, batch, 10**6, 10**9)
     small = tensors.cluster_batch(data, plan, batch, 10**6, 2 * 10**6)
@@ -711,6 +753,31 @@ def test_consensus_on_the_device_is_that_of_the_cpu(
     np.testing.assert_array_equal(
         function(ensemble, 5, random_state=0, device=device), here
     )
+
+
+@pytest.mark.parametrize("consensus", ["spectral", "bipartite"])
+@pytest.mark.parametrize("complete", [True, False])
+def test_very_many_samples_are_cut_on_the_device_as_here(
+    consensus: str, complete: bool, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_cuts, "BLOCKED_SAMPLES", 100)
+    monkeypatch.setattr(graph_cuts, "CENTER_ROWS", 200)
+    labels = noisy_ensemble(700).labels.copy()
+    if not complete:
+        labels[np.random.default_rng(0).random(labels.shape) < 0.3] = -1
+    ensemble = Ensemble.from_labels(labels)
+    weights = ensemble_driven_cluster_index(ensemble)
+    rows = graph_cuts.label_rows(ensemble, weights, device)
+    for of_samples in (True, False):
+        halves = graph_cuts.halves_of_labels(
+            [ensemble.labels], ensemble.offsets, weights, of_samples
+        )
+        found = rows.halves(of_samples=of_samples)
+        np.testing.assert_allclose(found + found.T, halves + halves.T, rtol=1e-12)
+    function = CONSENSUS[consensus]
+    here = function(ensemble, 6, random_state=0)
+    there = function(ensemble, 6, random_state=0, device=device)
+    np.testing.assert_array_equal(there, here)
 
 
 def test_embeddings_on_the_device_span_the_same(device: str) -> None:

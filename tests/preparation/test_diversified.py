@@ -121,7 +121,7 @@ def test_no_preparation_is_the_paper(data) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"base": "landmark"}, {"preparation": "log"}, {"device": "torch"}],
+    [{"base": "landmark"}, {"preparation": "log"}],
 )
 def test_what_is_refused(data, settings) -> None:
     if "device" in settings:

@@ -219,6 +219,13 @@ def base_clustering(
         found = _cut_graph(member_similarity(X, member, plan, metric), member, plan)
     else:
         found = _cluster_rows(X, member, plan)
+    return among_all_samples(found, member, plan)
+
+
+def among_all_samples(
+    found: NDArray[np.int32], member: Member, plan: Plan
+) -> NDArray[np.int32]:
+    """Return labels of all samples, -1 for those that the member leaves out."""
     samples = plan.samples(member)
     if samples is None:
         return found

@@ -175,7 +175,7 @@ def cut_graph(
     weights = resolve_weights(ensemble, weights)
     few_clusters = ensemble.n_base_clusters <= BLOCKED_CLUSTERS
     if ensemble.n_samples > BLOCKED_SAMPLES and few_clusters:
-        settings = n_clusters, weights, random_state
+        settings = n_clusters, weights, random_state, device
         return cut_blocks(ensemble, *settings, of_samples=of_samples)
     whole = ensemble.gather()
     memory = spectral_memory if of_samples else bipartite_memory
@@ -272,6 +272,7 @@ def cut_blocks(
     n_clusters: int,
     weights: Array,
     random_state: RandomState = None,
+    device: str = "cpu",
     *,
     of_samples: bool = False,
 ) -> list[Any]:
@@ -287,6 +288,8 @@ def cut_blocks(
         Weight w of each base cluster.
     random_state : int, RandomState, Generator or None
         Seed of the eigen-solver, of the drawn rows and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the rows are gone through, if they are here.
     of_samples : bool, default=False
         The eigenvectors are those of the samples' co-association, as of the spectral
         consensus. Otherwise p is one, c is w, and vectors have unit length over the
@@ -323,16 +326,33 @@ def cut_blocks(
         )
     require_for_consensus(ensemble, small_side_memory(ensemble))
     rng = consensus_stream(random_state)
-    halves = ordered_sum(
-        executor, halves_of_labels, parts, offsets, columns, of_samples
-    )
+    rows = label_rows(ensemble, columns, device)
+    if rows is None:
+        halves = ordered_sum(
+            executor, halves_of_labels, parts, offsets, columns, of_samples
+        )
+    else:
+        halves = rows.halves(of_samples=of_samples)
     sample = draw_rows(ensemble, CENTER_ROWS, rng)
     graph = offsets, columns, of_samples
     cut = executor.call(_fit_centers, halves, sample, n_clusters, *graph, rng)
-    labels = executor.map(_assign_block, parts, cut, offsets, columns)
+    if rows is None:
+        labels = executor.map(_assign_block, parts, cut, offsets, columns)
+    else:
+        labels = ensemble.split(rows.assign(*cut))
     numbered, n_found = number_blocks(executor, labels)
     warn_of_fewer(n_found, n_clusters)
     return numbered
+
+
+def label_rows(ensemble: LabelBlocks, columns: Array, device: str) -> Any:
+    """Return the rows of the graph on a device; None where each block has its own."""
+    if device == "cpu" or not isinstance(ensemble, Ensemble):
+        return None
+    from mdec.engines import tensors
+
+    place = tensors.find_device(device)
+    return tensors.LabelRows(ensemble.labels, ensemble.offsets, columns, place)
 
 
 def draw_rows(ensemble: LabelBlocks, n_rows: int, rng: np.random.Generator) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from mdec.base import Base
-from mdec.base.copies import group_copies, share_labels
+from mdec.base.copies import are_distinct, group_copies, share_labels
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.engines import gpu, threads
@@ -91,8 +91,7 @@ def _share_among_copies(
     a member that draws samples may leave some of them out.
     """
     group = None
-    # Most often one feature tells all rows apart.
-    if sparse.issparse(X) or np.unique(X[:, 0]).size < len(X):
+    if sparse.issparse(X) or not are_distinct(X):
         group = group_copies(X)
     if group is None or int(group.max()) + 1 == len(group):
         yield from found

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from mdec._support.optional import import_optional
 from mdec.base.copies import CopiesError
 from mdec.base.landmarks import landmark_pool
-from mdec.base.members import DrawnRows
+from mdec.base.members import DrawnRows, among_all_samples
 from mdec.engines import threads
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.eigen import is_dense
+from mdec.preparation.recipes import Versions
 from mdec.rows.blocks import Rows
 
 Labels = NDArray[np.int32]
@@ -62,22 +63,26 @@ def cluster_members(
     """
     from mdec.engines import tensors
 
+    data = None
+    if plan.base == "graph":
+        assert rows.array is not None
+        data = Versions.of(rows.array, plan.preparation)
     here: list[Member] = []
     waiting: list[Member] = []
     for member in members:
-        (here if _is_small(member, rows, plan) else waiting).append(member)
+        (here if _is_small(member, data, plan) else waiting).append(member)
     yield from threads.cluster_members(here, rows, plan, None)
     if not waiting:
         return
     place = tensors.find_device(plan.device)
-    if plan.base == "landmark":
+    if data is None:
         pool, member_bytes = landmark_pool(rows, plan), tensors.landmark_bytes
         make = partial(tensors.cluster_by_landmarks, rows.blocks, pool, place)
     else:
-        assert rows.array is not None
         member_bytes = tensors.member_bytes
-        make = partial(tensors.cluster_batch, tensors.Data.on(rows.array, place))
-    most = min(MAX_BATCH, max(16, BATCH_ROWS // plan.n_samples))
+        make = partial(tensors.cluster_batch, tensors.Data.on(data, place))
+    n_vertices = plan.n_landmarks or plan.n_clustered
+    most = min(MAX_BATCH, max(16, BATCH_ROWS // n_vertices))
     for kernel in plan.kernel_shares:
         alike = [each for each in waiting if plan.kernel_of(each) == kernel]
         alike.sort(key=lambda each: (-each.n_clusters, each.index))
@@ -94,14 +99,16 @@ def cluster_members(
             for member, labels in zip(batch, found, strict=True):
                 if isinstance(labels, CopiesError):
                     yield from threads.cluster_members([member], rows, plan, None)
+                elif isinstance(labels, Exception):
+                    yield member, labels
                 else:
-                    yield member, labels if isinstance(labels, Exception) else [labels]
+                    yield member, [among_all_samples(labels, member, plan)]
 
 
-def _is_small(member: Member, rows: Rows, plan: Plan) -> bool:
+def _is_small(member: Member, data: Versions | None, plan: Plan) -> bool:
     """Tell whether a member is made as soon on the host."""
-    if plan.n_landmarks is not None:
-        return is_dense(plan.n_landmarks, member.n_clusters)
-    drawn = DrawnRows.of(rows.array, member, plan)
-    few = drawn.few_distinct(member.n_clusters)
-    return few is not None or is_dense(plan.n_samples, member.n_clusters)
+    n_vertices = plan.n_landmarks or plan.n_clustered
+    if is_dense(n_vertices, member.n_clusters):
+        return True
+    drawn = None if data is None else DrawnRows.of(data, member, plan)
+    return drawn is not None and drawn.few_distinct(member.n_clusters) is not None

@@ -184,7 +184,7 @@ class Plan:
             kind = _short(self.preparation)
             raise ValueError(f"preparation={kind} is not one of {', '.join(RECIPES)}.")
         landmark, pairs = self.base == "landmark", self.metric == "precomputed"
-        here_only = self.has_own_base or self.metric or self.preparation
+        here_only = self.has_own_base or self.metric
         scaled = not set(shares) & set(draws.LEAST_FEATURES)
         n_landmarks = self.n_landmarks
         go_together = (
@@ -214,11 +214,10 @@ class Plan:
             )
         if samples == 1.0:
             return
-        if self.base == "landmark" or self.device != "cpu":
+        if self.base == "landmark":
             raise ValueError(
-                f"max_samples={samples} draws samples with base='graph' and "
-                f"device='cpu' only, not with base={self.base!r} and "
-                f"device={self.device!r}; use those, or max_samples=1."
+                f"max_samples={samples} draws samples with base='graph' only, not with "
+                "base='landmark'; use that, or max_samples=1."
             )
         if self.n_clustered < MIN_CLUSTERED:
             more = self.n_samples > MIN_CLUSTERED

@@ -8,6 +8,7 @@ it also runs on PyTorch's own CPU device.
 
 from mdec.engines.tensors.consensus import (
     GramOperator,
+    LabelRows,
     average_linkage,
     count_overlaps,
 )
@@ -18,6 +19,7 @@ from mdec.engines.tensors.members import Data, cluster_batch, member_bytes
 __all__ = [
     "Data",
     "GramOperator",
+    "LabelRows",
     "average_linkage",
     "budget",
     "cluster_batch",

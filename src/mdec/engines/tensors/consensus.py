@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from mdec.engines.tensors.device import full_precision
+from mdec.engines.tensors.device import matmul_precision
+from mdec.engines.tensors.landmarks import embed_rows, nearest_centers
 
 # Rows copied at a time when the matrix is made smaller.
 _STRIP = 1024
@@ -56,7 +59,7 @@ def _largest_first(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values.flip(-1), vectors.flip(-1)
 
 
-@full_precision()
+@matmul_precision("highest")
 def average_linkage(
     factor: sparse.csr_array,
     sizes: NDArray[np.intp],
@@ -133,7 +136,7 @@ def _shrunk(similarity: Tensor, kept: Tensor) -> Tensor:
     return similarity[: len(kept), : len(kept)]
 
 
-@full_precision()
+@matmul_precision("highest")
 def count_overlaps(
     labels: NDArray[np.int32], offsets: NDArray[np.int64], device: torch.device
 ) -> Tensor:
@@ -143,16 +146,80 @@ def count_overlaps(
     none; `offsets` has the number of the first cluster of each member. The counts are
     whole numbers in float64.
     """
-    n_clusters = int(offsets[-1])
-    first = torch.from_numpy(np.ascontiguousarray(offsets[:-1])).to(device)
-    overlaps = torch.zeros((n_clusters, n_clusters), dtype=torch.float64, device=device)
-    # Whole numbers up to this many are exact in float32.
-    height = min(2**24, max(1, 2**28 // n_clusters))
-    for start in range(0, len(labels), height):
-        part = torch.from_numpy(labels[start : start + height]).to(device)
-        # An extra column takes what a member does not cluster.
-        column = torch.where(part >= 0, part + first, n_clusters)
-        member = torch.zeros((len(part), n_clusters + 1), device=device)
-        member = member.scatter_(1, column, 1.0)[:, :n_clusters]
-        overlaps += member.T @ member
-    return overlaps
+    ones = np.ones(int(offsets[-1]), dtype=np.float32)
+    return LabelRows(labels, offsets, ones, device).shared(lambda rows, _: rows)
+
+
+class LabelRows:
+    """Samples as rows of base clusters, some at a time, on a device.
+
+    Labels and offsets are those of `count_overlaps`; `columns` are the weights of the
+    base clusters, in the precision of all sums.
+    """
+
+    def __init__(
+        self,
+        labels: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        columns: NDArray[np.floating],
+        device: torch.device,
+    ) -> None:
+        self.labels, self.device = labels, device
+        self.first = torch.from_numpy(np.ascontiguousarray(offsets[:-1])).to(device)
+        # One more takes what a member does not cluster.
+        self.columns = torch.from_numpy(np.append(columns, 0.0 * columns[:1]))
+        self.columns = self.columns.to(device)
+
+    def parts(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the base clusters of some rows, and how many members cluster each."""
+        none = len(self.columns) - 1
+        # Whole numbers up to this many are exact in float32.
+        height = min(2**24, max(1, 2**28 // max(none, 1)))
+        for start in range(0, len(self.labels), height):
+            part = torch.from_numpy(self.labels[start : start + height])
+            part = part.to(self.device)
+            present = part >= 0
+            yield torch.where(present, part + self.first, none), present.sum(1)
+
+    def shared(self, scale: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """Add up the products of every two columns of the rows, in float64.
+
+        `scale` maps the rows' memberships, and the numbers of members that cluster
+        each, to one of the two factors.
+        """
+        side = len(self.columns) - 1
+        total = torch.zeros((side, side), dtype=torch.float64, device=self.device)
+        for clusters, present in self.parts():
+            inside = torch.zeros((len(clusters), side + 1)).to(self.columns)
+            inside = inside.scatter_(1, clusters, 1.0)[:, :side]
+            total += inside.T @ scale(inside, present)
+        return total
+
+    def halves(self, *, of_samples: bool) -> NDArray[np.floating]:
+        """Return what `mdec.consensus.graph_cuts.halves_of_labels` adds up to."""
+        tiny = torch.finfo(torch.float64).tiny
+
+        def share(inside: Tensor, present: Tensor) -> Tensor:
+            degrees = (inside @ self.columns[:-1]).clamp(min=tiny)
+            factors = present.clamp(min=1).double().rsqrt() if of_samples else 1.0
+            return inside * (factors / degrees)[:, None]
+
+        half: NDArray[np.floating] = (0.5 * self.shared(share)).cpu().numpy()
+        return half
+
+    def assign(
+        self, vectors: NDArray[np.floating], centers: NDArray[np.floating]
+    ) -> NDArray[np.int32]:
+        """Return what `mdec.numerics.transfer.assign_rows` does, of all rows."""
+        wide, places = (
+            torch.from_numpy(np.ascontiguousarray(each)).to(self.device)
+            for each in (vectors, centers)
+        )
+        wide = torch.nn.functional.pad(wide, (0, 0, 0, 1))
+        weights = self.columns.to(wide.dtype)
+        labels = []
+        for clusters, _ in self.parts():
+            points = embed_rows((clusters, weights[clusters]), wide)
+            labels.append(nearest_centers(points, places, 2**28))
+        found: NDArray[np.int32] = torch.cat(labels).int().cpu().numpy()
+        return found

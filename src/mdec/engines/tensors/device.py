@@ -32,10 +32,13 @@ def find_device(name: str) -> torch.device:
 
 
 @contextmanager
-def full_precision() -> Iterator[None]:
-    """Keep products of float32 in float32: TF32 would change neighbours."""
+def matmul_precision(name: str) -> Iterator[None]:
+    """Multiply float32 as "highest" has it, in full, or "high", on tensor cores.
+
+    The latter read eleven digits of base two, which would change neighbours.
+    """
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
+    torch.set_float32_matmul_precision(name)
     try:
         yield
     finally:

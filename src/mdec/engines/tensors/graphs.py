@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 from mdec._support.parallel import single_threaded_blas
+from mdec.engines.tensors import fused
 from mdec.engines.tensors.device import host_pool
+from mdec.engines.tensors.neighbors import Neighbors, across_members
 from mdec.numerics.eigen import FIRST_CUT, LAST_CUT, MAX_ROUNDS, filter_block
 
 # Symmetric matrices up to this order are solved in one batch on a GPU.
@@ -44,18 +46,17 @@ class BatchGraph:
 
     def members(self, chosen: list[int]) -> BatchGraph:
         """Return some of the blocks."""
-        ends = self.indptr[:: self.order].tolist()
-        pointers, indices, data = [self.indptr[:1]], [], []
-        n_entries = 0
-        for position, member in enumerate(chosen):
-            start, stop = ends[member], ends[member + 1]
-            first = member * self.order
-            within = self.indptr[first + 1 : first + self.order + 1]
-            pointers.append(within - start + n_entries)
-            indices.append(self.indices[start:stop] + (position - member) * self.order)
-            data.append(self.data[start:stop])
-            n_entries += stop - start
-        arrays = torch.cat(pointers), torch.cat(indices), torch.cat(data)
+        blocks = torch.tensor(chosen, device=self.indptr.device)[:, None]
+        places = torch.arange(len(chosen), device=self.indptr.device)[:, None]
+        rows = (blocks * self.order + torch.arange(self.order).to(blocks)).flatten()
+        counts = self.indptr.diff()[rows]
+        pointers = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+        moved = ((places - blocks) * self.order).expand(-1, self.order).flatten()
+        both = torch.stack([self.indptr[rows] - pointers[:-1], moved])
+        from_start, shift = both.repeat_interleave(counts, dim=1)
+        entries = from_start + torch.arange(len(shift), device=shift.device)
+        indices = (self.indices[entries] + shift).int()
+        arrays = pointers.int(), indices, self.data[entries]
         return BatchGraph(*arrays, len(chosen), self.order)
 
     def __call__(self, block: Tensor) -> Tensor:
@@ -76,6 +77,9 @@ class BatchGraph:
         self, block: Tensor, scale: Tensor, shift: Tensor, before: Tensor
     ) -> Tensor:
         """Return ``scale * (A @ block) + shift * block - before``."""
+        if fused.has_kernels(block):
+            arrays = self.indptr, self.indices, self.data
+            return fused.graph_step(arrays, block, scale, shift, before)
         image = self(block)
         image *= scale
         image.addcmul_(block, shift.expand_as(block))
@@ -103,20 +107,21 @@ class BatchGraph:
             label = lower
 
 
-def join_graph(listed: list[tuple[Tensor, Tensor]], order: int) -> BatchGraph:
+def join_graph(listed: list[Neighbors], order: int) -> BatchGraph:
     """Put members' neighbour lists side by side, an edge if either end lists it.
 
     Both ends of an edge have computed the same similarity, so it does not matter whose
     is kept. One of zero is none.
     """
-    rows, columns, data = [], [], []
-    for member, (near, similarity) in enumerate(listed):
-        own = torch.arange(order, device=near.device) + member * order
-        rows.append(own.repeat_interleave(near.shape[1]))
-        columns.append(near.flatten() + member * order)
-        data.append(similarity.flatten())
-    first, second = torch.cat(rows), torch.cat(columns)
-    return mirror_entries(first, second, torch.cat(data), len(listed), order)
+    rows, columns, data, first = [], [], [], 0
+    for each in listed:
+        shown = (each.similarity > 0.0).flatten().nonzero()[:, 0]
+        rows.append(shown // each.columns.shape[2] + first)
+        columns.append(across_members(each.columns).flatten()[shown] + first)
+        data.append(each.similarity.flatten()[shown])
+        first += len(each.columns) * order
+    edges = torch.cat(rows), torch.cat(columns), torch.cat(data)
+    return mirror_entries(*edges, first // order, order)
 
 
 def mirror_entries(
@@ -177,10 +182,10 @@ def iterated_leading(
         values, block, residuals = filter_block(graph, block, known, cut, *steps)
         worst = torch.where(wanted, residuals, 0.0).amax(dim=1)
         done = ((worst <= tol) | last).tolist()
-        for position, member in enumerate(left):
-            if done[position]:
-                kept = wanted[position]
-                settled[member] = torch.where(kept, block[position], 0.0)
+        out = [position for position, ready in enumerate(done) if ready]
+        settled[[left[position] for position in out]] = torch.where(
+            wanted[out][:, None], block[out], 0.0
+        )
         going = [position for position, ready in enumerate(done) if not ready]
         if not going:
             break

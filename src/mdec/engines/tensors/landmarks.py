@@ -28,10 +28,10 @@ from mdec.base.landmarks import (
 )
 from mdec.base.members import MEMBER_ERRORS
 from mdec.engines.tensors import graphs
-from mdec.engines.tensors.device import full_precision
+from mdec.engines.tensors.device import matmul_precision
 from mdec.engines.tensors.members import best_labels, leading_vectors
 from mdec.engines.tensors.members import member_bytes as vector_bytes
-from mdec.engines.tensors.neighbors import SPARE, smallest_in_rows
+from mdec.engines.tensors.neighbors import SPARE, pair_squares, smallest_in_rows
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import unit_rows
 from mdec.numerics.landmark_search import (
@@ -134,7 +134,8 @@ class Index:
         places = places.reshape(*rows.shape[:2], wide).sort(dim=2).values
         kept = scores.gather(2, places)
         columns = around[:, None].expand(-1, rows.shape[1], -1).gather(2, places)
-        exact = _by_differences(rows[:, :, None], points[columns], columns == none)
+        exact = _distances(rows.flatten(0, 1), points, columns.flatten(0, 1), limit)
+        exact = exact.reshape(columns.shape)
         exact, order = exact.sort(dim=2, stable=True)
         nearest, exact = columns.gather(2, order)[..., :count], exact[..., :count]
         if wide == width:
@@ -145,19 +146,17 @@ class Index:
         height = max(1, limit // (2 * width * rows.shape[2]))
         for tile, row in (each.T for each in torch.split(doubt.nonzero(), height)):
             others = around[tile]
-            far = _by_differences(
-                rows[tile, row][:, None], points[others], others == none
-            )
+            far = _distances(rows[tile, row], points, others, limit)
             far, order = far.sort(dim=1, stable=True)
             nearest[tile, row] = others.gather(1, order)[:, :count]
             exact[tile, row] = far[:, :count]
         return nearest, exact
 
 
-def _by_differences(rows: Tensor, points: Tensor, none: Tensor) -> Tensor:
-    """Return squared distances to listed points, infinity to those that are none."""
-    squared = (points.to(torch.float64) - rows).square_().sum(dim=-1).to(rows.dtype)
-    return squared.masked_fill_(none, torch.inf)
+def _distances(rows: Tensor, points: Tensor, columns: Tensor, limit: int) -> Tensor:
+    """Return squared distances to listed points, infinity to the last, that is none."""
+    squared = pair_squares(rows, points, columns, limit).to(rows.dtype)
+    return squared.masked_fill_(columns == len(points) - 1, torch.inf)
 
 
 def _rounding_share(rows: Tensor) -> float:
@@ -188,7 +187,7 @@ def _tiles(cell: Tensor, n_cells: int) -> tuple[Tensor, Tensor]:
 def nearest_centers(points: Tensor, centers: Tensor, limit: int) -> Tensor:
     """Return the nearest centre of each point, the first of equals."""
     halves, share = 0.5 * centers.square().sum(dim=1), _rounding_share(points)
-    labels = []
+    labels, every = [], torch.arange(len(centers), device=centers.device)
     height = max(1, limit // (len(centers) + points.shape[1]))
     for part in torch.split(points, height):
         scores = torch.addmm(halves, part, centers.mT, alpha=-1.0)
@@ -197,8 +196,10 @@ def nearest_centers(points: Tensor, centers: Tensor, limit: int) -> Tensor:
         close = scores <= greatest[:, None]
         doubt = (close.sum(dim=1) > 1).nonzero()[:, 0]
         for some in torch.split(doubt, max(1, limit // (2 * centers.numel()))):
-            exact = _by_differences(part[some][:, None], centers[None], ~close[some])
-            best[some] = exact.argmin(dim=1)
+            exact = pair_squares(
+                part[some], centers, every.expand(len(some), -1), limit
+            )
+            best[some] = exact.masked_fill_(~close[some], torch.inf).argmin(dim=1)
         labels.append(best)
     return torch.cat(labels)
 
@@ -239,10 +240,11 @@ def group_means(rows: Tensor, labels: Tensor, points: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Landmarks:
-    """What ties the rows of one member to its landmarks.
+    r"""What ties the rows of one member to its landmarks.
 
-    The attributes are those of `mdec.base.landmarks.Landmarks`, and the rows from which
-    the landmarks started, (n_landmarks, n_coordinates), centred.
+    The attributes are those of `mdec.base.landmarks.Landmarks`, but :math:`\rho` is in
+    units of its median, and the rows from which the landmarks started, (n_landmarks,
+    n_coordinates), are there too, centred.
     """
 
     features: NDArray[np.int64]
@@ -253,6 +255,7 @@ class Landmarks:
     scale: float
     index: Index
     rho: Tensor
+    unit: float
     started: Tensor
 
     @classmethod
@@ -281,13 +284,14 @@ class Landmarks:
                 break
         if float(between.min()) == 0.0:
             raise CopiesError("there are copies among the landmarks.")
-        rho = torch.zeros_like(points[:, 0])
+        rho, unit = torch.zeros_like(points[:, 0]), 1.0
         if kernel not in kernels.ANGULAR:
             means = kernels.as_kernel_takes_them(between, kernel).mean(dim=1)
             rho = kernels.mean_neighbor_distance(means.double()).to(dtype)
+            unit = float(np.median(rho.cpu().numpy()))
         shape = plan.features(member), kernel, drawn.n_ties, member.mu, center
         started = centred[torch.from_numpy(chosen).to(device)]
-        return cls(*shape, drawn.scale, index, rho, started)
+        return cls(*shape, drawn.scale, index, rho / unit, unit, started)
 
     def coordinates(self, here: Array, there: Tensor) -> Tensor:
         """Return a block of rows, on both sides, in the member's centred coordinates.
@@ -307,12 +311,10 @@ class Landmarks:
         nearest, squared = self.index.nearest(rows, self.n_ties, limit)
         if self.kernel in kernels.ANGULAR:
             return nearest, kernels.angular_similarity(squared).float()
-        unit = float(np.median(self.rho.cpu().numpy()))
-        distance = kernels.as_kernel_takes_them(squared, self.kernel) / unit
-        floor = min(kernels.RELATIVE_FLOOR, float(self.rho.min()) / unit)
+        distance = kernels.as_kernel_takes_them(squared, self.kernel) / self.unit
+        floor = self.rho.min().clamp(max=kernels.RELATIVE_FLOOR)
         rho = distance.mean(dim=1, keepdim=True)
-        rho = torch.where(rho > 0.0, rho, floor)
-        both = rho, (self.rho / unit)[nearest]
+        both = torch.where(rho > 0.0, rho, floor), self.rho[nearest]
         weights = kernels.scaled_similarity(self.kernel, distance, *both, self.mu)
         return nearest, weights.float()
 
@@ -393,7 +395,7 @@ def embed_rows(ties: Ties, vectors: Tensor) -> Tensor:
     return unit
 
 
-@full_precision()
+@matmul_precision("highest")
 def cluster_by_landmarks(
     blocks: Sequence[Any],
     pool: Any,

@@ -14,62 +14,84 @@ from torch import Tensor
 from mdec._support.arrays import Array
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
+from mdec.base.members import DrawnRows
 from mdec.engines.tensors import graphs
-from mdec.engines.tensors.device import full_precision, host_pool
+from mdec.engines.tensors.device import host_pool, matmul_precision
 from mdec.engines.tensors.neighbors import Neighbors, list_neighbors
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import TOLERANCE, component_roots, mix_roots, unit_rows
 from mdec.numerics.eigen import block_width
 from mdec.numerics.kmeans import MAX_ITER, N_INIT
 from mdec.numerics.magnitude import at_safe_scale
+from mdec.preparation.recipes import Versions
 
 
 @dataclass(frozen=True)
 class Data:
-    """The samples, here as given and on the device up to a power of two."""
+    """What members draw from: here, and each version on the device at a safe scale."""
 
-    here: Array
-    there: Tensor
+    here: Versions
+    there: dict[int, Tensor]
 
     @classmethod
-    def on(cls, X: Array, device: torch.device) -> Data:
-        """Copy the samples to a device, at a scale whose squares fit float64."""
-        safe = np.ascontiguousarray(at_safe_scale(X))
+    def on(cls, versions: Versions, device: torch.device) -> Data:
+        """Copy the versions to a device, at a scale whose squares fit float64."""
+        arrays = list(versions.made.values()) or [versions.plain]
         try:
-            return cls(X, torch.from_numpy(safe).to(device))
+            there = {
+                id(X): torch.from_numpy(np.ascontiguousarray(at_safe_scale(X))).to(
+                    device
+                )
+                for X in arrays
+            }
         except torch.OutOfMemoryError as error:
+            n_bytes = sum(X.nbytes for X in arrays)
             raise MemoryError(
-                f"the data of {X.nbytes / 1e9:.1f} GB does not fit the GPU; free it, "
+                f"the data of {n_bytes / 1e9:.1f} GB does not fit the GPU; free it, "
                 "cluster fewer samples or features, or use device='cpu'."
             ) from error
+        return cls(versions, there)
 
-    def subspaces(self, features: NDArray[np.int64], kernel: str) -> Tensor:
-        """Return the samples' coordinates in subspaces, as the kernel takes them.
+    def coordinates(self, drawn: Sequence[DrawnRows], kernel: str) -> Tensor:
+        """Return what members look at, as their kernel takes it.
 
-        From the features of members, (n_members, n_drawn); the result is (n_members,
-        n_samples, n_drawn), of angular kernels with one column more where some samples
-        have no direction.
+        The result is (n_members, n_samples, most), zeros beyond a member's own.
         """
+        device = next(iter(self.there.values())).device
         if kernel in ANGULAR:
-            own = [angular_coordinates(self.here[:, each], kernel) for each in features]
-            width = max(each.shape[1] for each in own)
-            rows = np.zeros((len(own), len(self.here), width))
-            for member, each in enumerate(own):
-                rows[member, :, : each.shape[1]] = each
-            return torch.from_numpy(rows).to(self.there.device)
-        chosen = torch.from_numpy(features.ravel()).to(self.there.device)
-        drawn = self.there.index_select(1, chosen)
-        return drawn.reshape(len(drawn), *features.shape).transpose(0, 1).contiguous()
+            own = [
+                torch.from_numpy(angular_coordinates(each.take(), kernel))
+                for each in drawn
+            ]
+        else:
+            lengths = [each.features.size for each in drawn]
+            features = np.concatenate([each.features for each in drawn])
+            columns = torch.split(torch.from_numpy(features).to(device), lengths)
+            own = [
+                self.there[id(each.rows)].index_select(1, some)
+                for each, some in zip(drawn, columns, strict=True)
+            ]
+            own = [
+                rows
+                if each.samples is None
+                else rows[torch.from_numpy(each.samples).to(device)]
+                for each, rows in zip(drawn, own, strict=True)
+            ]
+        shape = len(own), len(own[0]), max(each.shape[1] for each in own)
+        rows = torch.zeros(shape, dtype=own[0].dtype, device=device)
+        for target, each in zip(rows, own, strict=True):
+            target[:, : each.shape[1]] = each
+        return rows
 
 
 def member_bytes(plan: Plan, n_clusters: int) -> int:
     """Estimate what one member holds on the device between its graph and its labels."""
     vectors = n_clusters + n_clusters // 8 + 16
-    n_vertices = plan.n_landmarks or plan.n_samples
+    n_vertices = plan.n_landmarks or plan.n_clustered
     return n_vertices * (100 * vectors + 1500)
 
 
-@full_precision()
+@matmul_precision("highest")
 def cluster_batch(
     data: Data, plan: Plan, members: Sequence[Member], member_bytes: int, n_bytes: int
 ) -> list[NDArray[np.int32] | Exception]:
@@ -83,42 +105,54 @@ def cluster_batch(
     for start in range(0, len(members), n_members):
         part = members[start : start + n_members]
         lists = neighbor_lists(data, plan, part, n_bytes // 4)
-        found = {i: e for i, e in enumerate(lists) if not isinstance(e, ValueError)}
+        graph, errors = graphs.join_graph(lists, plan.n_clustered), list_errors(lists)
+        able = [number for number in range(len(part)) if number not in errors]
         made: Iterator[NDArray[np.int32]] = iter(())
-        if found:
-            able = [part[i] for i in found]
-            graph = graphs.join_graph(list(found.values()), len(data.here))
-            embeddings = unit_rows(leading_vectors(graph, plan, able))
-            found_labels = best_labels(embeddings, plan, able)
-            made = iter(found_labels.int().cpu().numpy())
-        labels += [e if isinstance(e, ValueError) else next(made) for e in lists]
+        if able:
+            graph = graph.members(able) if errors else graph
+            own = [part[number] for number in able]
+            embeddings = unit_rows(leading_vectors(graph, plan, own))
+            made = iter(best_labels(embeddings, plan, own).int().cpu().numpy())
+        labels += [errors.get(i) or next(made) for i in range(len(part))]
     return labels
+
+
+def list_errors(lists: Sequence[Neighbors]) -> dict[int, ValueError]:
+    """Return why members have no graph, by their places in all lists."""
+    found: dict[int, ValueError] = {}
+    first = 0
+    for each in lists:
+        found |= {first + place: error for place, error in each.errors.items()}
+        first += len(each.columns)
+    return found
 
 
 def neighbor_lists(
     data: Data, plan: Plan, members: Sequence[Member], n_bytes: int
 ) -> list[Neighbors]:
     """List the neighbours of members of one kernel, as many at a time as fit."""
-    n_samples, kernel = len(data.here), plan.kernel_of(members[0])
+    n_samples, kernel = plan.n_clustered, plan.kernel_of(members[0])
     dtype = torch.float64 if n_samples <= DENSE_SAMPLES else torch.float32
-    features = [plan.features(each) for each in members]
+    drawn = [DrawnRows.of(data.here, each, plan) for each in members]
     # The distances, what they become, and what is smallest in groups.
     row_bytes = 3 * dtype.itemsize * n_samples
-    # The subspace, centred, and both factors.
-    member_bytes = n_samples * (row_bytes + 32 * len(features[0]))
+    # The subspace, centred, and both factors, which may be split.
+    most = max(each.features.size for each in drawn)
+    member_bytes = n_samples * (row_bytes + 64 * most)
     together = max(1, n_bytes // member_bytes)
     lists: list[Neighbors] = []
     for start in range(0, len(members), together):
         part = slice(start, start + together)
         some = members[part]
-        lists += list_neighbors(
-            data.subspaces(np.stack(features[part]), kernel),
+        found = list_neighbors(
+            data.coordinates(drawn[part], kernel),
             kernel,
             some,
             dtype=dtype,
             tile=max(1, n_bytes // (len(some) * row_bytes)),
             limit=n_bytes // 16,
         )
+        lists.append(found)
     return lists
 
 
@@ -181,10 +215,15 @@ def leading_vectors(
 def _side_by_side(blocks: list[Array], order: int, device: torch.device) -> Tensor:
     """Copy blocks of vectors to the device, filled up with zeros."""
     width = max(each.shape[1] for each in blocks)
-    joined = np.zeros((len(blocks), order, width), dtype=np.float32)
-    for place, each in enumerate(blocks):
-        joined[place, : len(each), : each.shape[1]] = each
-    return torch.from_numpy(joined).to(device)
+    joined = torch.empty((len(blocks), order, width), pin_memory=device.type == "cuda")
+
+    def fill(target: Array, block: Array) -> None:
+        target[: len(block), : block.shape[1]] = block
+        target[len(block) :] = 0.0
+        target[:, block.shape[1] :] = 0.0
+
+    list(host_pool().map(fill, joined.numpy(), blocks))
+    return joined.to(device, non_blocking=True)
 
 
 def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Tensor:

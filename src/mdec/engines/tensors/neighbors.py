@@ -11,6 +11,8 @@ from torch import Tensor
 
 from mdec.base import kernels
 from mdec.base.graphs import MAX_OPEN_SHARE
+from mdec.engines.tensors import fused
+from mdec.engines.tensors.device import matmul_precision
 from mdec.ensemble.plan import Member
 from mdec.numerics.digits import nine_digits
 from mdec.numerics.magnitude import to_power
@@ -32,10 +34,11 @@ _GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 class TiledDistances:
     """Rounded squared distances of the rows of many members, some rows at a time.
 
-    The distances are the products of `left` and `right`, (n_members, n_samples,
-    n_features + 2), over `scale`, a power of two for each member. Rounding may add to
-    or take from a distance the `share` of both norms; `slack`, (n_members, n_samples),
-    is the row's own part of that. `tile` rows of each member are looked at together.
+    The distances are the products of `left` and `right`, (n_members, n_samples, width),
+    over `scale`, a power of two for each member; the width is two more than the
+    features, or three times that on tensor cores. Rounding may add to or take from a
+    distance the `share` of both norms; `slack`, (n_members, n_samples), is the row's
+    own part of that. `tile` rows of each member are looked at together.
     """
 
     left: Tensor
@@ -61,7 +64,12 @@ class TiledDistances:
         # Not the worst case, in which all errors have one sign, but several times what
         # errors of random signs add up to.
         n_features = rows.shape[2]
-        share = (2.0 * n_features**0.5 + 8.0) * 0.5 * limits.eps
+        roundings = 2.0 * n_features**0.5 + 8.0
+        if dtype == torch.float32 and left.is_cuda:
+            left, right = split_factors(left, right)
+            # Tensor cores add eight terms at a time, and round sums towards zero.
+            roundings += left.shape[2] / 8.0
+        share = roundings * 0.5 * limits.eps
         slack = 3.0 * share * norms + n_features * limits.tiny / scale[:, None]
         return cls(left, right, scale, share, slack, tile)
 
@@ -90,13 +98,17 @@ class TiledDistances:
 
     @cached_property
     def _whole(self) -> Tensor:
-        return self.left @ self.right.mT
+        return self._products(self.left)
 
     def _block(self, rows: slice) -> Tensor:
         """Return some rows of distances; all of them are kept for a second use."""
         if self.tile >= self.left.shape[1]:
             return self._whole
-        return self.left[:, rows] @ self.right.mT
+        return self._products(self.left[:, rows])
+
+    def _products(self, left: Tensor) -> Tensor:
+        with matmul_precision("high" if left.is_cuda else "highest"):
+            return left @ self.right.mT
 
     def smallest(
         self,
@@ -120,6 +132,22 @@ class TiledDistances:
             found = smallest_in_rows(block.flatten(0, 1), count)
             columns.append(found.reshape(n_members, -1, count))
         return torch.cat(columns, dim=1)
+
+
+def split_factors(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Return factors of the same product, nearly, whose entries tensor cores can hold.
+
+    These take eleven digits of base two of each entry. An entry becomes the sum of two
+    such, and three products of four are made; the last is below the rounding of
+    float32.
+    """
+
+    def halves(factor: Tensor) -> tuple[Tensor, Tensor]:
+        high = (factor.view(torch.int32) & -(2**13)).view(torch.float32)
+        return high, factor - high
+
+    (a, b), (c, d) = halves(left), halves(right)
+    return torch.cat([a, a, b], dim=-1), torch.cat([c, d, c], dim=-1)
 
 
 def smallest_in_rows(block: Tensor, count: int) -> Tensor:
@@ -155,15 +183,27 @@ def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
     time. The result is in float64.
     """
     flat, listed = rows.flatten(0, 1), across_members(columns).flatten(0, 1)
-    height = max(1, limit // (listed.shape[1] * flat.shape[1]))
-    pieces = []
-    for start in range(0, len(flat), height):
-        near = slice(start, start + height)
-        difference = flat[listed[near]]
-        difference -= flat[near, None]
-        pieces.append(difference.square_().sum(dim=2, dtype=torch.float64))
-    distances: Tensor = nine_digits(torch.cat(pieces).reshape(columns.shape))
+    squares = pair_squares(flat, flat, listed, limit)
+    distances: Tensor = nine_digits(squares.reshape(columns.shape))
     return distances
+
+
+def pair_squares(rows: Tensor, others: Tensor, columns: Tensor, limit: int) -> Tensor:
+    """Return the squared distances of rows to listed others, as they are, in float64.
+
+    Rows are (n_rows, n_features), the others (n_others, n_features), and the columns,
+    (n_rows, count), places among the others.
+    """
+    if fused.has_kernels(rows) and len(rows):
+        return fused.pair_squares(rows, others, columns)
+    squares = torch.empty(columns.shape, dtype=torch.float64, device=rows.device)
+    height = max(1, limit // (columns.shape[1] * rows.shape[1]))
+    for start in range(0, len(rows), height):
+        near = slice(start, start + height)
+        difference = others[columns[near]].to(torch.float64)
+        difference -= rows[near, None]
+        squares[near] = difference.square_().sum(dim=2)
+    return squares
 
 
 def across_members(columns: Tensor) -> Tensor:
@@ -188,8 +228,18 @@ def distances_to_all(rows: Tensor, chosen: Tensor, limit: int) -> Iterator[Tenso
         yield nine_digits(difference.square_().sum(dim=2, dtype=torch.float64))
 
 
-# The neighbours of each row of a member and their similarities, or why it has none.
-Neighbors = tuple[Tensor, Tensor] | ValueError
+@dataclass(frozen=True)
+class Neighbors:
+    """The neighbours that rows of several members keep, and their similarities.
+
+    Both are (n_members, n_samples, most); the similarities, in float64, are zero beyond
+    the number of a member's own neighbours, and everywhere for members that have no
+    graph, for which `errors` tells why.
+    """
+
+    columns: Tensor
+    similarity: Tensor
+    errors: dict[int, ValueError]
 
 
 def list_neighbors(
@@ -200,13 +250,11 @@ def list_neighbors(
     dtype: torch.dtype,
     tile: int,
     limit: int,
-) -> list[Neighbors]:
+) -> Neighbors:
     """Return the neighbours that each row keeps, Eqs. 8 and 9, and their similarities.
 
     The rows, (n_members, n_samples, n_features), are the samples in the members'
-    subspaces, of unit length for angular kernels. Both results of a member have shape
-    (n_samples, n_neighbors), the similarities in float64; an error stands for a member
-    that has no graph.
+    subspaces, of unit length for angular kernels.
 
     All pairs are looked at in `dtype`, `tile` rows at a time, or in float64 where that
     leaves many rows open; somewhat more than k are kept, and their distances are
@@ -232,7 +280,7 @@ def list_neighbors(
 
 def _scaled_neighbors(
     search: _Search, kernel: str, columns: Tensor, exact: Tensor
-) -> list[Neighbors]:
+) -> Neighbors:
     """Keep the most similar by a scaled kernel, given the nearest by exact distances.
 
     These are the nearest themselves for Eq. 1; the Gaussian's are searched again.
@@ -254,7 +302,10 @@ def _scaled_neighbors(
     narrow = mu.to(dtype)[..., None]
 
     def unlikeness(block: Tensor, near: slice) -> Tensor:
-        return _gaussian_unlikeness(block, short[:, near, None], short[:, None], narrow)
+        factors = short[:, near, None], short[:, None], narrow
+        if fused.has_kernels(block):
+            return fused.gaussian_unlikeness(block, *factors[:2], _width(narrow))
+        return _gaussian_unlikeness(block, *factors)
 
     def unlike(near: Tensor, member: Tensor, row: Tensor) -> Tensor:
         return -similarity(near, rho[member, row, None], rho[member], mu[member])
@@ -361,12 +412,12 @@ class _Search:
         most = max(self.counts)
         return columns.gather(2, places[..., :most]), values[..., :most]
 
-    def cut(self, nearest: Tensor, similarity: Tensor) -> list[Neighbors]:
+    def cut(self, nearest: Tensor, similarity: Tensor) -> Neighbors:
         """Leave each member its own number of neighbours, if it can have any."""
-        return [
-            self.errors.get(i) or (nearest[i, :, :k], similarity[i, :, :k])
-            for i, k in enumerate(self.counts)
-        ]
+        counts = [0 if i in self.errors else k for i, k in enumerate(self.counts)]
+        place = torch.arange(nearest.shape[2], device=nearest.device)
+        own = place < torch.tensor(counts, device=nearest.device)[:, None, None]
+        return Neighbors(nearest, torch.where(own, similarity, 0.0), self.errors)
 
 
 def _gaussian_unlikeness(
@@ -382,8 +433,12 @@ def _gaussian_unlikeness(
     similarity is, up to a factor, :math:`\exp(-(D/s)^2) / s`, and this is minus its
     logarithm.
     """
-    width = 2.0**0.5 / 3.0 * mu
+    width = _width(mu)
     scale = torch.addcmul(width * rho_j, distance, width)
     scale += width * rho_i
     distance /= scale
     return scale.log_().addcmul_(distance, distance)
+
+
+def _width(mu: Tensor) -> Tensor:
+    return 2.0**0.5 / 3.0 * mu
