@@ -105,8 +105,8 @@ def reading_parts(summary: Summary) -> Iterator[RenderableType]:
     read = {name.replace("_", " "): v for name, v in summary["reading"].items()}
     for name, value in (read | (summary["plan"] or {})).items():
         values = value if isinstance(value, list) else [value]
-        words = "; ".join(_format_value(each) for each in values)
-        yield Text(f"{name:<22} {words or 'none'}")
+        if words := "; ".join(_format_value(each) for each in values):
+            yield Text(f"{name:<22} {words}")
 
 
 def _format_value(value: Any) -> str:
