@@ -8,6 +8,7 @@ the same up to one factor.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def at_safe_scale(X: Array) -> Array:
     """
     if X.dtype != np.float64:
         # Their differences are made in float32, and squared in float64.
-        extreme = max(X.max(), -X.min()) > 2.0**100
+        extreme = largest_magnitude(X) > 2.0**100
         return X.astype(np.float64) if extreme else X
     if has_safe_scale(X):
         return X
@@ -78,6 +79,17 @@ def has_safe_scale(X: Array) -> bool:
     """
     least, greatest = _exponents(X)
     return greatest <= _SAFE and least >= -_SAFE
+
+
+def largest_magnitude(X: Any) -> float:
+    """Return the largest absolute value of an array or of sparse rows.
+
+    Examples
+    --------
+    >>> largest_magnitude(np.array([[2.0, -3.0]]))
+    3.0
+    """
+    return max(float(X.max()), -float(X.min()))
 
 
 def _exponents(X: Array) -> tuple[int, int]:

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from mdec._support.arrays import Array
 from mdec.numerics.magnitude import at_safe_scale, to_power
-from mdec.numerics.neighbors import SUMMED, TOP, center_rows, rounding_share
+from mdec.numerics.neighbors import (
+    SUMMED,
+    TOP,
+    center_rows,
+    rounding_share,
+    sum_of_products,
+)
 
 # Candidates beyond the wanted ones; distances that are made together.
 SPARE = 8
@@ -97,12 +103,12 @@ class NearestRows:
         return self.known.rows.take(self.features, axis=1)
 
     @cached_property
-    def _columns(self) -> tuple[Array, Array]:
-        """The centred rows in columns, and their squared norms."""
+    def _columns(self) -> Array:
+        """The centred rows in columns, and under these their squared norms."""
         columns = self.known.columns
         if self.features is not None:
             columns = columns[self.features]
-        return columns, np.einsum("ij,ij->j", columns, columns)
+        return np.vstack([columns, np.einsum("ij,ij->j", columns, columns)])
 
     @cached_property
     def _centred(self) -> tuple[Array, Array, Array]:
@@ -111,9 +117,12 @@ class NearestRows:
 
     def rows(self, chosen: NDArray[np.integer]) -> Any:
         """Return some of the old rows, in the subspace."""
-        if self.features is None or _FEW * len(chosen) > len(self):
-            return self.old[chosen]
+        if self._are_many(chosen):
+            return self.old if len(chosen) == len(self) else self.old[chosen]
         return self.known.rows[chosen].take(self.features, axis=1)
+
+    def _are_many(self, chosen: NDArray[np.integer]) -> bool:
+        return self.features is None or _FEW * len(chosen) > len(self)
 
     def nearest(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array]:
         """Return the k nearest old rows of each new row.
@@ -154,17 +163,15 @@ class NearestRows:
         self, new: Array, k: int
     ) -> tuple[NDArray[np.int64], Array, Array]:
         """Return the nearest of candidates, and what all others are at least."""
-        columns, old_norms = self._columns
-        factor, n_features = self.known.factor, len(columns)
-        center = self.known.center
+        factor, n_features, center = self.known.factor, new.shape[1], self.known.center
         moved = new - (center if self.features is None else center[self.features])
         moved *= factor
         norms = np.einsum("ij,ij->i", moved, moved)
         far = ~(norms < _LARGEST_NORM)
         moved[far], norms[far] = 0.0, 0.0
-        rounded = _product(moved.astype(np.float32), columns)
-        rounded *= -2.0
-        rounded += old_norms
+        left = np.ones((len(new), n_features + 1), dtype=np.float32)
+        np.multiply(moved, -2.0, out=left[:, :-1], casting="same_kind")
+        rounded = sum_of_products(left, self._columns)
         index, squared, farthest = self._nearest_candidates(new, rounded, k)
         limits = np.finfo(np.float32)
         unit = 0.5 * float(limits.eps)
@@ -215,9 +222,12 @@ class NearestRows:
         squared, used = np.empty(index.shape), np.zeros(len(self), dtype=bool)
         used[index] = True
         chosen = np.flatnonzero(used)
-        place = (np.cumsum(used) - 1).astype(np.int32)[index]
-        new = np.ascontiguousarray(new)
-        landmarks.order_by_distance(new, self.rows(chosen), place, squared)
+        if self._are_many(chosen):
+            rows, chosen = self.old, np.arange(len(self))
+        else:
+            rows, index = self.rows(chosen), (np.cumsum(used) - 1)[index]
+        place, new = index.astype(np.int32), np.ascontiguousarray(new)
+        landmarks.order_by_distance(new, rows, place, squared)
         return chosen[place], squared
 
     def _of_all(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array, float]:
@@ -235,12 +245,3 @@ class NearestRows:
         apart = self.old - new
         distances: Array = np.einsum("ij,ij->i", apart, apart)
         return distances
-
-
-def _product(rows: Array, columns: Array) -> Array:
-    """Return the matrix product, adding up only so many terms at a time."""
-    total: Array = rows[:, :SUMMED] @ columns[:SUMMED]
-    for start in range(SUMMED, len(columns), SUMMED):
-        part = slice(start, start + SUMMED)
-        total += rows[:, part] @ columns[part]
-    return total

@@ -145,6 +145,17 @@ def center_rows(X: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         near &= ~far
 
 
+def sum_of_products(left: Array, right: Array) -> Array:
+    """Return the product of two matrices, adding up only so many terms at a time."""
+    width = left.shape[1]
+    step = width if width <= SUMMED + 2 else SUMMED
+    total: Array = left[:, :step] @ right[:step]
+    for start in range(step, width, step):
+        part = slice(start, start + step)
+        total += left[:, part] @ right[part]
+    return total
+
+
 def rounding_share(n_features: int, unit: float, summed: int = SUMMED) -> float:
     r"""Bound the error of a rounded squared distance as a share of both norms.
 
@@ -240,14 +251,7 @@ class BlockedDistances:
 
         They are in units of their own.
         """
-        left, right = self.left[rows], self.right[columns]
-        if left.shape[1] <= SUMMED + 2:
-            return left @ right.T
-        total = left[:, :SUMMED] @ right[:, :SUMMED].T
-        for start in range(SUMMED, left.shape[1], SUMMED):
-            part = slice(start, start + SUMMED)
-            total += left[:, part] @ right[:, part].T
-        return total
+        return sum_of_products(self.left[rows], self.right[columns].T)
 
     def at_least(self, bound: Array) -> Array:
         """Return what distances are at least, given what they are rounded, by rows."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mdec.numerics.loops.jit import REASSOCIATE, inner, jit
+from mdec.numerics.magnitude import largest_magnitude
 
 # Squared distances, and sums of them, that differ by less than this share are equal.
 TIE = 1e-9
@@ -38,8 +39,8 @@ def precise_distance(A: Any, i: int, B: Any, j: int) -> Any:
 
 def rounding_square(X: Any) -> float:
     """Return how far copies of a point are from their mean by rounding, squared."""
-    largest = max(float(X.max()), -float(X.min()))
-    return X.shape[1] * (4.0 * float(np.finfo(X.dtype).eps) * largest) ** 2
+    rounding = 4.0 * float(np.finfo(X.dtype).eps) * largest_magnitude(X)
+    return X.shape[1] * rounding**2
 
 
 def kmeans_plus_plus(X: Any, uniforms: Any, rounding: float) -> Any:
@@ -87,13 +88,23 @@ def _two_nearest(X: Any, i: int, transposed: Any, half_norms: Any, scores: Any) 
     The score of a centre is half its squared norm less its product with row i: half the
     squared distance, up to a constant of the row.
     """
-    n_centers = half_norms.size
+    n_centers, n_features = half_norms.size, X.shape[1]
     for c in range(n_centers):
         scores[c] = half_norms[c]
-    for f in range(X.shape[1]):
+    f = 0
+    # Four features at a time touch the scores a quarter as often.
+    while f + 3 < n_features:
+        w0, w1, w2, w3 = X[i, f], X[i, f + 1], X[i, f + 2], X[i, f + 3]
+        for c in range(n_centers):
+            near = w0 * transposed[f, c] + w1 * transposed[f + 1, c]
+            near += w2 * transposed[f + 2, c] + w3 * transposed[f + 3, c]
+            scores[c] -= near
+        f += 4
+    while f < n_features:
         value = X[i, f]
         for c in range(n_centers):
             scores[c] -= value * transposed[f, c]
+        f += 1
     best, first, second = 0, scores[0], half_norms.dtype.type(np.inf)
     for c in range(1, n_centers):
         score = scores[c]
