@@ -141,6 +141,21 @@ def test_distances_are_those_of_scipy() -> None:
     assert found[9, 12] == 0.0
 
 
+def test_landmarks_with_many_features_are_searched_as_the_others() -> None:
+    rng = np.random.default_rng(0)
+    rows = sparse.random_array((300, 90), density=0.05, format="csr", rng=rng)
+    means = sparse.csr_array(rng.random((12, 90)) * (rng.random((12, 90)) < 0.9) / 40)
+    points = sparse.vstack([means[:6], rows[:100], means[6:]], format="csr")
+    index = landmark_search.index_landmarks(points, rng)
+    assert index.filled.tolist() == [*range(6), *range(106, 112)]
+    found, squared = landmark_search.nearest_landmarks(rows, index, 9)
+    apart = cdist(rows.toarray(), points.toarray(), "sqeuclidean")
+    np.testing.assert_allclose(squared, np.sort(apart, axis=1)[:, :9], atol=1e-12)
+    np.testing.assert_allclose(np.take_along_axis(apart, found, 1), squared, atol=1e-12)
+    assert np.isin(found, index.filled).any()
+    assert not np.isin(found, index.filled).all()
+
+
 def test_only_filled_columns_are_centred() -> None:
     X = odd_rows()
     center = sparse_center(X)

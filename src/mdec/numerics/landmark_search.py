@@ -8,6 +8,7 @@ both are sparse; the choices are the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,10 @@ REFINEMENTS = 2
 # Rows whose scores to all landmarks are made together.
 TILE = 256
 
+# Sparse landmarks with more than this share of the features are multiplied as columns:
+# the mean of many rows has most features, and is near to many.
+FILLED = 0.25
+
 
 @dataclass(frozen=True)
 class LandmarkIndex:
@@ -52,12 +57,29 @@ class LandmarkIndex:
         Centres of cells; none if all landmarks are looked at.
     around : list of ndarray
         Landmarks, in ascending order, at which the rows of each cell look.
+    filled : ndarray
+        The sparse landmarks that have many features, in ascending order.
+    columns : ndarray of shape (n_coordinates, n_filled)
+        These landmarks, dense.
     """
 
     points: Any
     half_norms: Array
     centers: Any
     around: list[NDArray[np.intp]]
+    filled: NDArray[np.intp]
+    columns: Array
+
+    @cached_property
+    def thin(self) -> Any:
+        """The landmarks, without the entries of those that have many features."""
+        if not self.filled.size:
+            return self.points
+        others = np.ones(self.points.shape[0])
+        others[self.filled] = 0.0
+        thin = sparse.diags_array(others) @ self.points
+        thin.eliminate_zeros()
+        return thin.tocsr()
 
 
 def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
@@ -77,8 +99,12 @@ def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
         landmark finds itself.
     """
     half_norms = 0.5 * squared_norms(points)
+    filled, columns = np.arange(0), np.empty((points.shape[1], 0))
+    if sparse.issparse(points):
+        filled = np.flatnonzero(np.diff(points.indptr) > FILLED * points.shape[1])
+        columns = points[filled].T.toarray(order="C")
     if points.shape[0] <= SEARCHED_WHOLE:
-        return LandmarkIndex(points, half_norms, points[:0], [])
+        return LandmarkIndex(points, half_norms, points[:0], [], filled, columns)
     centers = refine_landmarks(points, N_CELLS, rng)[1]
     own = nearest_centers(points, centers)
     scores = half_norms - products(centers, by_feature(points))
@@ -86,7 +112,7 @@ def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     around = [
         np.union1d(near[cell], np.flatnonzero(own == cell)) for cell in range(N_CELLS)
     ]
-    return LandmarkIndex(points, half_norms, centers, around)
+    return LandmarkIndex(points, half_norms, centers, around, filled, columns)
 
 
 def refine_landmarks(
@@ -164,7 +190,8 @@ def nearest_landmarks(
     # What rounding does to scores is a share of this.
     halves = 0.5 * squared_norms(rows) + index.half_norms.max()
     if not index.around or n_neighbors > AROUND_CELL:
-        return _search(rows, halves, index.points, index.half_norms, n_neighbors)
+        every = np.arange(index.points.shape[0])
+        return _search(rows, halves, index, every, n_neighbors)
     nearest = np.empty((rows.shape[0], n_neighbors), dtype=np.uint16)
     distances = np.empty((rows.shape[0], n_neighbors), dtype=rows.dtype)
     cell = nearest_centers(rows, index.centers)
@@ -173,34 +200,40 @@ def nearest_landmarks(
     for c, around in enumerate(index.around):
         inside = order[bounds[c] : bounds[c + 1]]
         if inside.size:
-            points, half_norms = index.points[around], index.half_norms[around]
             some = rows[inside], halves[inside]
-            found, distances[inside] = _search(*some, points, half_norms, n_neighbors)
+            found, distances[inside] = _search(*some, index, around, n_neighbors)
             nearest[inside] = around[found]
     return nearest, distances
 
 
 def _search(
-    rows: Any, halves: Array, points: Any, half_norms: Array, k: int
+    rows: Any, halves: Array, known: LandmarkIndex, around: NDArray[np.intp], k: int
 ) -> tuple[NDArray[np.uint16], Array]:
-    """Return the nearest of all points for each row, and their distances."""
+    """Return the nearest of some landmarks for each row, and their distances."""
     from mdec.numerics.loops import landmarks
 
+    half_norms, others = known.half_norms[around], by_feature(known.thin[around])
+    points = None if sparse.issparse(rows) else known.points[around]
+    filled = np.flatnonzero(np.isin(around, known.filled, assume_unique=True))
+    columns = np.searchsorted(known.filled, around[filled])
     # One more tells whether rounding leaves the last one in doubt.
-    n_rows, wide = rows.shape[0], min(k + 1, points.shape[0])
-    scratch, others = np.empty(k, dtype=rows.dtype), by_feature(points)
+    n_rows, wide = rows.shape[0], min(k + 1, around.size)
+    scratch = np.empty(k, dtype=rows.dtype)
     index = np.empty((n_rows, wide), dtype=np.uint16)
     distances = np.empty((n_rows, k), dtype=rows.dtype)
     for start in range(0, n_rows, TILE):
         part = slice(start, start + TILE)
         tile, found = rows[part], index[part]
         scores = products(tile, others)
+        if filled.size:
+            scores[:, filled] = (tile @ known.columns)[:, columns]
         np.subtract(half_norms, scores, out=scores)
         if not landmarks.smallest_columns(scores, wide, found):
             raise ValueError("X holds values that are not finite or too large.")
         nearest = found[:, :k]
-        if sparse.issparse(tile):
-            nearest[:], distances[part] = by_distance(tile, points, nearest)
+        if points is None:
+            found, distances[part] = by_distance(tile, known.points, around[nearest])
+            nearest[:] = np.searchsorted(around, found)
             continue
         if wide > k:
             landmarks.settle_nearest(scores, tile, points, halves[part], found, scratch)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
-from mdec.numerics.magnitude import at_safe_scale
+from mdec.numerics.magnitude import at_safe_scale, has_safe_scale
 from mdec.numerics.nearest import NearestRows
 from mdec.numerics.neighbors import FAR, BlockedDistances, rounding_share
 
@@ -78,7 +78,12 @@ def products(X: Any, others: Any) -> Array:
         out = X @ others
         return out
     out = np.empty((X.shape[0], others.shape[1]))
-    csr.csr_products(*_arrays(X), *_arrays(others), out)
+    # Indices without a sign need no test for those below zero.
+    rows, columns = (
+        (indptr.view(np.uint64), indices.view(np.uint32), data)
+        for indptr, indices, data in (_arrays(X), _arrays(others))
+    )
+    csr.csr_products(*rows, *columns, out)
     return out
 
 
@@ -160,6 +165,22 @@ def less(X: sparse.csr_array, center: Array) -> sparse.csr_array:
     return moved
 
 
+def shared_values(X: Any) -> Array:
+    """Return what all rows have in common, which makes no difference between them.
+
+    Column by column, zero where rows differ.
+
+    Examples
+    --------
+    >>> shared_values(np.array([[5.0, 1.0], [5.0, 2.0]]))
+    array([5., 0.])
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    if sparse.issparse(X):
+        low, high = low.toarray(), high.toarray()
+    return np.where(low == high, low, 0.0).ravel()
+
+
 def unit_sparse_rows(X: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.bool_]]:
     """Scale rows of any magnitude to length one, and tell which have no direction.
 
@@ -180,6 +201,8 @@ def unit_sparse_rows(X: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.
 
 def at_safe_sparse_scale(X: sparse.csr_array) -> sparse.csr_array:
     """Return rows at a scale whose squares fit float64, as `at_safe_scale` does."""
+    if X.nnz and not has_safe_scale(X.data):
+        X = less(X, shared_values(X))
     return with_data(X, at_safe_scale(X.data))
 
 
@@ -230,8 +253,11 @@ def by_distance(
     squared : ndarray of shape (n_rows, k)
         Their squared distances.
     """
-    rows = np.repeat(np.arange(index.shape[0]), index.shape[1])
-    found = exact_distances(X, points, rows, index.ravel())
+    # By points, the longest of which are near many rows.
+    pairs = np.argsort(index, axis=None, kind="stable")
+    columns = index.ravel()[pairs]
+    found = np.empty(index.size)
+    found[pairs] = exact_distances(points, X, columns, pairs // index.shape[1])
     # What float64 does not hold is as good as nothing here.
     squared = np.maximum(found, 0.0).reshape(index.shape)
     order = np.lexsort((index, squared), axis=1)

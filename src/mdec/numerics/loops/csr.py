@@ -11,6 +11,9 @@ from mdec.numerics.loops.jit import jit
 # Squares below this lose digits, or vanish.
 LEAST_SQUARE = 2.0**-960
 
+# A difference of squares above this share of the larger one keeps its digits.
+_LEAST_REST = 0.25
+
 
 @jit()
 def csr_products(
@@ -49,29 +52,38 @@ def csr_distances(
 ) -> None:
     """Write the squared distance of each listed pair, -1 if float64 does not hold it.
 
-    Computed by differences; pairs with the same row come one after the other. `own`
-    holds zeros and `seen` numbers below zero, one for each feature; both are scratch.
+    Computed by differences. Pairs with the same row come one after the other: what the
+    row has and the column has not is what the row's square has more, unless that loses
+    digits. `own` holds zeros and `seen` numbers below zero, one for each feature; both
+    are scratch.
     """
-    row, start, stop = -1, 0, 0
+    row, start, stop, square = -1, 0, 0, 0.0
     for e in range(out.size):
         if rows[e] != row:
             for t in range(start, stop):
                 own[indices[t]] = 0.0
-            row = rows[e]
+            row, square = rows[e], 0.0
             start, stop = indptr[row], indptr[row + 1]
             for t in range(start, stop):
                 own[indices[t]] = data[t]
-        total, differ = 0.0, False
+                square += data[t] * data[t]
+        total, common, differ = 0.0, 0.0, False
         for t in range(other_indptr[columns[e]], other_indptr[columns[e] + 1]):
             feature = other_indices[t]
             difference = own[feature] - other_data[t]
             total += difference * difference
+            common += own[feature] * own[feature]
             differ |= difference != 0.0
             seen[feature] = e
-        for t in range(start, stop):
-            value = 0.0 if seen[indices[t]] == e else data[t]
-            total += value * value
-            differ |= value != 0.0
+        rest = square - common
+        if rest > _LEAST_REST * square and rest > LEAST_SQUARE:
+            total += rest
+            differ = True
+        else:
+            for t in range(start, stop):
+                value = 0.0 if seen[indices[t]] == e else data[t]
+                total += value * value
+                differ |= value != 0.0
         out[e] = -1.0 if differ and total < LEAST_SQUARE else total
     for t in range(start, stop):
         own[indices[t]] = 0.0
