@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mdec import MDEC
 from mdec.rows import as_rows, open_rows
@@ -100,10 +102,23 @@ def test_a_dask_array_that_is_no_table(shape: tuple[int, ...]) -> None:
         MDEC(2, ensemble_size=2).fit(array.ones(shape))
 
 
+@pytest.mark.parametrize("base", ["graph", "landmark"])
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
 @pytest.mark.parametrize("value", [1e308, -1e308, np.finfo(np.float64).max])
-def test_a_constant_column_makes_no_difference(X: np.ndarray, value: float) -> None:
+def test_a_constant_column_makes_no_difference(
+    X: np.ndarray, value: float, form: Any, base: str
+) -> None:
     labels = []
     for constant in (1.0, value):
         X[:, 1] = constant
-        labels.append(MDEC(2, ensemble_size=4, random_state=0).fit(X).labels_)
+        model = MDEC(2, ensemble_size=4, base=base, random_state=0)
+        labels.append(model.fit(form(X)).labels_)
     np.testing.assert_array_equal(*labels)
+
+
+def test_huge_numbers_of_both_signs_are_the_reason_with_landmarks(
+    X: np.ndarray,
+) -> None:
+    X[:, 1] = np.where(np.arange(len(X)) % 2, 1e306, -1e306)
+    with pytest.raises(ValueError, match="more magnitudes than float64"):
+        MDEC(2, ensemble_size=4, base="landmark", random_state=0).fit(X)

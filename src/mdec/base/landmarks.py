@@ -29,9 +29,15 @@ from mdec.numerics.landmark_search import (
     nearest_landmarks,
     refine_landmarks,
 )
-from mdec.numerics.magnitude import to_power
+from mdec.numerics.magnitude import TOO_WIDE, largest_magnitude, to_power
 from mdec.numerics.neighbors import center_rows
-from mdec.numerics.sparse_rows import less, sparse_center, unit_sparse_rows, with_data
+from mdec.numerics.sparse_rows import (
+    less,
+    shared_values,
+    sparse_center,
+    unit_sparse_rows,
+    with_data,
+)
 from mdec.numerics.transfer import (
     BipartiteRows,
     assign_rows,
@@ -209,6 +215,9 @@ def fit_landmarks(
         )
     rho = np.zeros(n_landmarks)
     if kernel not in kernels.ANGULAR:
+        if not between.any():
+            # The rows differ, and their distances vanish beside the largest number.
+            raise ValueError(TOO_WIDE)
         means = kernels.as_kernel_takes_them(between, kernel).mean(axis=1)
         rho = kernels.mean_neighbor_distance(means.astype(np.float64))
     rho = rho.astype(centred.dtype)
@@ -254,16 +263,25 @@ def _place(rows: Any, kernel: str) -> tuple[Array, float]:
     """
     if kernel in kernels.ANGULAR:
         return np.zeros(rows.shape[1]), 1.0
-    if sparse.issparse(rows):
+    is_sparse = sparse.issparse(rows)
+    shared = np.zeros(rows.shape[1])
+    if largest_magnitude(rows) > 2.0**400:
+        shared = shared_values(rows)
+        rows = less(rows, shared) if is_sparse else rows - shared
+    if is_sparse:
         # The middle one, so that few rows far away do not count.
         middle = float(np.median(np.abs(rows.data))) if rows.nnz else 0.0
-        scale = _power(middle, 2.0**20)
-        return sparse_center(_scale(rows, scale)), scale
-    scale = _power(max(float(rows.max()), -float(rows.min())), 2.0**400)
+        scale, most = _power(middle, 2.0**20), FARTHEST_SPARSE
+        center = sparse_center(_scale(rows, scale))
+        return center + np.clip(shared * scale, -most, most), scale
+    scale = _power(largest_magnitude(rows), 2.0**400)
     rows = rows if scale == 1.0 else rows.astype(np.float64) * scale
     center, centred, _, near = center_rows(rows)
     more = _power(float(np.abs(centred[near]).max()), 2.0**20)
-    return center * more, scale * more
+    center = (center + shared * scale) * more
+    if not np.isfinite(center).all():
+        raise ValueError(TOO_WIDE)
+    return center, scale * more
 
 
 def _power(largest: float, ordinary: float) -> float:
