@@ -2,7 +2,7 @@
 
     python benchmarks/cells.py run --data FOLDER [--sets NAME ...] [--seeds 3]
     python benchmarks/cells.py many [--members 100] [--shape genes components]
-    python benchmarks/cells.py file
+    python benchmarks/cells.py file [--members 100]
     python benchmarks/cells.py reduced --data FOLDER [--members 20]
     python benchmarks/cells.py tables
 
@@ -24,8 +24,8 @@ not timed. CPU seconds of fewer members than 100 are scaled to 100, those of the
 consensus too but not those of preparing.
 
 `file` takes the CPU seconds and the peak memory of `mdec fit --k 8` on a sparse file of
-4,186 made-up cells and 13,500 genes, with 8 members, as a process that finds its loops
-compiled; beside it those of a process that imports what it needs.
+4,186 made-up cells and 13,500 genes, as a process that finds its loops compiled;
+beside it those of a process that imports what it needs.
 
 `reduced` scores the genes that `mdec fit` takes beside principal components of them,
 on the sets of FOLDER and on counts of 4,500 made-up cells.
@@ -281,7 +281,7 @@ def _take_leiden(X: Any, _: int) -> Any:
 
 def file(options: argparse.Namespace) -> None:
     """Append the record of `mdec fit` on a sparse file."""
-    counts, _ = make_counts(4186, 13_500, 0, 0.3, level=-3.5)
+    counts, _ = make_counts(4186, 13_500, 0, 0.3, level=-3.1)
     packed = sparse.csr_array(counts)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "cells.h5ad"
@@ -295,12 +295,14 @@ def file(options: argparse.Namespace) -> None:
                 names.attrs["_index"] = "_index"
                 names["_index"] = [f"{part}{i}" for i in range(size)]
         words = ["fit", str(place), "--out", f"{folder}/out", "--k", "8", "--quiet"]
-        again = [*words, "--ensemble-size", "8", "--overwrite"]
+        words += ["--overwrite", "--ensemble-size"]
+        again = [*words, str(options.members)]
         run = "from mdec.cli import main; main(sys.argv[1:])"
         load = "import mdec.cli.fit, mdec.report.page, sklearn.manifold, h5py, numba"
         # The first run compiles.
-        _measure(run, again)
-        record: Answers = {"file": [*packed.shape], "stored_mb": _stored(packed)}
+        _measure(run, [*words, "4"])
+        record: Answers = {"file": [*packed.shape], "members": options.members}
+        record |= {"stored_mb": _stored(packed)}
         for name, code in (("imports", load), ("fit", run)):
             record |= {f"{name}_{n}": x for n, x in _measure(code, again).items()}
     with options.results.open("a") as target:

@@ -129,4 +129,4 @@ def locally_weighted_coassociation(
         present = presence_rows(ensemble.labels)
         dense = divide_by_presence(dense, present @ present.T)
     np.fill_diagonal(dense, 1.0)
-    return np.minimum(dense, 1.0)
+    return np.minimum(dense, 1.0, out=dense)

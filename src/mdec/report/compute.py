@@ -330,7 +330,10 @@ def consensus_tree(matrix: Array, labels: Labels) -> Tree:
     apart = labels[:, None] != labels
     pairs = squareform(matrix, checks=False)
     full = max(float(np.quantile(pairs, 0.99)), 0.05)
-    joined = linkage((1.0 - pairs + squareform(apart, checks=False)) / 2.0, "average")
+    np.subtract(1.0, pairs, out=pairs)
+    pairs += squareform(apart, checks=False)
+    pairs /= 2.0
+    joined = linkage(pairs, "average")
     position = np.argsort(leaves_list(joined))
     between = np.arange(size - 1) >= size - len(np.unique(labels))
     height = 1.0 - (1.0 + between - 2.0 * joined[:, 2]) / full

@@ -216,8 +216,9 @@ def criterion_axes(selection: KSelection, name: str) -> Axes:
 
 def matrix_picture(shown: Solution, order: Labels) -> str:
     """Return the consensus of the pairs, cluster by cluster, as a picture."""
-    levels = np.rint(255.0 * pair_consensus(shown["halves"][:, order]))
-    return picture(levels.astype(np.uint8), SHADES)
+    levels = pair_consensus(shown["halves"][:, order])
+    levels *= 255.0
+    return picture(np.rint(levels, out=levels).astype(np.uint8), SHADES)
 
 
 def scale_picture() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.spatial import cKDTree
 
 from mdec._support.arrays import Array, Labels
@@ -64,7 +65,10 @@ def plane(matrix: Array) -> Array:
     from sklearn.manifold import TSNE
 
     scale = 1.0 / np.sqrt(matrix.sum(axis=1))
-    vectors = np.linalg.eigh(matrix * scale[:, None] * scale)[1]
+    scaled = matrix * scale[:, None]
+    scaled *= scale
+    last = max(0, len(matrix) - 3), len(matrix) - 1
+    vectors = eigh(scaled, subset_by_index=last, overwrite_a=True)[1]
     # Signs of eigenvectors are arbitrary; the largest entry is made positive.
     start = vectors[:, [-2, -3]] if len(matrix) > 2 else vectors
     start = start * np.sign(start[np.abs(start).argmax(axis=0), [0, 1]])

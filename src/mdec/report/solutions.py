@@ -154,7 +154,8 @@ def pair_consensus(halves: NDArray[np.int32]) -> Array:
     together = np.zeros((halves.shape[1],) * 2)
     for half in halves:
         together += half[:, None] == half
-    return together / len(halves)
+    together /= len(halves)
+    return together
 
 
 def half_consensus(halves: NDArray[np.int32], labels: Labels, n_clusters: int) -> Array:
