@@ -122,8 +122,10 @@ def _read(path: Path, column: str | None, reading: FileOptions) -> dict[str, str
         raise ValueError(
             f"{str(file)!r} is not a file; give a table of labels or a result folder."
         )
-    if column is None and _has_clusters(file):
-        column = CLUSTER
+    if column is None and file.suffix.lower() == ".csv":
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            names = lines.readline(10_000).strip().split(",")
+        column = CLUSTER if CLUSTER in names else None
     labels, samples, members = read_base_clusterings(
         file, column=column, **reading.parameters(read_base_clusterings)
     )
@@ -134,13 +136,6 @@ def _read(path: Path, column: str | None, reading: FileOptions) -> dict[str, str
         )
     pairs = zip(samples, labels[:, 0].tolist(), strict=True)
     return {name: label for name, label in pairs if label is not None}
-
-
-def _has_clusters(file: Path) -> bool:
-    if file.suffix.lower() != ".csv":
-        return False
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        return CLUSTER in lines.readline(10_000).strip().split(",")
 
 
 def _draw(file: IO[bytes], ending: str, summary: dict[str, Any]) -> None:

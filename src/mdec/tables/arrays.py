@@ -13,6 +13,7 @@ from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
 
 from mdec._support.archives import check_text
 from mdec._support.optional import import_optional
@@ -286,13 +287,11 @@ def _parse_mtx(content: bytes, budget: ReadBudget) -> NDArray[np.float64]:
     inside = (listed[:, :2] >= 1) & (listed[:, :2] <= (rows, columns))
     if not inside.all() or (listed[:, :2] % 1.0).any():
         raise ValueError("an entry lies outside the matrix or between its cells")
-    places = listed[:, :2].astype(np.int64) - 1
+    places = tuple(listed[:, :2].T.astype(np.int64) - 1)
     numbers = listed[:, 2] if width == 3 else np.ones(entries)
-    values = np.zeros((rows, columns))
-    np.add.at(values, (places[:, 0], places[:, 1]), numbers)
+    values = coo_array((numbers, places), shape=(rows, columns)).toarray()
     if mirrored:
-        off = places[:, 0] != places[:, 1]
-        np.add.at(values, (places[off, 1], places[off, 0]), mirrored * numbers[off])
+        values += mirrored * (values - np.diag(np.diag(values))).T
     return values
 
 

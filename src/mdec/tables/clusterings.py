@@ -126,7 +126,9 @@ def _find_members(raw: RawTable, options: TableOptions, budget: ReadBudget) -> R
         return roles
     for j in left:
         present = [cell for cell in raw.text(j) if not _is_absent(cell)]
-        measured = any(number(cell) % 1.0 for cell in present if _is_size(cell))
+        # A word for a missing number is a label like others.
+        sizes = [number(cell) for cell in present if is_number(cell)]
+        measured = any(size % 1.0 > 0.0 for size in sizes)
         if measured or (len(present) > 10 and len(set(present)) == len(present)):
             name = roles.names[j]
             clause = (
@@ -136,11 +138,6 @@ def _find_members(raw: RawTable, options: TableOptions, budget: ReadBudget) -> R
             )
             roles.doubts.append(Doubt("identifier", clause, {"drop": [name]}))
     return roles
-
-
-def _is_size(cell: str) -> bool:
-    """Tell whether a label is a number, and not a word for a missing one."""
-    return is_number(cell) and not math.isnan(number(cell))
 
 
 def _is_absent(cell: str) -> bool:

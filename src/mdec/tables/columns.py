@@ -237,16 +237,6 @@ class RawTable:
             notes=self.notes,
         )
 
-    def keep_rows(self, rows: slice) -> RawTable:
-        """Return a run of the rows, as it was read."""
-        return replace(
-            self,
-            values=self.values[rows],
-            texts={j: cells[rows] for j, cells in self.texts.items()},
-            samples=None if self.samples is None else self.samples[rows],
-            labels=None if self.labels is None else self.labels[rows],
-        )
-
     def transpose(self, rows: Sequence[str] | None, budget: ReadBudget) -> RawTable:
         """Return the table with rows and columns exchanged.
 
@@ -410,7 +400,14 @@ def leave_out_totals(raw: RawTable) -> RawTable:
         note = f"the last row is called {name!r}; delete it if it sums up the others"
         return replace(raw, notes=[*raw.notes, note])
     note = f"the last row, {name!r}, sums up the others and is left out"
-    return replace(raw.keep_rows(slice(-1)), notes=[*raw.notes, note])
+    return replace(
+        raw,
+        values=raw.values[:-1],
+        texts={j: cells[:-1] for j, cells in raw.texts.items()},
+        samples=None if raw.samples is None else raw.samples[:-1],
+        labels=None if raw.labels is None else raw.labels[:-1],
+        notes=[*raw.notes, note],
+    )
 
 
 def from_texts(columns: Sequence[list[str]], names: list[str] | None) -> RawTable:
@@ -498,7 +495,9 @@ def looks_like(
         return "classes" if codes else "identifier"
     if raw.columns and is_class_name(name) and _is_coded(values, named=True):
         return "classes"
-    if _counts_rows(values, 3 if raw.columns else ENOUGH):
+    # 0, 1, 2, ... or 1, 2, 3, ...
+    counted = len(values) >= (3 if raw.columns else ENOUGH) and values[0] in (0, 1)
+    if counted and (values == values[0] + np.arange(len(values))).all():
         return "identifier"
     if column == ends[0] and not named and _leads_with_ids(raw, rest):
         return "identifier"
@@ -526,13 +525,6 @@ def find_sentinel(raw: RawTable, columns: list[int]) -> tuple[int, float] | None
 
 def _thin_out(columns: list[int]) -> list[int]:
     return columns[:: max(1, len(columns) // _MOST_COLUMNS)]
-
-
-def _counts_rows(values: NDArray[np.floating], enough: int) -> bool:
-    """Tell whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
-    if len(values) < enough or values[0] not in (0, 1) or values[1] != values[0] + 1:
-        return False
-    return bool((values == values[0] + np.arange(len(values))).all())
 
 
 def _like_ids(values: NDArray[np.floating]) -> bool:
