@@ -83,6 +83,19 @@ TABLES = {
     "header and classes.csv": measured()
     .set_axis(["1.5", "b", "c", "d"], axis=1)
     .assign(kind=np.resize(["u", "v"], N)),
+    "limits.csv": measured().assign(lead=np.where(np.arange(N) % 9, "2.5", "<0.1")),
+    "words for nothing.csv": measured().assign(
+        ct=np.where(np.arange(N) % 9, "27.5", "Undetermined"), e=""
+    ),
+    "ranks.csv": measured()
+    .assign(land=[f"Land {i}" for i in range(N)])
+    .rename_axis("rank")[["land", "a", "b", "c", "d"]]
+    .reset_index(),
+    "sexes.csv": pandas.DataFrame(
+        np.exp(np.random.default_rng(0).normal(5.0, 1.8, (N, 120))).round(1)
+    )
+    .add_prefix("G")
+    .assign(sex=np.resize(["f", "m"], N), site=np.resize(list("xyz"), N)),
     "unnamed.csv": measured().assign(**{"": np.where(np.arange(N) % 2, "p", "q")}),
 }
 
