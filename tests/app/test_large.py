@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
     place, rng = tmp_path_factory.mktemp("large"), np.random.default_rng(0)
     group = np.arange(N_SAMPLES) % N_GROUPS
     X = rng.normal(size=(N_SAMPLES, N_FEATURES)).astype(np.float32)
-    X += 0.4 * rng.normal(size=(N_GROUPS, N_FEATURES)).astype(np.float32)[group]
+    X += 0.2 * rng.normal(size=(N_GROUPS, N_FEATURES)).astype(np.float32)[group]
     model = MDEC(N_GROUPS, base=few_columns, random_state=0).fit(X)
     names = [f"sample {i}" for i in range(N_SAMPLES)]
     features = [f"gene {j}" for j in range(N_FEATURES)]
@@ -102,7 +102,7 @@ def test_other_clusters_are_painted_within_a_second(browser, folder, capsys) -> 
     with started_app(folder) as (app, address):
         page, meter = Tab(browser, address).explore("large"), Meter(app, browser)
         for consensus in CONSENSUS:
-            found = [change(page, meter, k, consensus) for k in (7, 12, 5, 20)]
+            found = [change(page, meter, k, consensus) for k in (7, 12, 20)]
             seconds, work = np.median(found, axis=0)
             tell(f"{consensus}: painted in {seconds:.2f} s, {work:.2f} CPU s")
             # Under load the time goes to others, and the work stays.

@@ -376,7 +376,7 @@ const openResult = doing(async (name) => {
   frame.src = `/results/${encodeURIComponent(wanted)}/report`;
   const about = await explore("describe");
   if (shown.name !== wanted) { return; }
-  shown.about = about;
+  shown.about = { ...about, found: new Set() };
   find("#k").max = about.most;
   find("#k").value = about.n_clusters;
   find("#k-shown").textContent = about.n_clusters;
@@ -447,7 +447,10 @@ const prepare = doing(async (k, consensus) => {
     for (const how of about.choices) {
       const idle = wanted().k === k && wanted().consensus === consensus && shown.name === name;
       if (solving || !idle) { return; }
-      await explore("prepare", { k: number, consensus: how, quick: about.drawn });
+      if (about.found.has(`${number} ${how}`)) { continue; }
+      // What is refused is said when it is asked for.
+      await explore("prepare", { k: number, consensus: how, quick: about.drawn }).catch(() => null);
+      about.found.add(`${number} ${how}`);
     }
   }
   shown.prepared = true;
@@ -513,8 +516,14 @@ function drawNames(order) {
       value: kept[cluster]?.name ?? "", placeholder: "name" }))),
   element("p", { class: "soft" }, "Saved in the folder of the result."));
   find("#choose").replaceChildren(element("option", { value: "" }, "a cluster"),
-    ...numbers.map((cluster) => element("option", { value: cluster },
-      `cluster ${cluster} ${kept[cluster]?.name ?? ""}`)));
+    ...numbers.map((cluster) => element("option", { value: cluster }, `cluster ${cluster}`)));
+  nameChoices();
+}
+function nameChoices() {
+  for (const option of all("#choose option").slice(1)) {
+    const name = shown.about?.clusters[option.value]?.name ?? "";
+    option.textContent = `cluster ${option.value} ${name}`;
+  }
 }
 find("#names").addEventListener("submit", (event) => event.preventDefault());
 find("#names").addEventListener("change", doing(async () => {
@@ -527,6 +536,7 @@ find("#names").addEventListener("change", doing(async () => {
   }
   shown.about.clusters = await explore("rename", { clusters });
   tell({ clusters: shown.about.clusters });
+  nameChoices();
 }));
 find("#choose").addEventListener("change", (event) => {
   tell({ choose: event.target.value === "" ? null : Number(event.target.value) });
