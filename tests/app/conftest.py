@@ -212,7 +212,7 @@ class Tab:
             kind,
         )
 
-    def wait(self, script, *given, seconds=60):
+    def wait(self, script, *given, seconds=120):
         """Wait until a script returns something, and return it."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -236,7 +236,7 @@ class Tab:
         finally:
             self.browser.switch_to.default_content()
 
-    def wait_inside(self, script, *given, seconds=60):
+    def wait_inside(self, script, *given, seconds=120):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if found := self.inside(script, *given):

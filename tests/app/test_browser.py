@@ -62,6 +62,11 @@ def page(browser, app):
     browser.get_log("browser")
     made = Tab(browser, app[1]).open()
     yield made
+    # No test waits for the run of another.
+    made.run(
+        "$$('#jobs .act').filter(each => each.textContent === 'Cancel')"
+        ".forEach(each => each.click())"
+    )
     said = [e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"]
     # The tests below ask for some refusals.
     assert not [words for words in said if "400" not in words], said
