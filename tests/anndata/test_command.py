@@ -6,6 +6,7 @@ import csv
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -186,3 +187,19 @@ def test_many_cells_are_clustered_by_components_and_shown_by_genes(
     exec(html.unescape(lines), repeated)
     assert repeated["X"].shape == (N_CELLS, 50)
     assert list(map(str, repeated["labels"])) == first
+
+
+def test_base_clusterings_that_prepare_cells_themselves_see_no_components(
+    path, counts, monkeypatch
+):
+    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", 20)
+    few = replace(
+        read_table(path, sparse=True),
+        values=counts[:, :55],
+        feature_names=[f"gene{i}" for i in range(55)],
+    )
+    for how, width in (("auto", 50), ("diversified", 55)):
+        prepared = prepare_table(replace(few, kind="counts"), how)
+        said = prepared.words["prepared"] or ""
+        assert ("components" in said) == (how == "auto")
+        assert prepared.values.shape == (N_CELLS, width)

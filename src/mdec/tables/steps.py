@@ -351,9 +351,10 @@ def _fit_recipe(
     drawn: bool,
 ) -> ExpressionPreparation | None:
     """Learn what suits a kind of values and say what it is; None for nothing."""
-    fitted = ExpressionPreparation(
-        kind, share=1.0 if drawn else None, n_top_genes=n_top_genes
-    ).fit(table.values)
+    # Base clusterings that draw their own preparation see all features.
+    how: dict[str, Any] = {"share": 1.0, "n_components": 0} if drawn else {}
+    fitted = ExpressionPreparation(kind, n_top_genes=n_top_genes, **how)
+    fitted.fit(table.values)
     n_kept = fitted.features_.size
     counted = RECIPES[kind].n_top is not None or n_top_genes is not None
     done = describe_recipe(
