@@ -636,7 +636,7 @@ def first_fit() -> str:
                 f"{empty['first fit']:.1f}",
             ],
             ["the same fit again", f"{empty['second fit']:.2f}"],
-            ["fit of 100 x 1000 in a new process", f"{small['cold fit']:.2f}"],
+            ["fit of 100 x 1000 in a fresh process", f"{small['cold fit']:.2f}"],
             ["the same in a running process", f"{small['warm fit']:.2f}"],
             ["`predict`, one row, model of 1600 x 649", f"{graph['another row']:.2f}"],
             ["`predict`, 400 rows, first call", f"{graph['400 rows']:.1f}"],
