@@ -310,25 +310,78 @@ def speed() -> str:
 
 
 def gpu() -> str:
-    """Return the seconds of a fit on a GPU."""
+    """Return the seconds of an ensemble on a GPU, and what they are to be."""
     known = newest("gpu")
-    names = [
-        *("DS-11 (248, 2526)", "DS-26 (2000, 649)", "DS-30 (11000, 256)"),
-        "mixture (50000, 784)",
-    ]
-    found = [known[name] for name in names]
-    shapes = [re.findall(r"\d+", name.partition("(")[2]) for name in names]
-    steps = ("neighbours and similarities", "eigenvectors", "k-means")
+    goals: dict[str, float | None] = {
+        "sets DS-11": 0.08,
+        "sets DS-26": 0.2,
+        "sets DS-30": 0.8,
+        "large wide": 12.0,
+        "large million": None,
+    }
+    found = [known[name] for name in goals]
+
+    def row(name: str, values: Iterable[float | None]) -> list[str]:
+        return [name, *("" if v is None else f"{v:.3g}" for v in values)]
+
     return table(
-        ["seconds, M = 100", *(" x ".join(shape) for shape in shapes)],
+        ["seconds", *(" x ".join(f"{n}" for n in r["shape"]) for r in found)],
         [
-            *([step, *(f"{r['split'][step]:.2f}" for r in found)] for step in steps),
-            [
-                "`MDEC.fit`, hierarchical",
-                *(f"{r['fit, hierarchical']:.2f}" for r in found),
-            ],
+            row("generation", (r["generation"] for r in found)),
+            row("goal", goals.values()),
+            *(
+                row(f"- {part}", (r["parts"].get(part) for r in found))
+                for part in ("neighbours", "eigenvectors", "k-means")
+            ),
+            row("GPU busy", (r.get("busy") for r in found)),
+            row("`fit`, bipartite", (r.get("fit, bipartite") for r in found)),
+            row("goal", [*[None] * (len(found) - 1), 15.0]),
+            row("`fit`, K chosen", (r.get("fit, auto") for r in found)),
+            row("goal", [1.0, *[None] * (len(found) - 1)]),
+            ["commit", *(r["commit"] for r in found)],
         ],
     )
+
+
+def gpu_kernels() -> str:
+    """Return how long a GPU is busy with what, in an ensemble."""
+    known = newest("gpu")
+    found = [known[f"sets {name}"] for name in ("DS-26", "DS-30")]
+    kinds = sorted(
+        {kind for record in found for kind in record["kernels"]},
+        key=lambda kind: -found[-1]["kernels"].get(kind, 0.0),
+    )
+    return table(
+        ["milliseconds", *(" x ".join(f"{n}" for n in r["shape"]) for r in found)],
+        [
+            *(
+                [kind, *(f"{1e3 * r['kernels'].get(kind, 0.0):.1f}" for r in found)]
+                for kind in kinds
+            ),
+            ["idle", *(f"{1e3 * (r['generation'] - r['busy']):.0f}" for r in found)],
+            ["launches", *(f"{r['launches']:,}" for r in found)],
+        ],
+    )
+
+
+def gpu_agreement() -> str:
+    """Return how far the members and scores of a GPU are those of the CPU."""
+    found = {
+        str(record["name"]): record
+        for record in read_lines("gpu")
+        if record["name"].startswith("agree") and record["base"] == "graph"
+    }
+    records = list(found.values())
+    alike = [each["mean ARI"] for each in records]
+    least = min(records, key=lambda each: each["mean ARI"])
+    rows = [
+        [f"mean ARI of a member, {len(records)} sets", f"{np.mean(alike):.3f}"],
+        [f"least, {least['name'].split()[1]}", f"{least['mean ARI']:.3f}"],
+    ]
+    for consensus in CONSENSUS.values():
+        pairs = np.mean([each[f"NMI, {consensus}"] for each in records], axis=0)
+        rows.append([f"NMI, {consensus}", f"{pairs[0]:.1f} and {pairs[1]:.1f}"])
+    return table(["", "CPU and GPU"], rows)
 
 
 def scale() -> str:
@@ -732,6 +785,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "firm-groups": firm_groups,
     "speed": speed,
     "gpu": gpu,
+    "gpu-kernels": gpu_kernels,
+    "gpu-agreement": gpu_agreement,
     "scale": scale,
     "cells": cells,
     "preparation": preparation,

@@ -257,21 +257,6 @@ def test_linkage_of_equals_is_that_of_the_cpu(device: str) -> None:
     np.testing.assert_array_equal(merges(ensemble, weights, device)[0], expected)
 
 
-def test_split_factors_have_the_same_product() -> None:
-    rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(2, 60, 40)).astype(np.float32)
-    factors = neighbors.split_factors(*map(torch.from_numpy, (left, right)))
-    for factor in factors:
-        # The high parts have eleven digits of base two.
-        high = factor[:, :40].numpy()
-        mantissa, _ = np.frexp(high)
-        np.testing.assert_array_equal(mantissa * 2**11, np.round(mantissa * 2**11))
-    found = (factors[0].double() @ factors[1].double().T).numpy()
-    exact = left.astype(float) @ right.T.astype(float)
-    lengths = np.linalg.norm(left, axis=1)[:, None] * np.linalg.norm(right, axis=1)
-    assert np.abs(found - exact).max() < 2.0**-22 * lengths.max()
-
-
 def several_graphs() -> list[sparse.csr_array]:
     separate = np.vstack([blobs(80, 4, 0), blobs(80, 4, 1) + 100.0])
     return [

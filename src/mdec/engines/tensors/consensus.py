@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from mdec.engines.tensors.device import matmul_precision
+from mdec.engines.tensors.device import full_precision
 from mdec.engines.tensors.landmarks import embed_rows, nearest_centers
 
 # Rows copied at a time when the matrix is made smaller.
@@ -59,7 +59,7 @@ def _largest_first(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values.flip(-1), vectors.flip(-1)
 
 
-@matmul_precision("highest")
+@full_precision()
 def average_linkage(
     factor: sparse.csr_array,
     sizes: NDArray[np.intp],
@@ -136,7 +136,7 @@ def _shrunk(similarity: Tensor, kept: Tensor) -> Tensor:
     return similarity[: len(kept), : len(kept)]
 
 
-@matmul_precision("highest")
+@full_precision()
 def count_overlaps(
     labels: NDArray[np.int32], offsets: NDArray[np.int64], device: torch.device
 ) -> Tensor:

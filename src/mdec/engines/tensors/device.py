@@ -32,13 +32,10 @@ def find_device(name: str) -> torch.device:
 
 
 @contextmanager
-def matmul_precision(name: str) -> Iterator[None]:
-    """Multiply float32 as "highest" has it, in full, or "high", on tensor cores.
-
-    The latter read eleven digits of base two, which would change neighbours.
-    """
+def full_precision() -> Iterator[None]:
+    """Keep products of float32 in float32: TF32 would change neighbours."""
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(name)
+    torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ from mdec.base.landmarks import (
 )
 from mdec.base.members import MEMBER_ERRORS
 from mdec.engines.tensors import graphs
-from mdec.engines.tensors.device import matmul_precision
+from mdec.engines.tensors.device import full_precision
 from mdec.engines.tensors.members import best_labels, leading_vectors
 from mdec.engines.tensors.members import member_bytes as vector_bytes
 from mdec.engines.tensors.neighbors import SPARE, pair_squares, smallest_in_rows
@@ -395,7 +395,7 @@ def embed_rows(ties: Ties, vectors: Tensor) -> Tensor:
     return unit
 
 
-@matmul_precision("highest")
+@full_precision()
 def cluster_by_landmarks(
     blocks: Sequence[Any],
     pool: Any,

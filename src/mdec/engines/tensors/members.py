@@ -16,7 +16,7 @@ from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
 from mdec.base.members import DrawnRows
 from mdec.engines.tensors import graphs
-from mdec.engines.tensors.device import host_pool, matmul_precision
+from mdec.engines.tensors.device import full_precision, host_pool
 from mdec.engines.tensors.neighbors import Neighbors, list_neighbors
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import TOLERANCE, component_roots, mix_roots, unit_rows
@@ -91,7 +91,7 @@ def member_bytes(plan: Plan, n_clusters: int) -> int:
     return n_vertices * (100 * vectors + 1500)
 
 
-@matmul_precision("highest")
+@full_precision()
 def cluster_batch(
     data: Data, plan: Plan, members: Sequence[Member], member_bytes: int, n_bytes: int
 ) -> list[NDArray[np.int32] | Exception]:
@@ -136,9 +136,9 @@ def neighbor_lists(
     drawn = [DrawnRows.of(data.here, each, plan) for each in members]
     # The distances, what they become, and what is smallest in groups.
     row_bytes = 3 * dtype.itemsize * n_samples
-    # The subspace, centred, and both factors, which may be split.
+    # The subspace, centred, and both factors.
     most = max(each.features.size for each in drawn)
-    member_bytes = n_samples * (row_bytes + 64 * most)
+    member_bytes = n_samples * (row_bytes + 40 * most)
     together = max(1, n_bytes // member_bytes)
     lists: list[Neighbors] = []
     for start in range(0, len(members), together):

@@ -12,7 +12,6 @@ from torch import Tensor
 from mdec.base import kernels
 from mdec.base.graphs import MAX_OPEN_SHARE
 from mdec.engines.tensors import fused
-from mdec.engines.tensors.device import matmul_precision
 from mdec.ensemble.plan import Member
 from mdec.numerics.digits import nine_digits
 from mdec.numerics.magnitude import to_power
@@ -34,11 +33,10 @@ _GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 class TiledDistances:
     """Rounded squared distances of the rows of many members, some rows at a time.
 
-    The distances are the products of `left` and `right`, (n_members, n_samples, width),
-    over `scale`, a power of two for each member; the width is two more than the
-    features, or three times that on tensor cores. Rounding may add to or take from a
-    distance the `share` of both norms; `slack`, (n_members, n_samples), is the row's
-    own part of that. `tile` rows of each member are looked at together.
+    The distances are the products of `left` and `right`, (n_members, n_samples,
+    n_features + 2), over `scale`, a power of two for each member. Rounding may add to
+    or take from a distance the `share` of both norms; `slack`, (n_members, n_samples),
+    is the row's own part of that. `tile` rows of each member are looked at together.
     """
 
     left: Tensor
@@ -64,12 +62,7 @@ class TiledDistances:
         # Not the worst case, in which all errors have one sign, but several times what
         # errors of random signs add up to.
         n_features = rows.shape[2]
-        roundings = 2.0 * n_features**0.5 + 8.0
-        if dtype == torch.float32 and left.is_cuda:
-            left, right = split_factors(left, right)
-            # Tensor cores add eight terms at a time, and round sums towards zero.
-            roundings += left.shape[2] / 8.0
-        share = roundings * 0.5 * limits.eps
+        share = (2.0 * n_features**0.5 + 8.0) * 0.5 * limits.eps
         slack = 3.0 * share * norms + n_features * limits.tiny / scale[:, None]
         return cls(left, right, scale, share, slack, tile)
 
@@ -98,17 +91,13 @@ class TiledDistances:
 
     @cached_property
     def _whole(self) -> Tensor:
-        return self._products(self.left)
+        return self.left @ self.right.mT
 
     def _block(self, rows: slice) -> Tensor:
         """Return some rows of distances; all of them are kept for a second use."""
         if self.tile >= self.left.shape[1]:
             return self._whole
-        return self._products(self.left[:, rows])
-
-    def _products(self, left: Tensor) -> Tensor:
-        with matmul_precision("high" if left.is_cuda else "highest"):
-            return left @ self.right.mT
+        return self.left[:, rows] @ self.right.mT
 
     def smallest(
         self,
@@ -132,22 +121,6 @@ class TiledDistances:
             found = smallest_in_rows(block.flatten(0, 1), count)
             columns.append(found.reshape(n_members, -1, count))
         return torch.cat(columns, dim=1)
-
-
-def split_factors(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """Return factors of the same product, nearly, whose entries tensor cores can hold.
-
-    These take eleven digits of base two of each entry. An entry becomes the sum of two
-    such, and three products of four are made; the last is below the rounding of
-    float32.
-    """
-
-    def halves(factor: Tensor) -> tuple[Tensor, Tensor]:
-        high = (factor.view(torch.int32) & -(2**13)).view(torch.float32)
-        return high, factor - high
-
-    (a, b), (c, d) = halves(left), halves(right)
-    return torch.cat([a, a, b], dim=-1), torch.cat([c, d, c], dim=-1)
 
 
 def smallest_in_rows(block: Tensor, count: int) -> Tensor:
