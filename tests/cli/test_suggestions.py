@@ -182,6 +182,19 @@ def test_codes_are_pointed_out(tmp_path, capsys):
     assert (reading["categories"], reading["n_features"]) == (["city"], 7)
 
 
+def test_whole_numbers_that_never_repeat_are_pointed_out(tmp_path, capsys):
+    table = measured()
+    table.insert(2, "serial", np.random.default_rng(0).permutation(9999)[:N])
+    table.to_csv(tmp_path / "a.csv", index=False)
+    words = "fit", tmp_path / "a.csv", "--dry-run"
+    assert call(*words) == 0
+    assert "--id-column 'serial'" in capsys.readouterr().out
+    assert call(*words, "--id-column", "serial", "--json") == 0
+    shown = capsys.readouterr().out
+    assert json.loads(shown)["reading"]["n_features"] == 4
+    assert "never repeat" not in shown
+
+
 def test_one_cluster_has_no_confidence(tmp_path, capsys):
     measured().to_csv(tmp_path / "a.csv", index=False)
     out = tmp_path / "out"

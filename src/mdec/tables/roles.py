@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec.preparation.kinds import MIN_FEATURES
 from mdec.tables.budget import ReadBudget, TableError, list_names
 from mdec.tables.columns import (
     MISSING_CLASS,
@@ -426,9 +427,13 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
             kind = "classes"
         if kind:
             roles.doubts.append(_describe_doubt(kind, raw, roles, j, marks))
-    if unusual := [roles.names[j] for j in never_repeating(raw, rest)]:
-        roles.notes.append(f"whole numbers that never repeat: {list_names(unusual)}")
-    if codes := [roles.names[j] for j in few_codes(raw, rest)]:
+    # Of very many columns some are like that by chance.
+    few = rest if len(rest) < MIN_FEATURES else []
+    if unusual := [roles.names[j] for j in never_repeating(raw, few)]:
+        more = f"; if they name the samples, say id_column={unusual[0]!r}"
+        note = f"whole numbers that never repeat: {list_names(unusual)}"
+        roles.notes.append(note if named else note + more)
+    if codes := [roles.names[j] for j in few_codes(raw, few)]:
         roles.notes.append(
             f"a few whole numbers, taken as amounts: {list_names(codes)}; if they are "
             f"codes, say category_columns=[{codes[0]!r}]"
