@@ -265,3 +265,12 @@ def test_features_are_named_by_the_column_that_has_their_names(tmp_path):
     found = read_table(tmp_path / "a.csv", **error.value.cure)
     assert (found.feature_names, found.sample_names) == (ENSEMBL, GEO)
     np.testing.assert_array_equal(found.values, made[GEO].to_numpy().T)
+
+
+def test_classes_that_name_the_samples_too_are_asked_for(tmp_path):
+    made = table(PROBES, np.resize(["ALL", "AML"], 12))
+    with_classes(made, "", ("ALL", "AML")).to_csv(tmp_path / "a.txt", sep="\t")
+    with pytest.raises(AmbiguousTableError, match="are these the classes"):
+        read_table(tmp_path / "a.txt")
+    found = read_table(tmp_path / "a.txt", label_column="")
+    assert found.labels.tolist() == ["ALL", "AML"] * 6

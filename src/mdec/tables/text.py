@@ -308,10 +308,11 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
             f"has {widths[0]} cells in its first row and {widths[odd]} in row "
             f"{odd + 1}; every row needs the same number."
         )
-    if records.count(records[0]) > 1 and not any(map(is_number, filter(None, first))):
-        # Tables that were joined have several rows of names.
+    again = records[0] in records[2:] and records[1] != records[0]
+    if again and not any(map(is_number, filter(None, first))):
+        # Tables that were joined have several rows of names; classes stand below them.
         others = [record for record in records[1:] if record != records[0]]
-        if others and any(map(is_number, _split_cells(others[0], separator))):
+        if any(map(is_number, _split_cells(others[0], separator))):
             records = [records[0], *others]
             notes.append("the row of names stands there again and is left out")
     decimal = _find_decimal(records, separator)
