@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from mdec.numerics.kmeans import kmeans, kmeans_centers
-from mdec.numerics.loops import elkan, landmarks
 from mdec.numerics.loops import kmeans as loops
+from mdec.numerics.loops import landmarks
 from mdec.numerics.transfer import nearest_centers
 
 
@@ -278,18 +278,3 @@ def test_of_equally_near_centres_the_first_is_taken() -> None:
         scores[0] += 1e-17 * np.array([3.0, 2.0, 1.0, 0.0])
         landmarks.nearest_column(scores, X, centers, 0.5, labels)
         assert labels[0] == 0
-
-
-def test_greedy_start_by_definition() -> None:
-    rng = np.random.default_rng(3)
-    X, uniforms = rng.normal(size=(30, 2)), rng.random((5, 3))
-    chosen = [11]
-    for row in uniforms:
-        nearest = cdist(X, X[chosen], "sqeuclidean").min(axis=1)
-        places = np.searchsorted(np.cumsum(nearest), row * nearest.sum())
-        left = [
-            np.minimum(nearest, cdist(X, X[[p]], "sqeuclidean")[:, 0]).sum()
-            for p in places
-        ]
-        chosen.append(int(places[np.argmin(left)]))
-    np.testing.assert_array_equal(elkan.greedy_start(X, 11, uniforms), chosen)

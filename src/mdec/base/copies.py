@@ -55,14 +55,16 @@ def group_copies(X: Any, most: int | None = None) -> NDArray[np.int32] | None:
     >>> group_copies(np.array([[5.0, 0.0], [1.0, 2.0], [5.0, -0.0]]))
     array([0, 1, 0], dtype=int32)
     """
+    stored: Any
     numbers: dict[bytes, int] = {}
     group = np.empty(X.shape[0], dtype=np.int32)
+    is_sparse = sparse.issparse(X)
     for row in range(X.shape[0]):
-        if sparse.issparse(X):
+        if is_sparse:
             part = slice(X.indptr[row], X.indptr[row + 1])
             stored = X.indices[part].tobytes() + X.data[part].tobytes()
         else:  # zero has a sign, which no distance tells
-            stored = (X[row] + 0.0).tobytes()
+            stored = X[row] + 0.0
         key = blake2b(stored, digest_size=16).digest()
         group[row] = numbers.setdefault(key, len(numbers))
         if most is not None and len(numbers) > most:

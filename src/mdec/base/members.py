@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from mdec._support.arrays import Array
 from mdec.base import Base, cluster_by_function, measure_pairs
@@ -146,9 +147,7 @@ def spectral_embedding(
     W is symmetric and non-negative; the generator starts the solver. The result has
     shape (n_samples, n_vectors).
     """
-    from mdec.numerics.loops import csr
-
-    component = csr.components(W.indptr.astype(np.int64, copy=False), W.indices)
+    component = connected_components(W, directed=False)[1]
     degrees = np.asarray(W.sum(axis=1)).ravel()
     return unit_rows(sparse_leading_vectors(W, degrees, component, n_vectors, rng))
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array
+from mdec.numerics.sparse_rows import group_means
 
 N_INIT = 3
 MAX_ITER = 100
@@ -86,11 +87,7 @@ def kmeans_centers(X: Array, n_clusters: int, rng: np.random.Generator) -> Array
     >>> np.sort(kmeans_centers(X, 2, np.random.default_rng(0)).ravel())
     array([1., 9.])
     """
-    from mdec.numerics.loops import landmarks
-
     labels = kmeans(X, n_clusters, rng)
-    sums = np.zeros((n_clusters, X.shape[1]))
-    counts = np.zeros(n_clusters, dtype=np.int64)
-    landmarks.group_sums(X, labels, sums, counts)
-    found = counts > 0
-    return (sums[found] / counts[found, None]).astype(X.dtype)
+    found = np.bincount(labels, minlength=n_clusters) > 0
+    centers: Array = group_means(X, labels, X[:n_clusters])[found]
+    return centers

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
-from sklearn.cluster import KMeans
 
 from mdec._support.random import member_stream
 from mdec.baselines import generate_kmeans_ensemble, generate_stratified_ensemble
@@ -17,8 +16,6 @@ from mdec.bench.baselines._baseline import (
     kmeans_once,
     rotate,
 )
-from mdec.bench.evaluation import ari
-from mdec.numerics.loops.elkan import elkan
 
 GENERATORS = [generate_kmeans_ensemble, generate_stratified_ensemble]
 
@@ -62,22 +59,6 @@ def test_kmeans_labels_are_a_fixed_point(X) -> None:
     centers = np.stack([X[labels == k].mean(axis=0) for k in range(6)])
     distances = ((X[:, None] - centers) ** 2).sum(axis=2)
     np.testing.assert_array_equal(distances.argmin(axis=1), labels)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_kmeans_is_that_of_scikit_learn(dtype) -> None:
-    X = np.random.default_rng(3).normal(size=(300, 12)).astype(dtype)
-    for n_clusters in (2, 7, 17):
-        seed = int(np.random.default_rng(n_clusters).integers(2**31 - 1))
-        peer = KMeans(n_clusters, n_init=1, tol=0.0, max_iter=100, random_state=seed)
-        ours = kmeans_once(X, n_clusters, np.random.default_rng(n_clusters))
-        assert ari(ours, peer.fit(X).labels_) == 1.0
-
-
-def test_an_empty_cluster_takes_the_farthest_sample() -> None:
-    X = np.array([[0.0], [1.0], [10.0]])
-    labels = elkan(X, np.array([[0.5], [9.0], [99.0]]), 100)
-    assert sorted(labels.tolist()) == [0, 1, 2]
 
 
 def test_duplicate_rows_limit_the_clusters() -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.cluster import KMeans
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -360,21 +361,14 @@ def rotate(X: Array) -> Array:
 def kmeans_once(X: Array, n_clusters: int, rng: np.random.Generator) -> Labels:
     """Return the labels of one k-means run from one k-means++ start.
 
-    Each centre of the start is the best of 2 + ln K candidates. Start and iteration are
-    those of scikit-learn, which draws the same numbers from the same seed, in loops
-    that need less time.
+    Both are those of scikit-learn.
     """
-    from mdec.numerics.loops import elkan
-
-    X = np.ascontiguousarray(X)
     n_clusters = min(n_clusters, _count_distinct(X, n_clusters))
     if n_clusters < 2:
         return np.zeros(len(X), dtype=np.int32)
-    draw = np.random.RandomState(int(rng.integers(2**31 - 1)))
-    first = draw.choice(len(X), p=np.full(len(X), 1.0 / len(X)))
-    uniforms = draw.uniform(size=(n_clusters - 1, 2 + int(np.log(n_clusters))))
-    start = elkan.greedy_start(X, first, uniforms)
-    labels: Labels = elkan.elkan(X, X[start], MAX_ITER)
+    seed = int(rng.integers(2**31 - 1))
+    run = KMeans(n_clusters, n_init=1, max_iter=MAX_ITER, tol=0.0, random_state=seed)
+    labels: Labels = run.fit_predict(X)
     return labels
 
 

@@ -122,35 +122,6 @@ def _mirror_pairs(
         fill[low[e]] = position + 1
 
 
-def components(indptr: Any, indices: Any) -> Any:
-    """Number the connected components of a symmetric graph by their first vertices."""
-    n = indptr.size - 1
-    label = np.full(n, -1, dtype=np.int32)
-    _components(indptr, indices, label, np.empty(n, dtype=np.int64))
-    return label
-
-
-@jit()
-def _components(indptr: Any, indices: Any, label: Any, waiting: Any) -> None:
-    n_components = 0
-    for first in range(label.size):
-        if label[first] >= 0:
-            continue
-        label[first] = n_components
-        waiting[0] = first
-        size = 1
-        while size > 0:
-            size -= 1
-            vertex = waiting[size]
-            for e in range(indptr[vertex], indptr[vertex + 1]):
-                other = indices[e]
-                if label[other] < 0:
-                    label[other] = n_components
-                    waiting[size] = other
-                    size += 1
-        n_components += 1
-
-
 def csr_chebyshev(
     indptr: Any,
     indices: Any,

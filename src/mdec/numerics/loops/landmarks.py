@@ -148,16 +148,6 @@ def nearest_column(
 
 
 @jit()
-def group_sums(X: Any, labels: Any, sums: Any, counts: Any) -> None:
-    """Add each row to the sum of its group, and one to the group's count."""
-    for i in range(labels.size):
-        label = labels[i]
-        counts[label] += 1
-        for f in range(X.shape[1]):
-            sums[label, f] += X[i, f]
-
-
-@jit()
 def add_shared(index: Any, shares: Any, out: Any) -> None:
     """Add the share of each row to every two columns that the row is tied to.
 
