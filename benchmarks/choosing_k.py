@@ -11,10 +11,11 @@ cache, as is what is measured on them. Gene sets and cells are prepared by
     ensembles   make the ensembles
     sets        what "auto" answers for each set
     rules       NMI and stability by family, parameters chosen by the other families
+    firm        in which sets groups are firm
     noise       how often one cluster is called more than one, and other shapes
     time        processor seconds of a fit, of the test for groups, and of both choices
 
-`--record` appends what `rules`, `noise` and `time` print to the lines of
+`--record` appends what `rules`, `firm`, `noise` and `time` print to the lines of
 benchmarks/results/choosing-k.jsonl, of which `docs/_site/measured.py` makes tables.
 """
 
@@ -263,7 +264,6 @@ def rules(cache: Path, *, recorded: bool) -> None:
     }
     row("rule", *(f"{f}, {len(found)} sets" for f, found in all_sets.items()))
     lines: dict[str, list[tuple[float, float]]] = {}
-    firm = {}
     for family, found in all_sets.items():
         sizes = {n: len(np.load(cache / family / n / "y.npz")["y"]) for n in found}
         others = [f for f in all_sets if f != family]
@@ -275,9 +275,6 @@ def rules(cache: Path, *, recorded: bool) -> None:
             )
             for name in found
         }
-        firm[family] = 100 * float(
-            np.mean([a["p"] < NULL_LEVEL for a in autos.values()])
-        )
         first = {n: [auto["candidates"][0]] * SEEDS for n, auto in autos.items()}
         for name, chosen in {
             "K given": {n: [s[0]["classes"]] * SEEDS for n, s in found.items()},
@@ -289,10 +286,6 @@ def rules(cache: Path, *, recorded: bool) -> None:
                 n: answers(s, EXPONENTS) for n, s in found.items()
             },
             "the rule as it is": first,
-            "the same, 0 if no groups are firm": {
-                n: first[n] if auto["p"] < NULL_LEVEL else [1] * SEEDS
-                for n, auto in autos.items()
-            },
             "best K of all (not attainable)": {
                 n: [
                     int(max(each["n_clusters"], key=lambda k: each["nmi"][str(k)]))
@@ -306,14 +299,24 @@ def rules(cache: Path, *, recorded: bool) -> None:
         print(f"left out {family}: {grid[best]}")
     for name, values in lines.items():
         row(name, *(f"{nmi:.1f} ({same:.0f} %)" for nmi, same in values))
-    row("firm groups, percent", *(f"{share:.0f}" for share in firm.values()))
     if recorded:
         record(
             "rules",
             sets={family: list(found) for family, found in all_sets.items()},
             rows={name: np.round(values, 3).tolist() for name, values in lines.items()},
-            firm=firm,
         )
+
+
+def firm(data: Path, cells: Path, *, recorded: bool) -> None:
+    """Print the p-value of one cluster for every set."""
+    row("family", "set", "p")
+    found: dict[str, dict[str, float]] = {family: {} for family in FAMILIES}
+    for family, name, X, _ in load_sets(data, cells):
+        p_value = null_reference([X], [Plan(*X.shape, entropy=0)]).p_value
+        found[family][name] = p_value
+        row(family, name, f"{p_value:.2g}")
+    if recorded:
+        record("firm", p_values=found, level=NULL_LEVEL)
 
 
 def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
@@ -419,7 +422,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parts = "ensembles", "sets", "rules", "noise", "time"
+    parts = "ensembles", "sets", "rules", "firm", "noise", "time"
     parser.add_argument("part", choices=parts)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--cells", type=Path)
@@ -429,6 +432,8 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.part == "ensembles":
         make_ensembles(given.data, given.cells, given.cache)
+    elif given.part == "firm":
+        firm(given.data, given.cells, recorded=given.record)
     elif given.part == "noise":
         noise(given.cache, given.sets, recorded=given.record)
     elif given.part == "rules":

@@ -40,7 +40,7 @@ CONSENSUS = {
 }
 # Families and rows of the record of the choice of K.
 FAMILIES = {"genes": "gene sets", "images": "image sets", "cells": "sets of cells"}
-AS_IT_IS, TESTED = "the rule as it is", "the same, 0 if no groups are firm"
+AS_IT_IS = "the rule as it is"
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
 
 
@@ -192,8 +192,8 @@ def evidence() -> str:
             *(
                 [
                     f"K chosen by mdec, {len(of_family)} {words}",
-                    f"{chosen(AS_IT_IS)[place]}; {chosen(TESTED)[place]} if a dataset "
-                    "in which no groups are found scores 0",
+                    f"{chosen(AS_IT_IS)[place]}; groups are found in "
+                    f"{firm_share(shown[place]):.0f} %",
                     f"{chosen('K given')[place]} with K given",
                 ]
                 for place, (of_family, words) in enumerate(
@@ -236,8 +236,16 @@ def choosing_k() -> str:
                 ),
             ]
             for rule, values in found["rows"].items()
+            if rule != "the same, 0 if no groups are firm"
         ),
     )
+
+
+def firm_share(family: str) -> float:
+    """Return the percentage of the sets of a family in which groups are firm."""
+    found = newest("choosing-k", "what")["firm"]
+    p_values = np.array([*found["p_values"][family].values()])
+    return 100.0 * float(np.mean(p_values < found["level"]))
 
 
 def firm_groups() -> str:
@@ -253,10 +261,9 @@ def firm_groups() -> str:
         [f"{words.get(r['data'], r['data'])} ({r['sets']})", f"{r['firm']:.1f}"]
         for r in lines["noise"]["rows"]
     ]
-    found = lines["rules"]
     rows += [
-        [f"{FAMILIES[f]} with classes ({len(found['sets'][f])})", f"{share:.0f}"]
-        for f, share in found["firm"].items()
+        [f"{FAMILIES[f]} with classes ({len(of_family)})", f"{firm_share(f):.0f}"]
+        for f, of_family in lines["firm"]["p_values"].items()
     ]
     return table(["data (number of sets)", "firm groups, percent"], rows)
 

@@ -34,10 +34,10 @@ LOOKS = 12, 39
 CERTAIN, HOPELESS = 1e-4, 0.5
 
 # Samples that are compared: all up to the first, a quarter of more, at most the second;
-# and the most features, eigenvalues and axes.
-FEW_SAMPLES, MOST_SAMPLES = 200, 500
+# and the most features and eigenvalues.
+FEW_SAMPLES, MOST_SAMPLES = 150, 500
 MOST_FEATURES = 1000
-MAX_TESTED, N_AXES = 12, 3
+MAX_TESTED = 12
 
 # The graph that is compared: neighbours, at most a quarter of the samples, and width.
 N_NEIGHBORS, MU = 10, 0.5
@@ -225,7 +225,7 @@ def null_reference(
 
     Notes
     -----
-    At most 200 samples or a quarter of them are compared, never more than 500, in at
+    At most 150 samples or a quarter of them are compared, never more than 500, in at
     most 1000 features. 12 draws are made, and 39 unless p is above 0.5 by then or
     the data are far beyond all of them.
     """
@@ -329,9 +329,9 @@ def measure_groups(
     ndarray of shape (n_data, n_values)
         The eigenvalues :math:`\lambda_2, \dots, \lambda_{12}` of the normalised
         similarity graph of all samples, of several tables their mean: K - 1 of them
-        are near one if there are K groups. Then how clear the widest gap along each of
-        the three leading axes is, see `widest_gaps`: a long cluster has eigenvalues
-        near one too, but no gap.
+        are near one if there are K groups. Then how clear the widest gap along the
+        leading axis is, see `widest_gap`: a long cluster has eigenvalues near one too,
+        but no gap.
     """
     return np.stack([_measure_tables(tables, kernels, norms) for tables in data])
 
@@ -349,13 +349,11 @@ def _measure_tables(
     n_values = len(default_numbers(n_samples)[: MAX_TESTED - 1])
     last = [n_samples - 1 - n_values, n_samples - 2]
     values = linalg.eigvalsh(graph, subset_by_index=last)[::-1]
-    n_axes = min(N_AXES, n_samples - 1)
-    leading = [n_samples - 1 - n_axes, n_samples - 1]
+    leading = [n_samples - 2, n_samples - 1]
     sizes, axes = linalg.eigh(products, subset_by_index=leading)
-    # Axes of equal size, or of none, are any.
-    apart = np.append(np.diff(sizes) > _ROUNDING * sizes[-1], True)
-    gaps = np.where(apart[1:] & apart[:-1], widest_gaps(axes[:, 1:]), 0.0)
-    return np.concatenate([values, gaps[::-1]]).round(9)
+    # Of several axes of equal size each is as good.
+    alone = sizes[1] - sizes[0] > _ROUNDING * sizes[1]
+    return np.append(values, widest_gap(axes[:, 1]) if alone else 0.0).round(9)
 
 
 def squared_norms(X: Array, kernel: str) -> Array:
@@ -390,27 +388,22 @@ def _normalized_graph(squared: Array, kernel: str) -> Array:
     return normalized
 
 
-def widest_gaps(axes: Array) -> Array:
-    """Return how clearly the widest gap along each axis parts the samples.
+def widest_gap(places: Array) -> float:
+    """Return how clearly the widest gap between samples on a line parts them.
 
-    From (n_samples, n_axes): g / (g + s), with the gap g between neighbours and the
-    spread s of the samples about the means of its two sides. A tenth of the samples is
-    on each side at least.
+    This is g / (g + s), with the gap g between neighbours and the spread s of the
+    samples about the means of its two sides. A tenth of them is on each side at least.
 
     Examples
     --------
-    >>> widest_gaps(np.array([[0.0], [2.0], [8.0], [10.0]])).round(3)
-    array([0.857])
+    >>> round(widest_gap(np.array([0.0, 2.0, 8.0, 10.0])), 3)
+    0.857
     """
-    values, edge = np.sort(axes, axis=0), len(axes) // 10
-    gaps = np.diff(values, axis=0).round(9)[edge : len(values) - 1 - edge]
-    clear = np.zeros(axes.shape[1])
-    for axis, place in enumerate(gaps.argmax(axis=0)):
-        sides = np.split(values[:, axis], [edge + place + 1])
-        gap = gaps[place, axis]
-        spread = math.sqrt(sum(each.size * each.var() for each in sides) / len(axes))
-        clear[axis] = gap / max(gap + spread, _TINY)
-    return clear
+    values, edge = np.sort(places), len(places) // 10
+    gaps = np.diff(values).round(9)[edge : len(values) - 1 - edge]
+    sides = np.split(values, [edge + int(gaps.argmax()) + 1])
+    spread = math.sqrt(sum(each.size * each.var() for each in sides) / len(values))
+    return float(gaps.max() / max(gaps.max() + spread, _TINY))
 
 
 def compare_with_null(observed: Array, draws: Array) -> NullReference:
