@@ -43,7 +43,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch, the extra 'gpu'")
 
 from mdec.engines import gpu, tensors  # noqa: E402
 from mdec.engines.tensors import device as devices  # noqa: E402
-from mdec.engines.tensors import graphs, landmarks, members, neighbors  # noqa: E402
+from mdec.engines.tensors import fused, graphs, landmarks, members, neighbors  # noqa: E402
 
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs an NVIDIA GPU"
@@ -255,6 +255,19 @@ def test_linkage_of_equals_is_that_of_the_cpu(device: str) -> None:
     weights = np.ones(ensemble.n_base_clusters)
     expected, _ = merges(ensemble, weights)
     np.testing.assert_array_equal(merges(ensemble, weights, device)[0], expected)
+
+
+def test_without_a_compiler_there_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("Failed to find C compiler")
+
+    monkeypatch.setattr(fused, "pair_squares", fail)
+    fused.compiles.cache_clear()
+    with pytest.warns(RuntimeWarning, match=r"install a C compiler.*Failed to find"):
+        assert not fused.compiles(torch.device("cpu"))
+    fused.compiles.cache_clear()
 
 
 def several_graphs() -> list[sparse.csr_array]:

@@ -6,6 +6,10 @@ functions of PyTorch do the same, up to rounding.
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
+from subprocess import CalledProcessError
+
 import torch
 from torch import Tensor
 
@@ -18,7 +22,24 @@ except ImportError:
 
 def has_kernels(tensor: Tensor) -> bool:
     """Tell whether there are kernels for where a tensor is."""
-    return triton is not None and tensor.is_cuda
+    return tensor.is_cuda and triton is not None and compiles(tensor.device)
+
+
+@cache
+def compiles(device: torch.device) -> bool:
+    """Tell whether kernels can be compiled, which takes a C compiler; warn if not."""
+    one = torch.ones((1, 1), device=device)
+    try:
+        pair_squares(one, one, torch.zeros_like(one, dtype=torch.int64))
+    except (RuntimeError, OSError, CalledProcessError) as error:
+        warnings.warn(
+            f"Triton cannot compile kernels, so the GPU is slower; install a C "
+            f"compiler and the headers of Python. It says: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def pair_squares(rows: Tensor, others: Tensor, columns: Tensor) -> Tensor:
