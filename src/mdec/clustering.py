@@ -200,7 +200,7 @@ class Clustering:
         if n_clusters is not None:
             settings, selection = replace(settings, n_clusters=n_clusters), None
         made = self.ensemble, self.weights
-        return _find_clusters(*made, settings, self.rows, selection)
+        return find_clusters(*made, settings, self.rows, selection)
 
     @cached_property
     def criteria(self) -> KSelection:
@@ -323,17 +323,36 @@ def cluster_ensemble(
     """
     with single_threaded_blas():
         weights = WEIGHTINGS[settings.weighting](ensemble, device=settings.device)
-    return _find_clusters(ensemble, weights, settings, rows)
+    return find_clusters(ensemble, weights, settings, rows)
 
 
-def _find_clusters(
+def find_clusters(
     ensemble: LabelBlocks,
     weights: Array,
     settings: Settings,
-    rows: Sequence[TrainingRows],
+    rows: Sequence[TrainingRows] = (),
     selection: KSelection | None = None,
 ) -> Clustering:
-    """Choose the number of clusters where that is left open, and find them."""
+    """Choose the number of clusters where that is left open, and find them.
+
+    Parameters
+    ----------
+    ensemble : Ensemble or DistributedEnsemble
+        The base clusterings.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight of each base cluster.
+    settings : Settings
+        How they become one clustering.
+    rows : sequence of TrainingRows, default=()
+        As in `cluster_ensemble`.
+    selection : KSelection, default=None
+        How the number of clusters was chosen, if it was; it is not chosen again.
+
+    Returns
+    -------
+    Clustering
+        With a placement where there are rows.
+    """
     wanted, start = settings.n_clusters, time.perf_counter()
     ks = check_n_clusters(wanted, ensemble.n_samples)
     with single_threaded_blas():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from mdec._support.arrays import Array, Labels
 from mdec._support.random import member_stream
-from mdec.clustering import Clustering
+from mdec.clustering import Clustering, find_clusters
 from mdec.confidence import (
     AMBIGUOUS,
     cluster_consensus,
@@ -20,7 +21,7 @@ from mdec.confidence import (
     item_consensus,
     second_choice,
 )
-from mdec.consensus import CONSENSUS, find_consensus
+from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.signatures import Markers, Signature
 from mdec.selection.criteria import cuts, rand_index
@@ -351,8 +352,8 @@ def compare_functions(
     for name in CONSENSUS if n_clusters > 1 else ():
         labels = np.asarray(clustering.labels)[rows]
         if name != settings.consensus:
-            given = part, n_clusters, name, part_weights, settings.seed
-            labels = np.asarray(part.join(find_consensus(*given)))
+            other = replace(settings, n_clusters=n_clusters, consensus=name)
+            labels = np.asarray(find_clusters(part, part_weights, other).labels)
         sure = confidence(item_consensus(part, labels, part_weights), labels)
         row: dict[str, Any] = {
             "name": name,
