@@ -23,6 +23,7 @@ from mdec.base.pairs import PRECOMPUTED, Metric, Pairs
 from mdec.ensemble.plan import Plan
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import squared_distances
+from mdec.preparation.recipes import DRAWN, RECIPES, learn_preparation, prepare
 
 # Groups are firm where p lies below; with 39 draws that is none of them as clear, a
 # chance of 1 in 40 for one cluster. They are looked at when there are so many.
@@ -42,8 +43,9 @@ MAX_TESTED = 12
 # The graph that is compared: neighbours, at most a quarter of the samples, and width.
 N_NEIGHBORS, MU = 10, 0.5
 
-# The statistic of Jarque and Bera below which a feature looks normal.
-NORMAL_BELOW = 3.0
+# The statistic of Jarque and Bera below which a feature looks normal, if it takes more
+# values than these; one with fewer steps between values than the second has few values.
+NORMAL_BELOW, FEWEST_STEPS, MANY_STEPS = 3.0, 4, 15
 
 # Numbers of clusters that "auto" compares.
 MAX_CLUSTERS = 30
@@ -157,11 +159,13 @@ class Cloud:
         n_samples, half = len(X), len(X) // 2
         values, center, spread = np.sort(X, axis=0), X.mean(axis=0), X.std(axis=0)
         gaps = np.diff(values, axis=0)
-        is_tied = (gaps > 0.0).sum(axis=0) < half
+        n_steps = (gaps > 0.0).sum(axis=0)
         scores = (X - center) / np.where(spread > 0.0, spread, 1.0)
         skewness, excess = (scores**3).mean(axis=0), (scores**4).mean(axis=0) - 3.0
         far = n_samples / 6.0 * (skewness**2 + excess**2 / 4.0)
-        is_normal = (far < NORMAL_BELOW) & ~is_tied
+        # Ranks of rounded values would lose a part of their correlations.
+        is_normal = (far < NORMAL_BELOW) & (n_steps >= FEWEST_STEPS)
+        is_tied = ~is_normal & (n_steps < min(half, MANY_STEPS))
         other = stats.rankdata(X[:, ~is_normal], axis=0)
         other = special.ndtri((other - 0.5) / n_samples)
         other -= other.mean(axis=0)
@@ -273,9 +277,15 @@ def _take_features(
         return scale_pairs(Pairs.of(X[np.ix_(samples, samples)], plan.metric))
     if metric is not None:
         return scale_pairs(measure_pairs(metric, X[samples]))
-    if X.shape[1] > MOST_FEATURES:
-        X = X[:, np.sort(rng.choice(X.shape[1], MOST_FEATURES, replace=False))]
     rows = X[samples]
+    if plan.preparation in DRAWN:
+        # Members draw the power; the recipe's own stands for all.
+        learnt = learn_preparation(
+            rows, plan.preparation, RECIPES[plan.preparation].power
+        )
+        return prepare(rows, learnt, learnt.order[:MOST_FEATURES]).astype(np.float64)
+    if X.shape[1] > MOST_FEATURES:
+        rows = rows[:, np.sort(rng.choice(X.shape[1], MOST_FEATURES, replace=False))]
     return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, np.float64)
 
 
