@@ -184,7 +184,7 @@ def test_a_second_run_waits_and_says_so(page) -> None:
     page.read("wine.csv").start_run("second", 9000)
     page.wait(STEP + " === 'waits for 1 other run'")
     page.click("#jobs .act")
-    page.wait(STEP + " === 'Taken out of the line.'")
+    page.wait(STEP + " === 'Removed from the queue.'")
     page.click("#jobs li:nth-child(2) .act")
     page.wait(STEP.replace("#jobs", "#jobs li:nth-child(2)") + ".includes('kept')")
 
@@ -225,7 +225,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(browser, tmp_path, by) -> None
                 browser.refresh()
             else:
                 process.kill()
-                page.wait("return $('#notice').textContent.includes('broke off')")
+                page.wait("return $('#notice').textContent.includes('was interrupted')")
         finally:
             browser.execute_cdp_cmd("Network.disable", {})
         uploads, end = tmp_path / "work" / UPLOADS, time.monotonic() + 30
