@@ -71,8 +71,8 @@ def test_names_and_shares_in_every_form() -> None:
         ({"cosine": float("inf"), "spearman": 1}, "share inf"),
         ({"cosine": True, "spearman": 1}, "share True"),
         ({"cosine": "half", "spearman": 1}, "share 'half'"),
-        ({"cosine", "spearman"}, "no name, list of names or mapping"),
-        (None, "no name, list of names or mapping"),
+        ({"cosine", "spearman"}, "not a name, list of names or mapping"),
+        (None, "not a name, list of names or mapping"),
     ],
 )
 def test_what_is_no_mix_is_one_sentence(X: np.ndarray, kernel: Any, message: str):
