@@ -99,6 +99,19 @@ def test_runs_wait_stop_go_on_and_end(root) -> None:
     assert left == {"checkpoint"}
 
 
+def test_a_run_is_stopped_where_interrupts_are_ignored(root) -> None:
+    jobs, before = Jobs(root), signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        words = [*WORDS, "--ensemble-size", "9000", "--out", "background"]
+        number = jobs.submit(words, "background")
+        wait_for_members(root / "background", 1)
+        jobs.stop(number)
+        assert wait_for(jobs, number, "stopped")
+    finally:
+        signal.signal(signal.SIGINT, before)
+        jobs.close()
+
+
 def test_a_run_that_waits_can_leave_the_line(root) -> None:
     jobs = Jobs(root)
     first = jobs.submit([*WORDS, "--out", "a", "--ensemble-size", "9000"], "a")

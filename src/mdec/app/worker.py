@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import json
 import os
+import signal
 import sys
 import threading
 from functools import partial
@@ -22,6 +23,8 @@ def main() -> None:
     """Run the command of the arguments, resumably."""
     words = sys.argv[1:]
     sys.argv = ["mdec", *words]  # the result tells by which command it was made
+    # A shell that starts the app in the background lets its processes ignore this.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_stop_with_parent, daemon=True).start()
     tell = partial(_tell, sys.stdout)
     tell("reading the table")
