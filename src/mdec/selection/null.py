@@ -35,9 +35,9 @@ LOOKS = 12, 39
 CERTAIN, HOPELESS = 1e-4, 0.5
 
 # Samples that are compared: all up to the first, a quarter of more, at most the second;
-# and the most features and eigenvalues.
-FEW_SAMPLES, MOST_SAMPLES = 150, 500
-MOST_FEATURES = 1000
+# and the most features, values and eigenvalues.
+FEW_SAMPLES, MOST_SAMPLES = 200, 500
+MOST_FEATURES, MOST_VALUES = 1000, 130_000
 MAX_TESTED = 12
 
 # The graph that is compared: neighbours, at most a quarter of the samples, and width.
@@ -229,9 +229,9 @@ def null_reference(
 
     Notes
     -----
-    At most 150 samples or a quarter of them are compared, never more than 500, in at
-    most 1000 features. 12 draws are made, and 39 unless p is above 0.5 by then or
-    the data are far beyond all of them.
+    At most 200 samples or a quarter of them are compared, never more than 500, in at
+    most 1000 features and 130,000 values. 12 draws are made, and 39 unless p is above
+    0.5 by then or the data are far beyond all of them.
     """
     rng, n_samples = member_stream(seed, 0, "selection"), tables[0].shape[0]
     most = min(max(FEW_SAMPLES, n_samples // 4), MOST_SAMPLES)
@@ -277,15 +277,15 @@ def _take_features(
         return scale_pairs(Pairs.of(X[np.ix_(samples, samples)], plan.metric))
     if metric is not None:
         return scale_pairs(measure_pairs(metric, X[samples]))
-    rows = X[samples]
+    rows, most = X[samples], min(MOST_FEATURES, MOST_VALUES // len(samples))
     if plan.preparation in DRAWN:
         # Members draw the power; the recipe's own stands for all.
         learnt = learn_preparation(
             rows, plan.preparation, RECIPES[plan.preparation].power
         )
-        return prepare(rows, learnt, learnt.order[:MOST_FEATURES]).astype(np.float64)
-    if X.shape[1] > MOST_FEATURES:
-        rows = rows[:, np.sort(rng.choice(X.shape[1], MOST_FEATURES, replace=False))]
+        return prepare(rows, learnt, learnt.order[:most]).astype(np.float64)
+    if X.shape[1] > most:
+        rows = rows[:, np.sort(rng.choice(X.shape[1], most, replace=False))]
     return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, np.float64)
 
 
