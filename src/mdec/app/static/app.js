@@ -414,9 +414,9 @@ const solve = doing(async () => {
   if (solving) { return; }
   solving = true;
   busy("clustering");
+  let solution;
   try {
     let given;
-    let solution;
     do {
       given = JSON.stringify(wanted());
       // Those of the samples of the report come first where all take seconds.
@@ -429,11 +429,11 @@ const solve = doing(async () => {
     } while (given !== JSON.stringify(wanted()));
     tell({ solution });
     drawNames(solution.order);
-    prepare(solution.k, solution.consensus);
   } finally {
     solving = false;
     busy("");
   }
+  prepare(solution.k, solution.consensus);
 });
 
 // What may be asked for next is found while the reader looks, the nearest numbers first: of
