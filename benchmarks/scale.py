@@ -474,7 +474,7 @@ def cluster() -> dict[str, Any]:
             Client(local),
         ):
             MDEC(20, **{**kept, "ensemble_size": 3}).fit(rows)
-        files = sorted((Path(folder) / "kept").glob("member-*.json"))
+        files = sorted((Path(folder) / "kept").glob("member-??????.npz"))
         times = [each.stat().st_mtime_ns for each in files]
         with (
             LocalCluster(host="127.0.0.1", **started) as local,
