@@ -1,9 +1,8 @@
-"""Cluster up to ten million rows, from files and on a cluster, and model the cost.
+"""Cluster up to ten million rows, from files and on a cluster that loses processes.
 
     python benchmarks/many_rows.py npy [--rows 10000000]      # a .npy file
     python benchmarks/many_rows.py parquet [--rows 10000000]  # the same rows
     python benchmarks/many_rows.py dask [--rows 10000000]     # four worker processes
-    python benchmarks/many_rows.py model                      # from the records
 
 Twenty unequal, overlapping Gaussian clusters of 50 features; landmarks, four members,
 bipartite consensus. Files lie in --folder and are written once. On the cluster a worker
@@ -11,9 +10,6 @@ is killed after the first member and the client after the second; another client
 from the checkpoint. Each measurement runs in a fresh process and appends a line to
 benchmarks/results/many-rows.jsonl. Memory is the peak resident size of a process, pages
 of mapped files included; processor seconds are those of all processes that cluster.
-
-`model` fits the constants of `mdec.base.costs` to the records of all sizes but those of
-CHECKED, and prints what they predict there and for larger clusters.
 """
 
 from __future__ import annotations

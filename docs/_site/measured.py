@@ -268,6 +268,19 @@ def firm_groups() -> str:
     return table(["data (number of sets)", "firm groups, percent"], rows)
 
 
+def choosing_time() -> str:
+    """Return what the test for groups and the choice of K take beside a fit."""
+    rows = []
+    for found in newest("choosing-k", "what")["time"]["rows"]:
+        fit, test, _, auto = found["seconds"]
+        shape = " x ".join(map(str, found["shape"]))
+        name = found["data"].replace("_", " ")
+        cells = f"{fit:.2f} s", f"{test / fit:.1f}", f"{auto / fit:.1f}"
+        rows.append([f"{name}, {shape}", *cells])
+    headers = ["table", "fit, K given", "test, in fits", "fit that chooses K, in fits"]
+    return table(headers, rows)
+
+
 def one_core() -> list[dict[str, Any]]:
     """Return the newest record of each size that was measured on one core."""
     found = {
@@ -790,6 +803,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "evidence": evidence,
     "choosing-k": choosing_k,
     "firm-groups": firm_groups,
+    "choosing-time": choosing_time,
     "speed": speed,
     "gpu": gpu,
     "gpu-kernels": gpu_kernels,
