@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +74,29 @@ def shared() -> Path:
     if not (folder / "golden").is_dir():
         pytest.skip(f"needs the reference data, not found in {folder}")
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A headless Chromium that records its console and its requests.
+
+    Its window has the size that the module calls WINDOW.
+    """
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run"),
+        *("disable-background-networking", "disable-component-update", "disable-sync"),
+        f"window-size={getattr(request.module, 'WINDOW', '1400,950')}",
+        f"user-data-dir={tempfile.mkdtemp()}",
+    ):
+        options.add_argument(f"--{flag}")
+    logs = {"browser": "ALL", "performance": "ALL"}
+    options.set_capability("goog:loggingPrefs", logs)
+    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    yield started
+    started.quit()

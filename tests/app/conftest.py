@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import contextmanager
 
@@ -111,32 +110,6 @@ QUERIES = (
 )
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium that records its console."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "window-size=1400,950",
-        f"user-data-dir={tempfile.mkdtemp()}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    yield started
-    started.quit()
-
-
 @contextmanager
 def started_app(folder, **how):
     """Start the app of a folder as a person does; gives its process and address."""
@@ -212,11 +185,11 @@ class Tab:
             kind,
         )
 
-    def wait(self, script, *given, seconds=120):
+    def wait(self, script, *given, seconds=120, run=None):
         """Wait until a script returns something, and return it."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if found := self.run(script, *given):
+            if found := (run or self.run)(script, *given):
                 return found
             time.sleep(0.05)
         seen = self.run("return document.body.innerText")
@@ -237,12 +210,8 @@ class Tab:
             self.browser.switch_to.default_content()
 
     def wait_inside(self, script, *given, seconds=120):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if found := self.inside(script, *given):
-                return found
-            time.sleep(0.05)
-        raise AssertionError(script)
+        """Wait until a script returns something in the report, and return it."""
+        return self.wait(script, *given, seconds=seconds, run=self.inside)
 
     def size(self, width, height, *, dark=False):
         self.browser.execute_cdp_cmd(

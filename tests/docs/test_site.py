@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -97,27 +95,6 @@ def address():
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium that records its console and its requests."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (
-        *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run"),
-        *("disable-background-networking", "disable-component-update", "disable-sync"),
-        f"user-data-dir={tempfile.mkdtemp()}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    yield started
-    started.quit()
 
 
 def resize(browser, width: int, scheme: str) -> None:

@@ -7,8 +7,6 @@ import csv
 import io
 import json
 import re
-import shutil
-import tempfile
 import time
 from xml.etree import ElementTree
 
@@ -21,35 +19,7 @@ from mdec.report.solutions import pair_consensus
 
 pytestmark = pytest.mark.browser
 
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium that records its console and its requests."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-quic",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        "window-size=1280,900",
-        f"user-data-dir={tempfile.mkdtemp()}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability(
-        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
-    )
-    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    yield started
-    started.quit()
+WINDOW = "1280,900"
 
 
 class Page:
