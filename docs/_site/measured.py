@@ -8,21 +8,28 @@ on other sites too, and a test fails where a file has another number than its re
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-import textwrap
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from study_numbers import BLOCKS as OF_STUDIES
+from study_numbers import (
+    CONSENSUS,
+    MDEC,
+    scores,
+    sentence,
+    table,
+    three,
+    times,
+)
 
 from mdec.bench.summary import published_table
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "docs" / "results"
 RECORDS = ROOT / "benchmarks" / "results"
 MARK = "<!-- numbers: "
 PAGES = [
@@ -33,27 +40,10 @@ PAGES = [
 BLOCK = re.compile(
     r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- end of numbers -->)", re.S
 )
-CONSENSUS = {
-    "MDEC-HC": "hierarchical",
-    "MDEC-SC": "spectral",
-    "MDEC-BG": "bipartite",
-}
 # Families and rows of the record of the choice of K.
 FAMILIES = {"genes": "gene sets", "images": "image sets", "cells": "sets of cells"}
 AS_IT_IS = "the rule as it is"
 GENE_SETS = [f"DS-{number}" for number in range(1, 19)]
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table in Markdown, which ends with a line break."""
-    lines = [f"| {' | '.join(row)} |" for row in (list(heads), *map(list, rows))]
-    rule = "|---" * (lines[0].count("|") - 1) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
-
-
-def sentence(*words: str) -> str:
-    """Return sentences as a paragraph of a page, which ends with a line break."""
-    return textwrap.fill(" ".join(words), 100) + "\n"
 
 
 @cache
@@ -66,55 +56,6 @@ def read_lines(name: str) -> list[dict[str, Any]]:
 def newest(name: str, key: str = "name") -> dict[str, dict[str, Any]]:
     """Return the last record of each name."""
     return {str(record[key]): record for record in read_lines(name)}
-
-
-def dataset_scores(study: str) -> dict[str, dict[str, float]]:
-    """Return the mean NMI of each method of a study on each dataset."""
-    scores: dict[str, dict[str, float]] = {}
-    with (RESULTS / study / "scores.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row["metric"] == "nmi_max" and row["status"] == "ok":
-                scores.setdefault(row["method"], {})[row["dataset"]] = float(
-                    row["mean"]
-                )
-    return scores
-
-
-def mean_scores(study: str) -> tuple[list[str], dict[str, float]]:
-    """Return the datasets that every method of a study has, and mean NMI over them."""
-    scores = dataset_scores(study)
-    datasets = [
-        name
-        for name in next(iter(scores.values()))
-        if all(name in each for each in scores.values())
-    ]
-    return datasets, {
-        method: float(np.mean([each[name] for name in datasets]))
-        for method, each in scores.items()
-    }
-
-
-def cpu_seconds(dataset: str) -> dict[str, float]:
-    """Return the CPU seconds of every method on one dataset."""
-    lines = (RESULTS / "paper-tables" / "tables" / "cpu_seconds_1.md").read_text(
-        "utf-8"
-    )
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in lines.splitlines()
-    ]
-    found = next(row for row in rows if row[0] == dataset)
-    numbers = [re.search(r"\d+(?:\.\d+)?", cell) for cell in found]
-    return {
-        method: float(number[0])
-        for method, number in zip(rows[0][1:], numbers[1:], strict=True)
-        if number
-    }
-
-
-def three(values: Iterable[float]) -> str:
-    """Return the scores of the three consensus functions."""
-    return " / ".join(f"{value:.1f}" for value in values)
 
 
 def prepared_scores(variant: str) -> tuple[dict[str, dict[str, float]], int]:
@@ -143,40 +84,39 @@ def over_sets(means: dict[str, dict[str, float]]) -> list[float]:
 
 def evidence() -> str:
     """Return the table of the front page."""
-    datasets, ours = mean_scores("paper-tables")
-    paper = published_table("nmi_max", datasets, list(CONSENSUS)).mean.mean(axis=0)
-    in_use, today = mean_scores("today")
-    others = {name: score for name, score in today.items() if name not in CONSENSUS}
-    best = max(others, key=others.__getitem__)
-    cells, prepared = mean_scores("cells")
+    ours = scores("paper-tables")[MDEC]
+    paper = published_table("nmi_max", [*ours.index], MDEC).average_score
+    today, cells = scores("today"), scores("cells")
+    others = today.drop(columns=MDEC).mean()
+    prepared = cells.mean()
     million = newest("scale")["million mixture"]
     k_means = newest("scale")["compare mixture"]["mini_batch_kmeans_nmi"]
     found = newest("choosing-k", "what")["rules"]
     choice, shown = found["rows"], ("genes", "cells")
     places = [list(found["sets"]).index(family) for family in shown]
     of_sets, of_cells = (found["sets"][family] for family in shown)
-    without = ", ".join(sorted({*cells} - {*of_cells}))
+    without = ", ".join(sorted({*cells.index} - {*of_cells}))
     left_out = f" (without {without})" if without else ""
 
     def chosen(rule: str) -> list[str]:
         return [f"{choice[rule][place][0]:.1f}" for place in places]
 
-    seconds = cpu_seconds("DS-30")["MDEC-HC"]
+    seconds = times("paper-tables", "cpu_seconds_1").loc["DS-30", "MDEC-HC"]
     of_paper = published_table("seconds", ["DS-30"], ["MDEC-HC"]).mean[0, 0]
     return table(
         ["", "mdec", "for comparison"],
         [
             [
-                f"{len(datasets)} datasets of the paper, hierarchical / spectral / "
+                f"{len(ours)} datasets of the paper, hierarchical / spectral / "
                 "bipartite consensus",
-                three(ours[name] for name in CONSENSUS),
+                three(ours.mean()),
                 f"{three(paper)} as published",
             ],
             [
-                f"the same {len(in_use)} datasets, runs beside other methods",
-                f"{max(today[name] for name in CONSENSUS):.1f}",
-                f"{others[best]:.1f} for {best}, the best of {len(others)} methods "
-                "in use today",
+                f"the same {len(today)} datasets, runs beside other methods",
+                f"{today[MDEC].mean().max():.1f}",
+                f"{others.max():.1f} for {others.idxmax()}, the best of {len(others)} "
+                "methods in use today",
             ],
             [
                 f"{len(GENE_SETS)} gene-expression datasets, values prepared",
@@ -185,7 +125,7 @@ def evidence() -> str:
             ],
             [
                 f"{len(cells)} single-cell datasets, values prepared",
-                three(prepared[name] for name in CONSENSUS),
+                three(prepared[MDEC]),
                 f"{prepared['Leiden']:.1f} for Leiden, its resolution searched to give "
                 f"K; {prepared['SC3s']:.1f} for SC3s",
             ],
@@ -640,16 +580,12 @@ def sparse() -> str:
 def landmarks() -> str:
     """Return how far landmarks are from graphs on image datasets."""
     runs: dict[str, list[float]] = {}
-    short = {"MDEC-HC": "HC", "MDEC-SC": "SC", "MDEC-BG": "BG"}
     for name, record in newest("scale").items():
         if name.startswith("images "):
-            scores = [record[each] for each in short.values()]
-            runs.setdefault(record["dataset"], []).append(float(np.mean(scores)))
-    graphs = dataset_scores("paper-tables")
-    ahead = [
-        float(np.mean(scores) - np.mean([graphs[method][name] for method in short]))
-        for name, scores in runs.items()
-    ]
+            found = [record[method.removeprefix("MDEC-")] for method in MDEC]
+            runs.setdefault(record["dataset"], []).append(float(np.mean(found)))
+    graphs = scores("paper-tables")[MDEC].mean(axis=1)
+    ahead = [float(np.mean(found)) - graphs[name] for name, found in runs.items()]
     return sentence(
         f"On {len(ahead)} image datasets, landmarks change NMI by",
         f"{np.mean(ahead):+.1f} points on average, from {min(ahead):+.1f} to",
@@ -756,49 +692,6 @@ def plain_tables() -> str:
     )
 
 
-def several_kernels() -> str:
-    """Return what a second kernel gains for unprepared expression values."""
-    path = RESULTS / "metrics-mixed" / "tables" / "nmi_max_gene_expression.md"
-    rows = [
-        [cell.strip(" *[]") for cell in line.strip("|").split("|")]
-        for line in path.read_text("utf-8").splitlines()
-    ]
-    scores = {
-        row[0]: dict(
-            zip(rows[0][1:], (float(c.split()[0]) for c in row[1:]), strict=True)
-        )
-        for row in rows[2:]
-    }
-    both, alone = scores["scaled_gaussian + correlation"], scores["scaled_gaussian"]
-    gained = {name: both[name] - alone[name] for name in alone}
-    return sentence(
-        '`kernel=["scaled_gaussian", "correlation"]` lets each base clustering draw',
-        "its kernel. On expression values that are not prepared this changes NMI by",
-        " / ".join(f"{gained[name]:+.1f}" for name in CONSENSUS),
-        "points (HC / SC / BG), on prepared ones by",
-        " / ".join(f"{gained[f'prepared {name}']:+.1f}" for name in ("HC", "SC", "BG")),
-        "([all scores](results/metrics-mixed/report.md)).",
-    )
-
-
-def close_baselines() -> str:
-    """Return which baselines are close to their published scores, and their times."""
-    ours = dataset_scores("paper-tables")
-    names = [name for name in ours if name not in CONSENSUS]
-    apart = {}
-    for name in names:
-        paper = published_table("nmi_max", list(ours[name]), [name]).mean[:, 0]
-        # SPCE has no published score on one dataset.
-        apart[name] = float(np.nanmean(list(ours[name].values()) - paper))
-    close = [name for name in names if abs(apart[name]) < 2.0]
-    far = ", ".join(f"{name} {apart[name]:+.1f}" for name in names if name not in close)
-    return sentence(
-        f"{len(close)} of the {len(names)} baselines come within",
-        f"{max(abs(apart[name]) for name in close):.1f} points of their published mean",
-        f"NMI. The others do not: {far}.",
-    )
-
-
 BLOCKS: dict[str, Callable[[], str]] = {
     "evidence": evidence,
     "choosing-k": choosing_k,
@@ -823,8 +716,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "growth": growth,
     "first-fit": first_fit,
     "plain-tables": plain_tables,
-    "several-kernels": several_kernels,
-    "close-baselines": close_baselines,
+    **OF_STUDIES,
 }
 
 

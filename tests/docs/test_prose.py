@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import runpy
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,9 +119,15 @@ def test_the_check_leaves_out_code_alone() -> None:
     assert "pip install" not in prose(DOCS / "start.md")
 
 
-def test_the_numbers_are_those_of_the_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(DOCS / "_site"), *sys.path])
-    made = runpy.run_path(str(DOCS / "_site" / "measured.py"))
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    """What writes measured numbers into the pages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS / "_site")
+        return runpy.run_path(str(DOCS / "_site" / "measured.py"))
+
+
+def test_the_numbers_are_those_of_the_records(made: dict[str, Any]) -> None:
     used = set()
     for path in made["PAGES"]:
         text = path.read_text("utf-8")
@@ -133,8 +139,7 @@ def test_the_numbers_are_those_of_the_records(monkeypatch: pytest.MonkeyPatch) -
     assert used == set(made["BLOCKS"])
 
 
-def test_every_page_of_numbers_is_renewed() -> None:
-    made = runpy.run_path(str(DOCS / "_site" / "measured.py"))
+def test_every_page_of_numbers_is_renewed(made: dict[str, Any]) -> None:
     marked = [path for path in PROSE if "<!-- numbers:" in path.read_text("utf-8")]
     assert set(marked) == set(made["PAGES"])
 
