@@ -2,13 +2,16 @@
 
     python benchmarks/mutations.py [--sample 200] [--seed 0] [--jobs 2]
                                    [--module PATTERN ...] [--again]
+    python benchmarks/mutations.py --trace
     python benchmarks/mutations.py --summary [--record]
 
 A mutation is one small change of the source: a comparison turned, a sign or a sum
 swapped, a number off by one, a statement left out. A seeded sample, the same number
 from each module, is tried one by one on a copy of the checkout, never on the checkout
 itself: first against the tests nearest to the module, then, if it lives, against those
-of its folder and of the whole fit. A mutation that no test notices has survived.
+of its folder and of the whole fit, and at last against the quickest minute of all tests
+that call its function, as ``--trace`` finds them by running the suite once. A mutation
+that no test notices has survived.
 
 Each run appends a line of JSON for each mutation to benchmarks/results/mutations.jsonl,
 with the commit that it was made from, and the last line on a mutation counts. A
@@ -43,6 +46,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from calls import Calls, Tracer
 from records import append_lines, commit_of_source, read_lines
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -219,8 +223,9 @@ TIMED = [
     "tests/package/test_public_api.py",
 ]
 
-# Seconds of the processor, and by the clock, for the tests of one mutation.
-CPU_LIMIT, CLOCK_LIMIT = 100, 900
+# Seconds of the processor, and by the clock, for the tests of one mutation; seconds of
+# those that call its function.
+CPU_LIMIT, CLOCK_LIMIT, CALLING_LIMIT = 100, 900, 60
 MEMORY_LIMIT = 12 * 2**30
 
 # Exit code of a child that ran no tests, or those of another checkout.
@@ -510,6 +515,16 @@ class Copy:
                 return stems
             stems |= more
 
+    def trace(self) -> None:
+        """Run all tests, and write which functions each of them calls."""
+        child = os.fork()
+        if child == 0:
+            tracer = Tracer(self.folder)
+            self._test(["tests", "src"], self.cache, ["--tb=no"], [tracer])
+            tracer.write()
+            os._exit(0)
+        os.waitpid(child, 0)
+
     def run(
         self, tests: list[str], cache: Path, *, keep_bytecode: bool
     ) -> tuple[str, str]:
@@ -552,33 +567,39 @@ class Copy:
     def _child(
         self, tests: list[str], cache: Path, log: Path, *, keep_bytecode: bool
     ) -> int:
-        import numba
-        import pytest
-
-        os.chdir(self.folder)
         with log.open("wb") as file:
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
-        numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(cache)
         sys.dont_write_bytecode = not keep_bytecode
         if not keep_bytecode:
             os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        os.environ["PYTHONPATH"] = str(self.folder / "src")
-        # Workers of process pools look for the tests where `python -m pytest` does.
-        sys.path[:0] = [str(self.folder / "src"), str(self.folder)]
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT + 10))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-        options = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=line"]
-        options += ["-p", "no:xdist", "--hypothesis-seed=0"]
-        # Hypothesis is loaded already.
-        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        options += [f"--deselect={each}" for each in TIMED]
-        code = int(pytest.main([*options, *tests]))
+        code = self._test(tests, cache, ["-x", "--tb=line"], [])
         sys.stdout.flush()
         found = getattr(sys.modules.get("mdec"), "__file__", None)
         if found is not None and not Path(found).is_relative_to(self.folder):
             return _BROKEN
         return code
+
+
+    def _test(
+        self, tests: list[str], cache: Path, options: list[str], plugins: list[Any]
+    ) -> int:
+        import numba
+        import pytest
+
+        os.chdir(self.folder)
+        numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(cache)
+        os.environ["PYTHONPATH"] = str(self.folder / "src")
+        # Workers of process pools look for the tests where `python -m pytest` does.
+        sys.path[:0] = [str(self.folder / "src"), str(self.folder)]
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+        options = [*options, "-q", "--no-header", "-p", "no:cacheprovider"]
+        options += ["-p", "no:xdist", "--hypothesis-seed=0"]
+        # Hypothesis is loaded already.
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        options += [f"--deselect={each}" for each in TIMED]
+        return int(pytest.main([*options, *tests], plugins))
 
 
 def load_slow_packages() -> None:
@@ -627,14 +648,20 @@ def show(copy: Copy, mutation: Mutation, tests: list[str]) -> tuple[str, str]:
     return outcome, which
 
 
-def tried(copy: Copy, mutation: Mutation, commit: str) -> dict[str, Any]:
+def tried(
+    copy: Copy, mutation: Mutation, commit: str, calls: Calls
+) -> dict[str, Any]:
     """Show a mutation to the tests; return its line of the record."""
     start = time.perf_counter()
-    asked, more = tests_of(mutation.file)
-    outcome, which = show(copy, mutation, asked)
-    if outcome == "survived":
-        outcome, which = show(copy, mutation, more)
-        asked = asked + more
+    near, more = tests_of(mutation.file)
+    scope = mutation.context.partition(":")[0]
+    asked: list[str] = []
+    for tests in near, more, calls.of(mutation.file, scope, CALLING_LIMIT):
+        tests = [each for each in tests if each.partition("::")[0] not in asked]
+        outcome, which = show(copy, mutation, tests)
+        asked += tests
+        if outcome != "survived":
+            break
     row = {k: v for k, v in asdict(mutation).items() if k not in ("start", "end")}
     result = {"outcome": outcome, "by": which, "tests": asked, "commit": commit}
     seconds = round(time.perf_counter() - start, 1)
@@ -643,13 +670,13 @@ def tried(copy: Copy, mutation: Mutation, commit: str) -> dict[str, Any]:
 
 def work(todo: list[Mutation], commit: str) -> int:
     """Try mutations one after the other, in a checkout of this process."""
-    failed = 0
+    failed, calls = 0, Calls()
     with tempfile.TemporaryDirectory(prefix="mdec-mutations-") as folder:
         copy = Copy(Path(folder))
         for mutation in todo:
             place = f"{mutation.file}:{mutation.line}"
             try:
-                row = tried(copy, mutation, commit)
+                row = tried(copy, mutation, commit, calls)
             except Exception:  # noqa: BLE001 - the others can still be tried
                 traceback.print_exc()
                 print("not tried", place, flush=True)
@@ -720,6 +747,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--module", nargs="+", default=["*"])
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--trace", action="store_true")
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--record", action="store_true", help="append the sums")
     options = parser.parse_args()
@@ -738,6 +766,12 @@ def main() -> None:
         if options.record:
             append_lines("mutation-counts", [found | {"commit": commit_of_source()}])
         return
+    # A cap from outside would hide that of the package.
+    os.environ.pop("OMP_NUM_THREADS", None)
+    if options.trace:
+        with tempfile.TemporaryDirectory(prefix="mdec-mutations-") as folder:
+            Copy(Path(folder)).trace()
+        return
     sample = drawn(paths, options.sample, options.seed)
     todo = [each for each in sample if options.again or each not in known]
     # What has survived is tried again, also what another sample held.
@@ -748,8 +782,6 @@ def main() -> None:
         if known[each]["outcome"] == "survived" and each not in todo
     ]
     print(f"{len(sample)} mutations of {len(paths)} modules, {len(todo)} to try")
-    # A cap from outside would hide that of the package.
-    os.environ.pop("OMP_NUM_THREADS", None)
     load_slow_packages()
     commit = commit_of_source()
     children = []

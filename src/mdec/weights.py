@@ -72,7 +72,7 @@ def _overlaps(
         for labels in parts[1:]:
             total += landmarks.count_overlaps(labels, member, offsets)
         tables.append(total)
-    return tables[0] if len(tables) == 1 else np.concatenate(tables)
+    return np.concatenate(tables)
 
 
 def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:

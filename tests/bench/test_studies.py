@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from mdec import generate_ensemble
+from mdec.bench import worker
 from mdec.bench.methods import (
     METHODS,
     generate_components,
@@ -572,6 +573,44 @@ def test_components_are_those_of_prepared_values() -> None:
     centred = values - values.mean(axis=0)
     spread = np.linalg.svd(centred, compute_uv=False)[:6]
     np.testing.assert_allclose(np.linalg.norm(parts, axis=0), spread, rtol=1e-2)
+
+
+def test_fifty_components_are_taken_as_other_packages_do() -> None:
+    counts = np.random.default_rng(0).negative_binomial(1, 0.3, size=(60, 300))
+    assert generate_components(counts, random_state=0).shape == (60, 50)
+    assert generate_components(counts[:20], random_state=0).shape == (20, 20)
+
+
+def test_finch_is_asked_for_the_clusters_and_for_no_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cluster(X: Any, *, req_clust: int, verbose: bool = True) -> Any:
+        if verbose:
+            print("partition 0")
+        return np.zeros((len(X), 2)), [5, 3], np.arange(len(X)) % req_clust
+
+    package = ModuleType("finch")
+    package.FINCH = cluster  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "finch", package)
+    labels = resolve(METHODS["FINCH"].function)(np.eye(9), 3, random_state=0)
+    assert labels.tolist() == [0, 1, 2] * 3
+    assert capsys.readouterr().out == ""
+
+
+def test_the_commit_is_that_of_a_checkout_of_this_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = "git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"
+    (tmp_path / "worker.py").touch()
+    (tmp_path / "other.py").touch()
+    for words in (["init"], ["add", "worker.py"], ["commit", "-m", "one"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
+    found = []
+    for name in ("worker.py", "other.py", "gone/worker.py"):
+        monkeypatch.setattr(worker, "__file__", str(tmp_path / name))
+        found.append(worker.commit.__wrapped__())
+    assert found == [head.stdout.strip(), "", ""]
 
 
 class _Hides:

@@ -297,6 +297,7 @@ def test_friedman_is_scipys_and_nemenyi_is_the_textbooks() -> None:
         assert nemenyi_critical_difference(k, 14) == pytest.approx(
             expected_cd, abs=1e-3
         )
+    assert np.isnan(nemenyi_critical_difference(1, 14))
 
 
 def test_scores_against_naive_counting() -> None:

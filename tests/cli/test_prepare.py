@@ -285,6 +285,8 @@ def test_a_dry_run_says_what_would_be_done(tmp_path, capsys):
     assert plan["prepare"] == "auto"
     assert plan["kind"] == "counts"
     assert "log2(1 + x)" in plan["prepared"]
+    assert plan["seed"] == 0
+    assert re.fullmatch(r"about .+ of processor time", plan["estimated work"])
 
 
 @pytest.mark.parametrize(
@@ -338,6 +340,17 @@ def test_layers_of_anndata_are_known_by_name(tmp_path):
     assert read_table(path, variable="layers/counts").kind == "counts"
     assert read_table(path, variable="layers/scaled").kind is None
     assert read_table(path, variable="obsm/X_pca").kind is None
+
+
+def test_the_lines_of_python_keep_as_many_genes(tmp_path, capsys):
+    path, out = written(tmp_path, counts()), tmp_path / "out"
+    genes = "--n-top-genes", 30
+    assert call("fit", path, "--out", out, *SMALL, *genes) == 0
+    page = html.unescape((out / "report.html").read_text())
+    lines = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL).group(1)
+    again: dict = {}
+    exec(lines.rpartition("\n")[0], again)
+    assert again["X"].shape[1] == 30
 
 
 def test_wine_alone_is_clustered_as_by_hand(tmp_path, capsys):
@@ -413,4 +426,6 @@ def test_estimates_grow_as_the_work_does():
     assert 2.0 * once < seconds(2000, 100) < 4.0 * once
     assert once < seconds(1000, 2000) < 20.0 * once
     assert seconds(100_000, 9, base="landmark") < 0.1 * seconds(100_000, 9)
+    more = seconds(300_000, 9, base="landmark")
+    assert more < 4.0 * seconds(100_000, 9, base="landmark")
     assert seconds(2000, 9000, max_samples=0.5) < seconds(2000, 9000) / 2

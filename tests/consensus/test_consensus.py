@@ -367,7 +367,11 @@ def test_impossible_numbers_of_clusters(name: str, n_clusters: object) -> None:
 
 @pytest.mark.parametrize("name", CONSENSUS)
 @pytest.mark.parametrize(
-    "weights", [np.ones(3), -np.ones(8), np.full(8, np.nan), np.zeros(8)]
+    "weights",
+    [
+        *(np.ones(3), -np.ones(8), np.full(8, np.nan), np.zeros(8)),
+        *(np.where(np.arange(8) == 5, bad, 1.0) for bad in (np.nan, np.inf, -0.1)),
+    ],
 )
 def test_impossible_weights(name: str, weights: np.ndarray) -> None:
     with pytest.raises(ValueError, match="weights must"):

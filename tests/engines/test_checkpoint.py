@@ -313,6 +313,20 @@ def test_a_damaged_part_is_noticed(in_parts):
     assert in_parts.load(2) is None
 
 
+@pytest.mark.parametrize("wrong", ["numbers", "rows", "type"])
+def test_a_part_with_labels_of_another_member_is_noticed(in_parts, wrong):
+    member, parts = in_parts.load(2)
+    labels = parts[1].copy()
+    if wrong == "numbers":
+        labels[7] = member.n_clusters
+    elif wrong == "rows":
+        labels = labels[1:]
+    else:
+        labels = labels.astype(np.int64)
+    in_parts.save((member, [parts[0], labels, parts[2]]))
+    assert in_parts.load(2) is None
+
+
 def test_a_part_of_objects_is_not_loaded(in_parts):
     class Trap:
         def __reduce__(self):

@@ -335,6 +335,17 @@ def test_dependent_vectors_still_get_a_basis(place: torch.device) -> None:
     np.testing.assert_allclose(gram[1], np.diag([1, 1, 1, 1, 0, 0]), atol=1e-5)
 
 
+def test_a_block_with_an_empty_vector_leaves_the_others_alone(
+    place: torch.device,
+) -> None:
+    block = torch.randn(2, 50, 6, generator=torch.Generator().manual_seed(0)).to(place)
+    block[0, :, 3] = 0.0
+    unused = torch.zeros((2, 6), dtype=torch.bool, device=place)
+    basis = graphs.orthonormal(block, unused).cpu()
+    for gram in (basis.mT @ basis).numpy():
+        np.testing.assert_allclose(gram, np.eye(6), atol=1e-5)
+
+
 def test_kmeans_is_that_of_the_cpu(place: torch.device) -> None:
     rng = np.random.default_rng(0)
     counts = [3, 7, 7]
@@ -526,6 +537,19 @@ def test_the_estimator_passes_the_device_on(digits: np.ndarray, device: str) -> 
     assert there.confidence_.shape == (300,)
     new = there.predict(digits[300:320])
     assert set(new) <= set(there.labels_)
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_the_users_precision_stays(
+    digits: np.ndarray, device: str, precision: str
+) -> None:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        generate_ensemble(digits[:200], ensemble_size=2, device=device, random_state=0)
+        assert torch.get_float32_matmul_precision() == precision
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @pytest.fixture

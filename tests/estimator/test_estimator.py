@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -320,6 +322,22 @@ def test_numbers_for_names_are_no_names(X: np.ndarray, tmp_path: Path) -> None:
         model.save(tmp_path / "model.npz")
         again = MDEC.load(tmp_path / "model.npz")
         np.testing.assert_array_equal(again.predict(frame), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"base": lambda X, rng: rng.integers(2, size=len(X))},
+        {"metric": lambda a, b: float(abs(a - b).sum())},
+        {"preparation": "diversified"},
+    ],
+)
+def test_tags_of_what_takes_no_sparse_rows(parameters: dict[str, Any]) -> None:
+    X = sparse.random_array((30, 8), density=0.5, rng=0, format="csr")
+    model = MDEC(2, ensemble_size=3, random_state=0, **parameters)
+    assert not get_tags(model).input_tags.sparse
+    with pytest.raises((TypeError, ValueError), match="sparse"):
+        model.fit(X)
 
 
 @pytest.mark.parametrize("kernel", [3, None, [["cosine"]], [3]])

@@ -149,6 +149,19 @@ def test_clusters_lie_together_in_the_dendrogram(by_chance):
         assert 0.0 <= max(low, far) <= high <= 1.0
 
 
+def test_the_dendrogram_of_three_samples():
+    A = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.4], [0.9, 0.4, 1.0]])
+    tree = consensus_tree(A, np.array([0, 1, 0]))
+    first, second, third = tree["position"].tolist()
+    assert abs(first - third) == 1
+    assert second in (0, 2)
+    heights = [high for _, _, high, _, _ in tree["merges"]]
+    assert heights == [pytest.approx(0.0, abs=0.02), pytest.approx(2.0 / 3.0, abs=0.02)]
+    for size in (1, 2):
+        tree = consensus_tree(A[:size, :size], np.zeros(size, dtype=int))
+        assert tree["position"].tolist() == list(range(size))
+
+
 def test_numbers_that_are_many_are_those_nearest():
     base = np.random.default_rng(0).integers(0, 4, size=(90, 4))
     found = select_n_clusters(Ensemble.from_labels(base), k_range=range(2, 60))

@@ -180,6 +180,13 @@ def test_what_looks_like_classes_stops(tmp_path, codes, name, place):
     assert read_table(path, features=["*"]).values.shape == (178, 14)
 
 
+@pytest.mark.parametrize("codes", [[0, 2, 3], [1, 3, 4], [2, 3, 4], [-1, 0, 1]])
+def test_whole_numbers_that_skip_some_are_measurements(tmp_path, codes):
+    frame = FRAME.assign(zz=np.array(codes)[WINE.target])
+    path = written(frame, tmp_path, index=False)
+    assert read_table(path).values.shape == (178, 14)
+
+
 def test_classes_in_the_first_column_of_an_array(tmp_path):
     values = np.column_stack([WINE.target + 1.0, WINE.data])
     np.save(tmp_path / "a.npy", values)

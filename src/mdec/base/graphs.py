@@ -230,18 +230,15 @@ def _with_nearest(
 def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
     """Return the distance beyond which no unseen sample can enter a row's k best.
 
-    A negative one stands for a row that needs no further search, infinity for one
-    that needs all. An unseen pair is no nearer than either radius, and no neighbour
-    distance is more than its radius over the least ratio of the two, so the distance
-    of a pair bounds its scale. A tie counts as entering: the first of equals is kept.
+    A negative one stands for a row that needs no further search. An unseen pair is no
+    nearer than either radius, and no neighbour distance is more than its radius over
+    the least ratio of the two, so the distance of a pair bounds its scale. A tie counts
+    as entering: the first of equals is kept.
     """
     floor, greatest = float(rho.min()), float(rho.max())
     above = rho > floor
     ratio = float(np.min(radius[above] / rho[above], initial=np.inf))
     limit = np.full_like(rho, -1.0)
-    if ratio <= 0.0:
-        limit[:] = np.inf
-        return limit
     worst = worst * (1.0 - 1e-12)
 
     def reaches(rows: NDArray[np.integer], distance: Array) -> NDArray[np.bool_]:

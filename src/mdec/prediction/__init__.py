@@ -93,7 +93,7 @@ class Placement:
         """
         pairs = zip(tables, self.tables, strict=True)
         columns = [predict_base_clusters(*each, n_jobs=n_jobs) for each in pairs]
-        return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+        return np.concatenate(columns, axis=1)
 
     def place(self, base: NDArray[np.int32]) -> tuple[NDArray[np.int32], Array]:
         """Return the clusters of new rows with these base clusters, and confidence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,27 @@ def test_jaccard_index_of_all_pairs() -> None:
     expected = np.array([[(a & b).sum() / (a | b).sum() for b in H.T] for a in H.T])
     np.fill_diagonal(expected, 0.0)
     np.testing.assert_allclose(jaccard_graph(ensemble).toarray(), expected)
+
+
+def test_meta_clusters_are_cut_by_weights_of_one_sum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ensemble, given = noisy_ensemble(2), []
+
+    def cut(graph: Any, weights: Any, n_clusters: int, *_: object) -> np.ndarray:
+        given.extend([graph, weights])
+        return np.arange(graph.shape[0]) % n_clusters
+
+    monkeypatch.setattr(_partitioning, "_partition_graph", cut)
+    mcla(ensemble, 3, random_state=0)
+    graph, weights = given
+    # The sums of the original code; METIS counts in 32 bits.
+    assert graph.sum() == pytest.approx(1e8, rel=1e-4)
+    assert weights.sum() == pytest.approx(1e8, rel=1e-4)
+    expected = jaccard_graph(ensemble).toarray()
+    np.testing.assert_allclose(
+        graph.toarray() / graph.sum(), expected / expected.sum(), atol=1e-7
+    )
 
 
 def test_association_is_the_mean_membership() -> None:

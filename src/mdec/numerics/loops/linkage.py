@@ -160,12 +160,9 @@ def _merge_chain(
     """
     n = size.size
     length = 0
-    first = 0
     for step in range(n - 1):
         if length == 0:
-            while size[first] == 0:
-                first += 1
-            chain[0] = first
+            chain[0] = 0  # a merged region keeps its lower row
             length = 1
         while True:
             tip, own = chain[length - 1], rows[length & 1]

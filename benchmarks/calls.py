@@ -1,0 +1,131 @@
+"""Which functions each test calls, as found by running all tests once."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = "src/mdec/"
+
+# Of the last run; a test that is new since then is not known to call anything.
+CALLS = ROOT / "build" / "calls.json"
+
+
+class Tracer:
+    """A plugin of pytest that notes the functions of a source folder that tests call.
+
+    What is called to set a test up may be set up once for all tests of its file, and
+    counts for each of them.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.tests: dict[str, dict[str, Any]] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        return (yield from self._watch(item.nodeid.partition("::")[0]))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        return (yield from self._watch(item.nodeid))
+
+    def _watch(self, name: str) -> Generator[None, Any, Any]:
+        noted = self.tests.setdefault(name, {"seconds": 0.0, "calls": set()})
+        prefix, seen = str(self.root / SOURCE), noted["calls"]
+
+        def note(frame: Any, *_: object) -> None:
+            code = frame.f_code
+            if code.co_filename.startswith(prefix):
+                seen.add((code.co_filename, code.co_qualname))
+
+        start = time.process_time()
+        sys.settrace(note)
+        threading.settrace(note)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+            noted["seconds"] += time.process_time() - start
+
+    def write(self) -> None:
+        for noted in self.tests.values():
+            noted["seconds"] = round(noted["seconds"], 3)
+            noted["calls"] = sorted(
+                f"{Path(file).relative_to(self.root).as_posix()} {_scope(name)}"
+                for file, name in noted["calls"]
+            )
+        CALLS.parent.mkdir(exist_ok=True)
+        CALLS.write_text(json.dumps(self.tests, indent=1))
+
+
+def _scope(qualified: str) -> str:
+    return "." + qualified.replace(".<locals>", "")
+
+
+class Calls:
+    """The tests that call a function, the quickest first."""
+
+    def __init__(self) -> None:
+        tests = json.loads(CALLS.read_text()) if CALLS.exists() else {}
+        files = {name: row for name, row in tests.items() if "::" not in name}
+        # Found below: the file of a test is set up for each of its tests.
+        self.tests: list[tuple[float, str, set[str]]] = sorted(
+            (
+                row["seconds"] + files.get(file, {"seconds": 0.0})["seconds"],
+                name,
+                {*row["calls"], *files.get(file, {"calls": ()})["calls"]},
+            )
+            for name, row in tests.items()
+            if (file := name.partition("::")[0]) != name
+        )
+
+    def of(self, file: str, scope: str, seconds: float) -> list[str]:
+        """Return tests that call a function, until they take so many seconds.
+
+        A compiled function is not seen, nor what a module does when it is loaded: then
+        all tests that call any function of the modules that import from it.
+        """
+        functions = {f"{file} {scope}"}
+        if not any(functions & calls for *_, calls in self.tests):
+            files = importers(file)
+            calls = set[str]().union(*(calls for *_, calls in self.tests))
+            functions = {each for each in calls if each.split()[0] in files}
+        found: list[str] = []
+        for needed, name, calls in self.tests:
+            if (ROOT / name.partition("::")[0]).exists() and functions & calls:
+                seconds -= needed
+                if seconds < 0.0:
+                    break
+                found.append(name)
+        return found
+
+
+def importers(file: str) -> set[str]:
+    """Return a file, and those that import from it, through compiled ones too."""
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+        for path in (ROOT / SOURCE).rglob("*.py")
+    }
+    found, todo = {file}, [file]
+    while todo:
+        each = todo.pop()
+        module = each.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
+        package, _, stem = module.replace("/", ".").rpartition(".")
+        names = rf"from {re.escape(package)}(\.{stem} import|  *import .*\b{stem}\b)"
+        for name, text in texts.items():
+            if name not in found and re.search(names, text):
+                found.add(name)
+                if "@jit(" in text:
+                    todo.append(name)
+    return found
