@@ -24,7 +24,7 @@ class Tracer:
     """A plugin of pytest that notes the functions of a source folder that tests call.
 
     What is called to set a test up may be set up once for all tests of its file, and
-    counts for each of them.
+    counts for each of them. Tests that fail or skip are left out.
     """
 
     def __init__(self, root: Path) -> None:
@@ -38,6 +38,10 @@ class Tracer:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield from self._watch(item.nodeid))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.passed:
+            self.tests.pop(report.nodeid, None)
 
     def _watch(self, name: str) -> Generator[None, Any, Any]:
         noted = self.tests.setdefault(name, {"seconds": 0.0, "calls": set()})
@@ -79,7 +83,7 @@ class Calls:
     def __init__(self) -> None:
         tests = json.loads(CALLS.read_text()) if CALLS.exists() else {}
         files = {name: row for name, row in tests.items() if "::" not in name}
-        # Found below: the file of a test is set up for each of its tests.
+        # What sets the file of a test up stands under the name of the file.
         self.tests: list[tuple[float, str, set[str]]] = sorted(
             (
                 row["seconds"] + files.get(file, {"seconds": 0.0})["seconds"],

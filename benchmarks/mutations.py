@@ -658,6 +658,8 @@ def tried(
     asked: list[str] = []
     for tests in near, more, calls.of(mutation.file, scope, CALLING_LIMIT):
         tests = [each for each in tests if each.partition("::")[0] not in asked]
+        if not tests:
+            continue
         outcome, which = show(copy, mutation, tests)
         asked += tests
         if outcome != "survived":

@@ -218,6 +218,15 @@ def test_a_landmark_that_shares_no_rows_is_a_cluster_of_its_own() -> None:
     np.testing.assert_allclose(embedded[:2] @ embedded[2:].T, 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_columns_without_ties_stay_at_the_origin(full: bool) -> None:
+    affinity = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    given = affinity if full else sparse.csr_array(affinity)
+    vectors = small_side_vectors(given, 3, np.random.default_rng(0))
+    assert vectors[:2].any(axis=1).all()
+    assert not vectors[2].any()
+
+
 def test_a_row_is_tied_as_if_it_were_alone() -> None:
     """Products of many rows round otherwise than those of one, and ties tell."""
     rng = np.random.default_rng(8)

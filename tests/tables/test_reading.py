@@ -110,6 +110,14 @@ def test_parquet(tmp_path):
         read_table(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("which", ["sample_names", "feature_names"])
+def test_names_of_one_side_of_a_turned_array(tmp_path, which):
+    np.savez(tmp_path / "a.npz", X=VALUES.T, **{which: FEATURES})
+    table = read_table(tmp_path / "a.npz", transpose=True)
+    np.testing.assert_array_equal(table.values, VALUES)
+    assert table.feature_names == FEATURES
+
+
 @pytest.mark.parametrize("layout", ["dense", "csr", "csc"])
 def test_h5ad(tmp_path, layout):
     h5py = pytest.importorskip("h5py")
@@ -136,6 +144,9 @@ def test_h5ad(tmp_path, layout):
     np.testing.assert_array_equal(table.values, VALUES)
     assert table.sample_names == SAMPLES
     assert table.labels.tolist() == list("BBTTBT")
+    kept = read_table(tmp_path / "a.h5ad", label_column="cell", sparse=True).values
+    assert sparse.issparse(kept) == (layout != "dense")
+    np.testing.assert_array_equal(kept.toarray() if layout != "dense" else kept, VALUES)
 
 
 BAD_TEXT = {

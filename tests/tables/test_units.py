@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
@@ -72,6 +73,28 @@ def test_sparse_logarithms_are_centred_as_filled_ones_are():
     assert found.words == expected.words
     assert "mean is subtracted" in found.words["prepared"]
     np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_genes_of_cells_are_chosen_before_zeros_are_filled_in():
+    draw = np.random.default_rng(0)
+    counts = random_array(
+        (200, 20_000),
+        density=0.02,
+        format="csr",
+        rng=draw,
+        data_sampler=lambda size: draw.poisson(3.0, size) + 1.0,
+    )
+    names = [f"g{j}" for j in range(20_000)]
+    table = Table(counts, [f"s{i}" for i in range(200)], names)
+    tracemalloc.start()
+    try:
+        ready = prepare_table(table)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert ready.words["kind"] == "counts"
+    assert ready.values.shape == (200, 2000)
+    assert peak < 0.6 * 8 * 200 * 20_000
 
 
 @pytest.mark.parametrize("how", ["none", "diversified"])
