@@ -8,10 +8,10 @@
 A mutation is one small change of the source: a comparison turned, a sign or a sum
 swapped, a number off by one, a statement left out. A seeded sample, the same number
 from each module, is tried one by one on a copy of the checkout, never on the checkout
-itself: first against the tests nearest to the module, then, if it lives, against those
-of its folder and of the whole fit, and at last against the quickest minute of all tests
-that call its function, as ``--trace`` finds them by running the suite once. A mutation
-that no test notices has survived.
+itself: first against the quickest tests that call its function, as ``--trace`` finds
+them by running the suite once, then, if it lives, against those nearest to the module,
+those of its folder and of the whole fit, and at last against a minute of all that call
+the function. A mutation that no test notices has survived.
 
 Each run appends a line of JSON for each mutation to benchmarks/results/mutations.jsonl,
 with the commit that it was made from, and the last line on a mutation counts. A
@@ -36,7 +36,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 import traceback
@@ -51,6 +50,7 @@ from records import append_lines, commit_of_source, read_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 EQUIVALENT = ROOT / "benchmarks" / "mutations-equivalent.toml"
+COPIES = ROOT / "build" / "mutations"
 SOURCE = "src/mdec/"
 
 # A fit from end to end, for whatever the tests of a module did not notice.
@@ -224,8 +224,8 @@ TIMED = [
 ]
 
 # Seconds of the processor, and by the clock, for the tests of one mutation; seconds of
-# those that call its function.
-CPU_LIMIT, CLOCK_LIMIT, CALLING_LIMIT = 100, 900, 60
+# those that call its function, first and at last.
+CPU_LIMIT, CLOCK_LIMIT, CALLING_LIMITS = 100, 900, (5, 60)
 MEMORY_LIMIT = 12 * 2**30
 
 # Exit code of a child that ran no tests, or those of another checkout.
@@ -453,10 +453,14 @@ def drawn(paths: list[Path], size: int, seed: int) -> list[Mutation]:
 
 
 class Copy:
-    """A checkout of our own, with the caches of compiled code that belong to it."""
+    """A checkout of our own, with the caches of compiled code that belong to it.
+
+    Code is compiled anew where the source has changed since the folder was last used.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cache = folder / "checkout", folder / "numba"
+        shutil.rmtree(folder / "numba-mutated", ignore_errors=True)
         # Tests that are known to pass on the unchanged source.
         self.passed = set[str]()
         listed = subprocess.run(
@@ -470,7 +474,16 @@ class Copy:
             if (ROOT / name).is_file() and not name.startswith("docs/results"):
                 target = self.folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
+                content = (ROOT / name).read_bytes()
+                if target.exists() and target.read_bytes() == content:
+                    continue
                 shutil.copy2(ROOT / name, target)
+                if name.startswith(SOURCE) and b"@jit(" in content:
+                    shutil.rmtree(self.cache, ignore_errors=True)
+        known = {self.folder / name for name in listed}
+        for path in (*self.folder.glob("tests/**/*.py"), *self.folder.glob("src/**/*")):
+            if path.suffix == ".py" and path not in known:
+                path.unlink()
 
     @contextlib.contextmanager
     def mutated(self, mutation: Mutation) -> Iterator[Path]:
@@ -656,8 +669,9 @@ def tried(
     near, more = tests_of(mutation.file)
     scope = mutation.context.partition(":")[0]
     asked: list[str] = []
-    for tests in near, more, calls.of(mutation.file, scope, CALLING_LIMIT):
-        tests = [each for each in tests if each.partition("::")[0] not in asked]
+    quick, slow = (calls.of(mutation.file, scope, most) for most in CALLING_LIMITS)
+    for tests in quick, near, more, slow:
+        tests = [e for e in tests if not {e, e.partition("::")[0]} & {*asked}]
         if not tests:
             continue
         outcome, which = show(copy, mutation, tests)
@@ -670,23 +684,21 @@ def tried(
     return {"key": mutation.key, **row, **result, "seconds": seconds}
 
 
-def work(todo: list[Mutation], commit: str) -> int:
+def work(todo: list[Mutation], commit: str, folder: Path) -> int:
     """Try mutations one after the other, in a checkout of this process."""
-    failed, calls = 0, Calls()
-    with tempfile.TemporaryDirectory(prefix="mdec-mutations-") as folder:
-        copy = Copy(Path(folder))
-        for mutation in todo:
-            place = f"{mutation.file}:{mutation.line}"
-            try:
-                row = tried(copy, mutation, commit, calls)
-            except Exception:  # noqa: BLE001 - the others can still be tried
-                traceback.print_exc()
-                print("not tried", place, flush=True)
-                failed = 1
-                continue
-            append_lines("mutations", [row])
-            change = row["before"], "->", row["after"]
-            print(row["outcome"], row["seconds"], place, *change, flush=True)
+    failed, calls, copy = 0, Calls(), Copy(folder)
+    for mutation in todo:
+        place = f"{mutation.file}:{mutation.line}"
+        try:
+            row = tried(copy, mutation, commit, calls)
+        except Exception:  # noqa: BLE001 - the others can still be tried
+            traceback.print_exc()
+            print("not tried", place, flush=True)
+            failed = 1
+            continue
+        append_lines("mutations", [row])
+        change = row["before"], "->", row["after"]
+        print(row["outcome"], row["seconds"], place, *change, flush=True)
     return failed
 
 
@@ -771,8 +783,7 @@ def main() -> None:
     # A cap from outside would hide that of the package.
     os.environ.pop("OMP_NUM_THREADS", None)
     if options.trace:
-        with tempfile.TemporaryDirectory(prefix="mdec-mutations-") as folder:
-            Copy(Path(folder)).trace()
+        Copy(COPIES / "0").trace()
         return
     sample = drawn(paths, options.sample, options.seed)
     todo = [each for each in sample if options.again or each not in known]
@@ -790,7 +801,7 @@ def main() -> None:
     for job in range(options.jobs):
         child = os.fork()
         if child == 0:
-            os._exit(work(todo[job :: options.jobs], commit))
+            os._exit(work(todo[job :: options.jobs], commit, COPIES / str(job)))
         children.append(child)
     codes = [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in children]
     summarise(paths, find_rows(every, read_lines("mutations")))
