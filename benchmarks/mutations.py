@@ -594,7 +594,6 @@ class Copy:
             return _BROKEN
         return code
 
-
     def _test(
         self, tests: list[str], cache: Path, options: list[str], plugins: list[Any]
     ) -> int:
@@ -661,9 +660,7 @@ def show(copy: Copy, mutation: Mutation, tests: list[str]) -> tuple[str, str]:
     return outcome, which
 
 
-def tried(
-    copy: Copy, mutation: Mutation, commit: str, calls: Calls
-) -> dict[str, Any]:
+def tried(copy: Copy, mutation: Mutation, commit: str, calls: Calls) -> dict[str, Any]:
     """Show a mutation to the tests; return its line of the record."""
     start = time.perf_counter()
     near, more = tests_of(mutation.file)

@@ -586,7 +586,7 @@ def test_finch_is_asked_for_the_clusters_and_for_no_words(
 ) -> None:
     def cluster(X: Any, *, req_clust: int, verbose: bool = True) -> Any:
         if verbose:
-            print("partition 0")
+            sys.stdout.write("partition 0")
         return np.zeros((len(X), 2)), [5, 3], np.arange(len(X)) % req_clust
 
     package = ModuleType("finch")

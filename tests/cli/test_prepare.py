@@ -342,7 +342,7 @@ def test_layers_of_anndata_are_known_by_name(tmp_path):
     assert read_table(path, variable="obsm/X_pca").kind is None
 
 
-def test_the_lines_of_python_keep_as_many_genes(tmp_path, capsys):
+def test_the_lines_of_python_keep_as_many_genes(tmp_path):
     path, out = written(tmp_path, counts()), tmp_path / "out"
     genes = "--n-top-genes", 30
     assert call("fit", path, "--out", out, *SMALL, *genes) == 0
