@@ -729,8 +729,9 @@ def summarise(
     """Print how many mutations of each module were tried and killed; return sums."""
     total = [0, 0]
     living: list[Mutation] = []
-    for path in paths:
-        own = visible(mutations(path))
+    # What only gathers the names of others has nothing to change.
+    changed = {path: own for path in paths if (own := visible(mutations(path)))}
+    for path, own in changed.items():
         on_record = [each for each in own if each in rows]
         alive = [each for each in on_record if rows[each]["outcome"] == "survived"]
         living += alive
@@ -740,14 +741,14 @@ def summarise(
         total = [total[0] + dead, total[1] + tries]
     commits = Counter(row["commit"] for row in rows.values())
     print("made from", ", ".join(f"{name} ({n})" for name, n in commits.items()))
-    without = sum(not any(e in rows for e in visible(mutations(p))) for p in paths)
-    print(f"{len(paths) - without} of {len(paths)} modules have mutations on record")
+    n_tried = sum(any(each in rows for each in own) for own in changed.values())
+    print(f"{n_tried} of {len(changed)} modules have mutations on record")
     share = 100 * total[0] / max(total[1], 1)
     print(f"{total[0]} of {total[1]} killed ({share:.1f} %)")
     for each in living:
         print(f"survived {each.file}:{each.line} {each.operator}")
         print(f"    {each.context}\n    {each.before}  ->  {each.after}")
-    modules = {"modules": len(paths), "modules_tried": len(paths) - without}
+    modules = {"modules": len(changed), "modules_tried": n_tried}
     return {"killed": total[0], "tried": total[1], **modules}
 
 

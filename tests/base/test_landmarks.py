@@ -353,6 +353,16 @@ def test_copies_of_rows() -> None:
     assert adjusted_rand_score(y, labels) > 0.95
 
 
+def test_no_two_landmarks_stand_at_one_place() -> None:
+    X, _ = blobs(300)
+    X = np.concatenate([X, np.tile(X[:1], (300, 1)), np.tile(X[7:8], (200, 1))])
+    shared = generate_ensemble(X, **SETTINGS).plan
+    found, _, ties = fit_landmarks(X, shared.member(0), shared)
+    points = found.index.points
+    assert len(np.unique(points, axis=0)) == len(points) <= 300
+    assert np.unique(ties.index[0]).size == ties.index.shape[1]
+
+
 def test_auto_picks_by_the_number_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = blobs(200)
     model = MDEC(3, ensemble_size=2, base="auto", random_state=0).fit(X)
