@@ -131,3 +131,52 @@ def test_equivalent_mutations_are_left_out_wherever_they_stand(mutations):
     assert mutations.visible([each]) == []
     other = replace(each, after="(77)")
     assert mutations.visible([other]) == [other]
+
+
+def test_tests_are_known_by_what_they_call(mutations, tmp_path, monkeypatch):
+    module = sys.modules["calls"]
+    content = {
+        "tests/a.py": {"seconds": 1.0, "calls": ["src/mdec/m.py .shared"]},
+        "tests/a.py::slow": {"seconds": 9.0, "calls": ["src/mdec/m.py .f"]},
+        "tests/a.py::quick": {"seconds": 2.0, "calls": []},
+        "tests/gone.py::test": {"seconds": 0.1, "calls": ["src/mdec/m.py .f"]},
+        "tests/b.py::test": {"seconds": 0.5, "calls": ["src/mdec/m.py .C.f"]},
+    }
+    monkeypatch.setattr(module, "CALLS", tmp_path / "calls.json")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    assert mutations.Calls().of("src/mdec/m.py", ".f", 60.0) == []
+    (tmp_path / "calls.json").write_text(module.json.dumps(content))
+    (tmp_path / "tests").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "tests" / f"{name}.py").touch()
+    calls = mutations.Calls()
+    assert calls.of("src/mdec/m.py", ".f", 60.0) == ["tests/a.py::slow"]
+    assert calls.of("src/mdec/m.py", ".f", 9.5) == []
+    both = ["tests/a.py::quick", "tests/a.py::slow"]
+    assert calls.of("src/mdec/m.py", ".shared", 60.0) == both
+    assert calls.of("src/mdec/m.py", ".shared", 5.0) == both[:1]
+    # What is not seen to be called may be compiled.
+    (tmp_path / "src" / "mdec").mkdir(parents=True)
+    assert calls.of("src/mdec/m.py", ".unseen", 60.0) == ["tests/b.py::test", *both]
+
+
+@pytest.mark.usefixtures("mutations")
+def test_calls_are_traced(tmp_path, monkeypatch):
+    module = sys.modules["calls"]
+    monkeypatch.setattr(module, "CALLS", tmp_path / "build" / "calls.json")
+    source = tmp_path / "src" / "mdec"
+    source.mkdir(parents=True)
+    (source / "m.py").write_text("class C:\n    def f(self):\n        return 1\n")
+    spec = importlib.util.spec_from_file_location("m", source / "m.py")
+    traced = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(traced)
+    tracer = module.Tracer(tmp_path)
+    watching = tracer._watch("tests/a.py::test")
+    next(watching)
+    traced.C().f()
+    with pytest.raises(StopIteration):
+        watching.send(None)
+    traced.C().f()
+    tracer.write()
+    found = module.json.loads((tmp_path / "build" / "calls.json").read_text())
+    assert found["tests/a.py::test"]["calls"] == ["src/mdec/m.py .C.f"]
