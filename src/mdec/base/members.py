@@ -28,6 +28,9 @@ from mdec.preparation.recipes import Versions
 # What a member raises that cannot be made; another draw may do better.
 MEMBER_ERRORS = (ValueError, FloatingPointError, np.linalg.LinAlgError)
 
+# Features that tell most rows apart.
+FEW_FEATURES = 8
+
 
 def member_similarity(
     X: Any, member: Member, plan: Plan, metric: Metric | None = None
@@ -108,13 +111,14 @@ class DrawnRows:
 
     def few_distinct(self, most: int) -> NDArray[np.int32] | None:
         """Number equal rows alike if no more than so many are distinct, else None."""
-        head = slice(most + 1) if self.samples is None else self.samples[: most + 1]
+        some = self.samples
+        head = slice(most + 1) if some is None else some[: most + 1, None]
         if not sparse.issparse(self.rows):
-            # Most often one feature tells enough rows apart.
-            values = self.rows[head, self.features[0]].tolist()
-            if len(set(values)) > most:
+            # Most often a few features tell enough rows apart.
+            values = self.rows[head, self.features[:FEW_FEATURES]].tolist()
+            if len(set(map(tuple, values))) > most:
                 return None
-        if group_copies(self.rows[head][:, self.features], most) is None:
+        if group_copies(self.rows[head, self.features], most) is None:
             return None
         return group_copies(self.take(), most)
 
@@ -147,7 +151,7 @@ def spectral_embedding(
     W is symmetric and non-negative; the generator starts the solver. The result has
     shape (n_samples, n_vectors).
     """
-    component = connected_components(W, directed=False)[1]
+    component = connected_components(W, connection="strong")[1]
     degrees = np.asarray(W.sum(axis=1)).ravel()
     return unit_rows(sparse_leading_vectors(W, degrees, component, n_vectors, rng))
 

@@ -212,7 +212,7 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     tridiagonal, and the QL iteration with implicit shifts diagonal.
     """
     width = len(matrix)
-    square, vectors = np.triu(matrix) + np.triu(matrix, 1).T, np.eye(width)
+    square, vectors = np.array(matrix, order="C"), np.eye(width)
     values, beside, scales, scratch = np.zeros((4, width))
     _tridiagonalize(square, vectors, values, beside, scales, scratch)
     vectors = np.ascontiguousarray(vectors.T)
@@ -239,6 +239,9 @@ def _tridiagonalize(
 ) -> None:
     """Write the diagonal, what is beside it and the vectors that lead there."""
     n = values.size
+    for i in range(n):
+        for j in range(i):
+            square[i, j] = square[j, i]
     # What is left of a matrix of low rank is rounding, of low rank again, and so on
     # down to numbers whose squares vanish.
     rounding = 2.0**-60 * math.sqrt(_dot(square.reshape(-1), square.reshape(-1)))
