@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from mdec.numerics.magnitude import TOO_WIDE, to_power
 # A square tile of this many rows of float32 distances fits a core's own cache.
 TILE = 512
 
+# Rows beside which the others are put in order.
+PIVOTS = 32
 
 # Products add up at most so many terms before they are put together.
 SUMMED = 1024
@@ -246,7 +249,11 @@ class BlockedDistances:
     def __len__(self) -> int:
         return len(self.X)
 
-    def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
+    def block(
+        self,
+        rows: slice | NDArray[np.integer],
+        columns: slice | NDArray[np.integer],
+    ) -> Array:
         """Return the rounded distances between some rows and some columns.
 
         They are in units of their own.
@@ -276,19 +283,35 @@ class BlockedDistances:
         limit = limit * self._unit * (1.0 + NINE_DIGITS)
         return limit * (1.0 + 2.0 * self._share) + self._slack[rows]
 
-    def tiles(self) -> Iterator[tuple[int, int, Array]]:
-        """Yield (first row, first column, distances), the diagonal tiles first.
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The rows in an order in which near ones often follow one another."""
+        pivots = slice(None, None, max(1, len(self) // PIVOTS))
+        nearest = self.block(slice(None), pivots).argmin(axis=1)
+        return np.argsort(nearest, kind="stable")
 
-        Only tiles on or above the diagonal are made. Near the diagonal comes first
-        because rows that lie close together in memory are often alike, and early
-        near neighbours spare later work.
+    def tiles(self) -> Iterator[tuple[int, int, Array]]:
+        """Yield (first place, second place, distances), the diagonal tiles first.
+
+        The places are those of the first row and column in `order`. Only tiles on or
+        above the diagonal are made. Near the diagonal comes first because early near
+        neighbours spare later work.
         """
         side = self.tile
         starts = range(0, len(self), side)
         for offset in range(len(starts)):
             for row, column in zip(starts, starts[offset:], strict=False):
                 rows, columns = slice(row, row + side), slice(column, column + side)
-                yield row, column, self.block(rows, columns)
+                yield row, column, self.between(rows, columns)
+
+    def between(self, rows: slice, columns: slice) -> Array:
+        """Return the rounded distances between places in `order`."""
+        left, right = self._in_order
+        return sum_of_products(left[rows], right[columns].T)
+
+    @cached_property
+    def _in_order(self) -> tuple[Array, Array]:
+        return self.left[self.order], self.right[self.order]
 
     def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
         """Return the squared distances of pairs sorted by their first rows.
@@ -366,6 +389,9 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     values[np.arange(shape[1]) >= count[:, None]] = np.inf
     near = np.argpartition(values, n_neighbors - 1, axis=1)[:, :n_neighbors]
     bound = np.take_along_axis(values, near, axis=1).max(axis=1)
-    rows = np.repeat(np.arange(n_samples), n_neighbors)
-    found = np.take_along_axis(index, near, axis=1).ravel()
-    return NeighborPairs(distances.pair_graph(rows, found), distances.at_least(bound))
+    order = distances.order
+    rows = np.repeat(order, n_neighbors)
+    found = order[np.take_along_axis(index, near, axis=1).ravel()]
+    radius = np.empty_like(bound)
+    radius[order] = bound
+    return NeighborPairs(distances.pair_graph(rows, found), distances.at_least(radius))

@@ -302,7 +302,20 @@ class SparseDistances(BlockedDistances):
         starts = range(0, len(self), TILE)
         return [by_feature(self._centred[start : start + TILE]) for start in starts]
 
-    def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The rows as they are."""
+        return np.arange(len(self))
+
+    def between(self, rows: slice, columns: slice) -> Array:
+        """Return the rounded distances between two tiles."""
+        return self.block(rows, columns)
+
+    def block(
+        self,
+        rows: slice | NDArray[np.integer],
+        columns: slice | NDArray[np.integer],
+    ) -> Array:
         """Return the rounded distances between some rows and a tile of columns or all.
 
         They are in units of their own.
