@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from mdec._support.arrays import Array, namespace
 
@@ -23,6 +25,9 @@ MAX_ROUNDS = 30
 
 FIRST_CUT = 0.5
 LAST_CUT = 1.0 - 1e-6
+
+# Blocks of vectors of this length fit the cache, whatever their order.
+CACHED_ORDER = 4096
 
 # Eigenvalues that differ by less are equal.
 TIE = 1e-9
@@ -239,8 +244,10 @@ class SparseOperator:
     steps = ()
 
     def __init__(self, matrix: sparse.csr_array) -> None:
-        self.matrix = matrix
-        self.data = matrix.data.astype(np.float32)
+        self.matrix, self.order = matrix, None
+        if matrix.shape[0] > CACHED_ORDER:
+            self.matrix, self.order, self.rank = _with_near_neighbors(matrix)
+        self.data = self.matrix.data.astype(np.float32)
 
     def __call__(self, block: Array) -> Array:
         """Return the matrix times the block."""
@@ -251,10 +258,11 @@ class SparseOperator:
         from mdec.numerics.loops import csr
 
         matrix, factors = self.matrix, (np.float32(scale), np.float32(shift))
+        block = block if self.order is None else block[self.order]
         out: Array = csr.csr_chebyshev(
             matrix.indptr, matrix.indices, self.data, block, degree, *factors
         )
-        return out
+        return out if self.order is None else out[self.rank]
 
     def filter_block(
         self, block: Array, known: Array, cut: float, *, degree: int, least: float
@@ -274,6 +282,28 @@ class SparseOperator:
         block, image = loops.multiply(block, turn), loops.multiply(image, turn)
         residuals = loops.residual_norms(block, image, values)
         return values, block[:, :width], residuals
+
+
+def _with_near_neighbors(
+    matrix: sparse.csr_array,
+) -> tuple[sparse.csr_array, NDArray[np.intp] | None, NDArray[np.intp] | None]:
+    """Put rows that read the same vectors one after another, if they are far apart.
+
+    Returns the matrix, its rows in the old order and the places of these in the new
+    one. The entries of a row keep their order, so that every sum does.
+    """
+    order = reverse_cuthill_mckee(matrix, symmetric_mode=True)
+    rank = np.argsort(order).astype(matrix.indices.dtype)
+    moved = matrix[order]
+    moved.indices = rank[moved.indices]
+    if 2.0 * _mean_distance(moved) > _mean_distance(matrix):
+        return matrix, None, None
+    return moved, order, rank
+
+
+def _mean_distance(matrix: sparse.csr_array) -> float:
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return float(np.abs(rows - matrix.indices).mean())
 
 
 def _scale_and_shift(cut: Any, least: float) -> tuple[Any, Any]:

@@ -249,11 +249,7 @@ class BlockedDistances:
     def __len__(self) -> int:
         return len(self.X)
 
-    def block(
-        self,
-        rows: slice | NDArray[np.integer],
-        columns: slice | NDArray[np.integer],
-    ) -> Array:
+    def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
         """Return the rounded distances between some rows and some columns.
 
         They are in units of their own.

@@ -311,11 +311,7 @@ class SparseDistances(BlockedDistances):
         """Return the rounded distances between two tiles."""
         return self.block(rows, columns)
 
-    def block(
-        self,
-        rows: slice | NDArray[np.integer],
-        columns: slice | NDArray[np.integer],
-    ) -> Array:
+    def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
         """Return the rounded distances between some rows and a tile of columns or all.
 
         They are in units of their own.
