@@ -28,6 +28,7 @@ from study_numbers import (
 )
 
 from mdec.bench.summary import published_table
+from mdec.selection.null import LOOKS
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "benchmarks" / "results"
@@ -205,20 +206,33 @@ def firm_groups() -> str:
         [f"{FAMILIES[f]} with classes ({len(of_family)})", f"{firm_share(f):.0f}"]
         for f, of_family in lines["firm"]["p_values"].items()
     ]
-    return table(["data (number of sets)", "firm groups, percent"], rows)
+    draws, sets = LOOKS[-1], lines["noise"]["rows"][0]["sets"]
+    chance = 1.0 / (draws + 1)
+    error = np.sqrt(chance * (1.0 - chance) / sets)
+    words = sentence(
+        f"Chance alone would give {100 * chance:.1f} ± {100 * error:.1f} % of {sets}",
+        "datasets.",
+    )
+    return f"{table(['data (number of sets)', 'firm groups, percent'], rows)}\n{words}"
 
 
 def choosing_time() -> str:
     """Return what the test for groups and the choice of K take beside a fit."""
-    rows = []
-    for found in newest("choosing-k", "what")["time"]["rows"]:
-        fit, test, _, auto = found["seconds"]
-        shape = " x ".join(map(str, found["shape"]))
-        name = found["data"].replace("_", " ")
-        cells = f"{fit:.2f} s", f"{test / fit:.1f}", f"{auto / fit:.1f}"
-        rows.append([f"{name}, {shape}", *cells])
-    headers = ["table", "fit, K given", "test, in fits", "fit that chooses K, in fits"]
-    return table(headers, rows)
+    found = newest("choosing-k", "what")["time"]["rows"]
+    names = [
+        f"{row['data'].replace('_', ' ')} ({' x '.join(map(str, row['shape']))})"
+        for row in found
+    ]
+    ratios = [
+        (test / fit, auto / fit) for fit, test, _, auto in (r["seconds"] for r in found)
+    ]
+    tests, fits = (
+        " / ".join(f"{v:.1f}" for v in each) for each in zip(*ratios, strict=True)
+    )
+    return sentence(
+        f"On {', '.join(names[:-1])} and {names[-1]}, choosing K takes {fits} times",
+        f"the CPU time of a fit with K given, of which the test takes {tests}.",
+    )
 
 
 def one_core() -> list[dict[str, Any]]:
@@ -467,16 +481,10 @@ def machines() -> str:
 def mutations() -> str:
     """Return how many small faults the tests notice."""
     found = read_lines("mutation-counts")[-1]
-    return table(
-        ["changes tried", "noticed", "modules with a change", "commit"],
-        [
-            [
-                f"{found['tried']}",
-                f"{found['killed']}",
-                f"{found['modules_tried']} of {found['modules']}",
-                found["commit"],
-            ]
-        ],
+    return sentence(
+        f"Of {found['tried']} changes in {found['modules_tried']} of",
+        f"{found['modules']} modules, {found['killed']} were noticed at commit",
+        f"{found['commit']} (`python benchmarks/mutations.py --summary --record`).",
     )
 
 
@@ -550,15 +558,14 @@ def placed() -> str:
 def unlike() -> str:
     """Return how often new samples are flagged."""
     *known, mean = rows_of("confidence", "unlike")
-    heads = [
-        "unchanged",
-        "+ 1 sd",
-        "+ 10 sd",
-        "doubled",
-        "columns permuted",
-        "+ 1e6 sd",
-    ]
-    return f"{table(['datasets', *heads], [[str(len(known)), *mean[2:]]])}"
+    same, one, ten, doubled, permuted, many = (f"{float(v):.0f} %" for v in mean[2:])
+    return sentence(
+        f"On {len(known)} datasets, {same} of unchanged new samples are flagged,",
+        f"{one} after a shift by the standard deviation of all values, {ten} after ten",
+        f"times that, {many} after a million times, {doubled} if all values are",
+        f"doubled, and {permuted} if the columns are permuted (`python",
+        "benchmarks/people_figures.py unlike DATA`).",
+    )
 
 
 def sparse() -> str:

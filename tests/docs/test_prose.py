@@ -139,6 +139,16 @@ def test_the_numbers_are_those_of_the_records(made: dict[str, Any]) -> None:
     assert used == set(made["BLOCKS"])
 
 
+@pytest.mark.parametrize("path", [p for p in PROSE if p.suffix == ".md"], ids=named)
+def test_no_measured_number_is_typed(path: Path) -> None:
+    text = re.sub(
+        r"<!-- numbers: .*?<!-- end of numbers -->", "", prose(path), flags=re.S
+    )
+    measured = r"\d ± \d|\b\d[\d.]* (points|CPU|ms\b)|\b(NMI|ARI) (of )?\d"
+    found = re.search(rf".{{0,40}}({measured}).{{0,20}}", text)
+    assert found is None, f"{found[0]!r}: write it by docs/_site/measured.py"
+
+
 def test_every_page_of_numbers_is_renewed(made: dict[str, Any]) -> None:
     marked = [path for path in PROSE if "<!-- numbers:" in path.read_text("utf-8")]
     assert set(marked) == set(made["PAGES"])
