@@ -30,16 +30,16 @@ for name, model in models.items():
     print(f"{name}: {model.n_clusters_}. {model.k_selection_.reason}\n")
 
 # %%
-# The line is the silhouette of the consensus for each number of clusters. The band is
-# the range of simulated data with one cluster and the same covariance. The four groups
-# rise far above it at K = 4; the cloud stays within it, so mdec answers one cluster.
+# The silhouette of the consensus is one of the factors of the score. With four groups
+# it has a peak at K = 4; for the cloud it is low everywhere. The test itself compares
+# the data with simulations of one cluster that have the same covariance.
 
 fig, axes = plt.subplots(
     1,
     2,
     figsize=(8, 3.2),
     sharey=True,
-    num="Silhouette by number of clusters, compared with simulations of one cluster",
+    num="Silhouette by number of clusters, with four groups and with none",
 )
 for ax, (name, model) in zip(axes, models.items(), strict=True):
     KSelectionDisplay.from_estimator(model, "silhouette").plot(ax)

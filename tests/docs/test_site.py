@@ -110,8 +110,8 @@ def resize(browser, width: int, scheme: str) -> None:
 
 
 def wait_for(found: Callable[[], Any]) -> Any:
-    """Ask again for ten seconds, until there is an answer; return the last."""
-    for _ in range(50):
+    """Ask again for half a minute, until there is an answer; return the last."""
+    for _ in range(150):
         if answer := found():
             return answer
         time.sleep(0.2)
@@ -225,7 +225,7 @@ def app(browser, address):
 
 
 def test_the_app_shows_other_clusters(app) -> None:
-    wait_for(lambda: clusters_in_the_report(app))
+    assert wait_for(lambda: clusters_in_the_report(app))
     set_to(app, "#k", "5", "input")
     assert wait_for(lambda: clusters_in_the_report(app) == "5")
     set_to(app, "#consensus", "bipartite")

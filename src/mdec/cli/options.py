@@ -162,7 +162,9 @@ class FileOptions:
         "--variable",
         "--sheet",
     )
-    max_gb: float = option("Refuse files that unpack to more GB.", MAX_BYTES / 2**30)
+    max_gb: float = option(
+        "Refuse files that unpack to more than this many GB.", MAX_BYTES / 2**30
+    )
 
     @property
     def max_bytes(self) -> int:
@@ -262,7 +264,9 @@ class ClusterOptions:
         "one of",
         choices=CONSENSUS,
     )
-    weighting: str = option("One of", "entropy", choices=WEIGHTINGS)
+    weighting: str = option(
+        "Weights of base clusters, one of", "entropy", choices=WEIGHTINGS
+    )
     test: bool = option("Whether to test if there are groups at all.", True)
     seed: int = option("The same seed, the same result.", 0, min=0, max=2**32 - 1)
 
@@ -278,7 +282,7 @@ class WorkOptions:
 
     PANEL: ClassVar[str] = METHOD
 
-    jobs: int | None = option("Things done at the same time; -1 for all cores.")
+    jobs: int | None = option("Processor cores to use; -1 for all of them.")
 
     @property
     def n_jobs(self) -> int | None:
@@ -299,10 +303,15 @@ class MethodOptions(WorkOptions):
         "clustering picks one at random.",
         "scaled_gaussian",
     )
-    mu_range: str = option("Widths of the kernel.", "0.2:0.8", metavar="A:B")
-    n_neighbors_range: str = option("Neighbours.", "5:20", metavar="A:B")
+    mu_range: str = option(
+        "Range of the widths of the kernel.", "0.2:0.8", metavar="A:B"
+    )
+    n_neighbors_range: str = option(
+        "Range of the numbers of neighbours.", "5:20", metavar="A:B"
+    )
     base_n_clusters_range: str | None = option(
-        "Clusters per base clustering, such as 2:14.", metavar="A:B"
+        "Range of the numbers of clusters in base clusterings, such as 2:14.",
+        metavar="A:B",
     )
     base: str = option("Base clusterings by graph, by landmark, or auto.", "graph")
     max_samples: float = option("Share of the samples in each base clustering.", 1.0)
@@ -374,7 +383,9 @@ class FitOutputOptions(OutputOptions):
     )
     model: bool = option("Whether to write model.npz, for mdec predict.", True)
     resume: bool = option("Continue a run that was stopped.", False)
-    dry_run: bool = option("Print what was read and the time it needs; stop.", False)
+    dry_run: bool = option(
+        "Print how the table is read and how long the run would take, and stop.", False
+    )
 
     @property
     def extra_tables(self) -> list[str]:

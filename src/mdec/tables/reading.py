@@ -415,8 +415,10 @@ def _note_gaps(raw: RawTable, roles: Roles, impute: str | None) -> None:
     gaps &= filled
     if impute is None and gaps.any():
         row, column = np.argwhere(gaps)[0]
+        one = gaps.sum() == 1
+        missing = "is 1 missing value" if one else f"are {gaps.sum()} missing values"
         clause = (
-            f"there are {gaps.sum()} missing values, in {gaps.any(axis=1).sum()} of "
+            f"there {missing}, in {gaps.any(axis=1).sum()} of "
             f"{len(gaps)} samples and {gaps.any(axis=0).sum()} of {gaps.shape[1]} "
             f"features, the first in sample {name_row(raw, roles, int(row))!r}, column "
             f"{roles.names[numbers[column]][:60]!r}; fill them in with impute='median' "
