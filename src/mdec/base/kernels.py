@@ -59,8 +59,8 @@ def mean_neighbor_distance(means: Any, floor: float = RELATIVE_FLOOR) -> Any:
     positive = means[means > 0.0]
     if len(positive) == 0:
         raise CopiesError(
-            "every sample has copies at all its nearest neighbours, and no distance "
-            "tells a scale; leave copies out."
+            "the nearest neighbours of every sample are copies of it, so no distance "
+            "gives a scale; leave copies out."
         )
     if len(positive) == len(means):
         return means

@@ -175,8 +175,8 @@ def cut_matrix(
     number = parse_k(clusters.k, len(similarity))
     if not isinstance(number, int):
         raise ValueError(
-            f"--k {clusters.k}: a consensus matrix does not tell the number of "
-            "clusters; give it, such as --k 4."
+            f"--k {clusters.k}: a consensus matrix alone does not say how many "
+            "clusters there are; give a number, such as --k 4."
         )
     labels = from_matrix(similarity, number, consensus=find, random_state=clusters.seed)
     association = matrix_associations(similarity, labels)
