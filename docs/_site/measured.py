@@ -198,9 +198,14 @@ def firm_groups() -> str:
         "negative binomial": "negative binomial, not prepared",
         "heavy-tailed": "heavy-tailed (t, 3 degrees)",
     }
+    # What has structure, but no classes, follows.
+    noise = sorted(
+        lines["noise"]["rows"],
+        key=lambda row: row["data"].startswith(("gradient", "ring", "batch")),
+    )
     rows = [
         [f"{words.get(r['data'], r['data'])} ({r['sets']})", f"{r['firm']:.1f}"]
-        for r in lines["noise"]["rows"]
+        for r in noise
     ]
     rows += [
         [f"{FAMILIES[f]} with classes ({len(of_family)})", f"{firm_share(f):.0f}"]
