@@ -256,14 +256,12 @@ def test_draws_stop_when_many_are_as_clear(monkeypatch, n_above, n_draws):
     levels = np.random.default_rng(1).uniform(0.1, 0.2, size=(40, 1))
     levels[0] = 0.21
     levels[1 : 1 + n_above] = 0.3
-    stages = iter([levels[:1], levels[1:13], levels[13:]])
+    found = iter(levels)
 
-    def measure(data, kernels, norms):
-        assert len(norms) == 1
+    def measure(tables, kernels, norms):
+        assert len(tables) == len(norms) == 1
         assert kernels == ["cosine"]
-        found = next(stages)
-        assert len(list(data)) == len(found)
-        return found
+        return next(found)
 
     monkeypatch.setattr(null, "measure_groups", measure)
     counted = []
@@ -289,10 +287,9 @@ def test_large_tables_are_tested_on_some_samples_and_features(
 ):
     sizes = []
 
-    def measure(data, *_):
-        found = [tables[0].shape for tables in data]
-        sizes.extend(found)
-        return np.zeros((len(found), 1))
+    def measure(tables, *_):
+        sizes.append(tables[0].shape)
+        return np.zeros(1)
 
     monkeypatch.setattr(null, "measure_groups", measure)
     monkeypatch.setattr(null, "MOST_FEATURES", 5)
@@ -305,7 +302,7 @@ def groups_of(*tables, norms=None):
     """What shows groups in tables whose samples keep their norms, or have others."""
     kernels = ["scaled_gaussian"] * len(tables)
     norms = norms or list(map(null.squared_norms, tables, kernels))
-    return measure_groups([tables], kernels, norms)[0]
+    return measure_groups(tables, kernels, norms)
 
 
 def eigenvalues_of(X):

@@ -214,6 +214,11 @@ def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
     return np.float64(1.5 * 2.0**22 / to_power(largest, 0))
 
 
+def falling(similarities: Array) -> NDArray[np.intp]:
+    """Return the places of similarities by falling size, equal ones as they stand."""
+    return np.argsort(-_round(similarities), kind="stable")
+
+
 def _round(similarities: Array) -> Array:
     shift = tie_shift(float(similarities.max(initial=0.0)), np.float64)
     return (similarities + shift) - shift
@@ -232,11 +237,9 @@ def cut(
 
     Of equal similarities those are undone that come last.
     """
-    order = np.argsort(-_round(similarities), kind="stable")
-    order = order[: n_samples - n_clusters]
-    rows, columns = pairs[order].T
+    rows, columns = pairs[falling(similarities)[: n_samples - n_clusters]].T
     graph = sparse.coo_array(
-        (np.ones(order.size), (rows, columns)), shape=(n_samples, n_samples)
+        (np.ones(rows.size), (rows, columns)), shape=(n_samples, n_samples)
     )
     labels: NDArray[np.int32] = connected_components(graph, directed=False)[1]
     return labels

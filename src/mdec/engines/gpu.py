@@ -63,14 +63,19 @@ def cluster_members(
     """
     from mdec.engines import tensors
 
-    data = None
+    data, drawn = None, dict[int, DrawnRows]()
     if plan.base == "graph":
         assert rows.array is not None
         data = Versions.of(rows.array, plan.preparation)
+    n_vertices = plan.n_landmarks or plan.n_clustered
     here: list[Member] = []
     waiting: list[Member] = []
     for member in members:
-        (here if _is_small(member, data, plan) else waiting).append(member)
+        small = is_dense(n_vertices, member.n_clusters)
+        if data is not None and not small:
+            own = drawn[member.index] = DrawnRows.of(data, member, plan)
+            small = own.few_distinct(member.n_clusters) is not None
+        (here if small else waiting).append(member)
     yield from threads.cluster_members(here, rows, plan, None)
     if not waiting:
         return
@@ -80,8 +85,7 @@ def cluster_members(
         make = partial(tensors.cluster_by_landmarks, rows.blocks, pool, place)
     else:
         member_bytes = tensors.member_bytes
-        make = partial(tensors.cluster_batch, tensors.Data.on(data, place))
-    n_vertices = plan.n_landmarks or plan.n_clustered
+        make = partial(tensors.cluster_batch, tensors.Data.on(data, place), drawn)
     most = min(MAX_BATCH, max(16, BATCH_ROWS // n_vertices))
     for kernel in plan.kernel_shares:
         alike = [each for each in waiting if plan.kernel_of(each) == kernel]
@@ -103,12 +107,3 @@ def cluster_members(
                     yield member, labels
                 else:
                     yield member, [among_all_samples(labels, member, plan)]
-
-
-def _is_small(member: Member, data: Versions | None, plan: Plan) -> bool:
-    """Tell whether a member is made as soon on the host."""
-    n_vertices = plan.n_landmarks or plan.n_clustered
-    if is_dense(n_vertices, member.n_clusters):
-        return True
-    drawn = None if data is None else DrawnRows.of(data, member, plan)
-    return drawn is not None and drawn.few_distinct(member.n_clusters) is not None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from mdec._support.arrays import Array, Labels
-from mdec.consensus.dendrogram import cut, merges
+from mdec.consensus.dendrogram import cut, falling, merges
 from mdec.ensemble import Ensemble
 
 # Monti et al. count a pair as ambiguous between these shares of the clusterings.
@@ -26,13 +26,18 @@ def cut_merges(
 ) -> NDArray[np.int32]:
     """Cut one dendrogram into each number of clusters.
 
-    The finest clusters are found among the samples, coarser ones among these.
+    The finest clusters are found among the samples, and then merged one by one.
     """
     finest = cut(pairs, similarities, len(pairs) + 1, max(ks))
     joined = finest[pairs]
     left = joined[:, 0] != joined[:, 1]
-    few = joined[left].astype(np.int64), similarities[left], max(ks)
-    return np.stack([cut(*few, k)[finest] for k in ks])
+    # Each is called by its lowest number.
+    names = [np.arange(max(ks))]
+    for one, other in joined[left][falling(similarities[left])]:
+        low, high = sorted(names[-1][[one, other]])
+        names.append(np.where(names[-1] == high, low, names[-1]))
+    numbers = [np.unique(names[max(ks) - k], return_inverse=True)[1] for k in ks]
+    return np.stack([each.astype(np.int32)[finest] for each in numbers])
 
 
 def consensus_distribution(partitions: Labels) -> tuple[Array, Array]:

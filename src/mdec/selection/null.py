@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse, special, stats
 
 from mdec._support.arrays import Array
-from mdec._support.parallel import single_threaded_blas
+from mdec._support.parallel import map_parallel, single_threaded_blas
 from mdec._support.progress import Progress
 from mdec._support.random import member_stream
 from mdec.base import measure_pairs
@@ -210,6 +210,7 @@ def null_reference(
     seed: int = 0,
     *,
     metric: Metric | None = None,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> NullReference:
     """Compare the groups with those of draws that have one cluster.
@@ -224,6 +225,8 @@ def null_reference(
         Seed of the samples, the features and the draws.
     metric : callable, default=None
         The user's own measure of the pairs of rows, if there is one.
+    n_jobs : int, default=None
+        Draws made at the same time; changes nothing else.
     progress : callable, default=None
         Called as ``progress(done, n_draws)`` with the draws up to the next look.
 
@@ -244,25 +247,36 @@ def null_reference(
     ]
     kernels = [max(p.kernel_shares, key=p.kernel_shares.__getitem__) for p in plans]
 
-    def draw(number: int) -> list[Array]:
-        if progress is not None:
-            progress(number + 1, look)
-        # All tables are rotated alike.
-        key = seed, 2 + number, "selection"
-        return [cloud.draw(member_stream(*key)) for cloud in clouds]
-
     with single_threaded_blas():
         clouds = list(map(Cloud.of, seen))
         like = list(map(squared_norms, seen, kernels))
-        observed = measure_groups([seen], kernels, like)
-        draws = np.empty((0, observed.size))
+        observed = measure_groups(seen, kernels, like)
+        draws: list[Array] = []
         for look in LOOKS:
-            made = measure_groups(map(draw, range(len(draws), look)), kernels, like)
-            draws = np.vstack([draws, made])
-            reference = compare_with_null(observed[0], draws)
+            shared, numbers = (clouds, seed, kernels, like), range(len(draws), look)
+            for made in map_parallel(
+                _measure_draw, numbers, shared=shared, n_jobs=n_jobs
+            ):
+                draws.append(made)
+                if progress is not None:
+                    progress(len(draws), look)
+            reference = compare_with_null(observed, np.stack(draws))
             if not CERTAIN < reference.p_value < HOPELESS:
                 break
     return reference
+
+
+def _measure_draw(
+    number: int,
+    clouds: Sequence[Cloud],
+    seed: int,
+    kernels: Sequence[str],
+    norms: Sequence[Array],
+) -> Array:
+    """Draw all tables, rotated alike, and measure the groups in them."""
+    key = seed, 2 + number, "selection"
+    drawn = [cloud.draw(member_stream(*key)) for cloud in clouds]
+    return measure_groups(drawn, kernels, norms)
 
 
 def _take_features(
@@ -319,14 +333,14 @@ def _inner_products(squared: Array) -> Array:
 
 
 def measure_groups(
-    data: Iterable[Sequence[Array]], kernels: Sequence[str], norms: Sequence[Array]
+    tables: Sequence[Array], kernels: Sequence[str], norms: Sequence[Array]
 ) -> Array:
-    r"""Return what shows groups, in each of several sets of data.
+    r"""Return what shows groups in tables of the same samples.
 
     Parameters
     ----------
-    data : iterable of sequence of ndarray
-        The tables of each, (n_samples, n_features), all with the same samples.
+    tables : sequence of ndarray of shape (n_samples, n_features)
+        The samples, in each table.
     kernels : sequence of str
         The kernel of each table.
     norms : sequence of ndarray of shape (n_samples,)
@@ -336,19 +350,13 @@ def measure_groups(
 
     Returns
     -------
-    ndarray of shape (n_data, n_values)
+    ndarray of shape (n_values,)
         The eigenvalues :math:`\lambda_2, \dots, \lambda_{12}` of the normalised
         similarity graph of all samples, of several tables their mean: K - 1 of them
         are near one if there are K groups. Then how clear the widest gap along the
         leading axis is, see `widest_gap`: a long cluster has eigenvalues near one too,
         but no gap.
     """
-    return np.stack([_measure_tables(tables, kernels, norms) for tables in data])
-
-
-def _measure_tables(
-    tables: Sequence[Array], kernels: Sequence[str], norms: Sequence[Array]
-) -> Array:
     n_samples = len(tables[0])
     graph, products = np.zeros((2, n_samples, n_samples))
     for X, kernel, wanted in zip(tables, kernels, norms, strict=True):

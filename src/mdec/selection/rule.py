@@ -204,7 +204,11 @@ def select_n_clusters(
         plans = [each.plan for each in parts]
         _check_tables(tables, plans)
         if metric is not None or all(each.metric in _NO_FUNCTION for each in plans):
-            null = null_reference(tables, plans, seed, metric=metric, progress=progress)
+            # The threads of the host serve a GPU anyway.
+            threads = n_jobs if all(each.device == "cpu" for each in plans) else -1
+            null = null_reference(
+                tables, plans, seed, metric=metric, n_jobs=threads, progress=progress
+            )
             if base is not None or not any(each.has_own_base for each in plans):
                 own = {"base": base or "graph", "metric": metric, "n_jobs": n_jobs}
                 part = _make_members(ensemble, tables, plans, rng, seed, own)

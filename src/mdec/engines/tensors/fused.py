@@ -13,6 +13,9 @@ from subprocess import CalledProcessError
 import torch
 from torch import Tensor
 
+# Products are not fused with sums, whose digits would be others.
+AS_WRITTEN = {"enable_fp_fusion": False, "num_warps": 1}
+
 try:
     import triton
     import triton.language as tl
@@ -67,13 +70,60 @@ def graph_step(
     """Return ``scale * (A @ block) + shift * block - before``.
 
     A is a matrix of as many diagonal blocks as there are blocks of vectors, (n_members,
-    order, width), by its CSR arrays; scale and shift have one number for each.
+    order, width), by its CSR arrays; scale and shift have one number for each. Sums are
+    those of `mdec.numerics.loops.csr`, to the last digit.
     """
     n_members, order, width = block.shape
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
     factors = (each.contiguous() for each in (block, before, scale, shift))
     grid = n_members * order, triton.cdiv(width, wide)
-    _graph_step[grid](*arrays, *factors, out, order, width, wide, 8)
+    _graph_step[grid](*arrays, *factors, out, order, width, wide, 8, **AS_WRITTEN)
+    return out
+
+
+def inner_products(left: Tensor, right: Tensor) -> Tensor:
+    """Return the products of vectors of blocks, (n_members, order, any), in float64.
+
+    Sums are those of `mdec.numerics.loops.vectors`, row by row. Of a block with itself,
+    or with its image, only what is on and above the diagonal is filled in.
+    """
+    n_members, order, n_left = left.shape
+    shape = n_members, n_left, right.shape[2]
+    out = torch.empty(shape, dtype=torch.float64, device=left.device)
+    strides = order * n_left, n_left, 1
+    return _sums(left, right, out, order, strides, n_left == right.shape[2], True)
+
+
+def multiply(block: Tensor, matrix: Tensor) -> Tensor:
+    """Return the products of blocks, (n_members, order, width), and square matrices.
+
+    Sums are those of `mdec.numerics.loops.vectors`, in the precision of the matrices.
+    """
+    _, order, width = block.shape
+    strides = order * width, 1, width
+    wide = matrix.dtype == torch.float64
+    return _sums(block, matrix, torch.empty_like(block), width, strides, False, wide)
+
+
+def _sums(
+    left: Tensor,
+    right: Tensor,
+    out: Tensor,
+    n_terms: int,
+    strides: tuple[int, int, int],
+    upper: bool,
+    in_float64: bool,
+) -> Tensor:
+    """Write to `out` the sums over terms of products of left and right, in order.
+
+    The strides of the left are those from one member, term and row to the next.
+    """
+    n_members, n_rows, n_columns = out.shape
+    wide = min(triton.next_power_of_2(n_columns), 128)
+    grid = n_members * triton.cdiv(n_rows, 4), triton.cdiv(n_columns, wide)
+    both, sizes = (left.contiguous(), right.contiguous()), (n_rows, n_terms, n_columns)
+    how = upper, in_float64, wide, 4
+    _add_products[grid](*both, out, *sizes, *strides, *how, **AS_WRITTEN)
     return out
 
 
@@ -144,23 +194,80 @@ if triton is not None:
         column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
         inside = column < width
         stop = tl.load(indptr + row + 1)
-        total = tl.zeros((WIDE,), tl.float32)
-        for start in range(tl.load(indptr + row), stop, ENTRIES):
-            entry = start + tl.arange(0, ENTRIES)
-            real = entry < stop
-            other = tl.load(indices + entry, mask=real, other=0).to(tl.int64)
-            weight = tl.load(data + entry, mask=real, other=0.0)
-            values = tl.load(
-                block + (other * width)[:, None] + column[None, :],
-                mask=real[:, None] & inside[None, :],
-                other=0.0,
-            )
-            total += tl.sum(weight[:, None] * values, axis=0)
         member, place = row // order, row * width + column
         own = tl.load(block + place, mask=inside, other=0.0)
-        total = tl.load(scale + member) * total + tl.load(shift + member) * own
+        factor, total = tl.load(scale + member), tl.load(shift + member) * own
         total -= tl.load(before + place, mask=inside, other=0.0)
+        for start in range(tl.load(indptr + row), stop, ENTRIES):
+            for entry in tl.static_range(ENTRIES):
+                real = start + entry < stop
+                other = tl.load(indices + start + entry, mask=real, other=0)
+                weight = tl.load(data + start + entry, mask=real, other=0.0)
+                values = tl.load(
+                    block + other.to(tl.int64) * width + column,
+                    mask=real & inside,
+                    other=0.0,
+                )
+                total += (factor * weight) * values
         tl.store(out + place, total, mask=inside)
+
+    @triton.jit
+    def _add_products(
+        left,
+        right,
+        out,
+        n_rows,
+        n_terms,
+        n_columns,
+        member_stride,
+        term_stride,
+        row_stride,
+        UPPER: tl.constexpr,
+        IN_FLOAT64: tl.constexpr,
+        WIDE: tl.constexpr,
+        TERMS: tl.constexpr,
+    ):
+        # Four rows at a time, each with an entry for every column of a tile.
+        n_groups = tl.cdiv(n_rows, 4)
+        member = (tl.program_id(0) // n_groups).to(tl.int64)
+        row, last = (tl.program_id(0) % n_groups) * 4, n_rows - 1
+        column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
+        inside = column < n_columns
+        dtype: tl.constexpr = tl.float64 if IN_FLOAT64 else tl.float32
+        own = left + member * member_stride
+        own0, own1 = own + row * row_stride, own + min(row + 1, last) * row_stride
+        own2 = own + min(row + 2, last) * row_stride
+        own3 = own + min(row + 3, last) * row_stride
+        other = right + member * n_terms * n_columns
+        total0 = tl.zeros((WIDE,), dtype)
+        total1 = tl.zeros((WIDE,), dtype)
+        total2 = tl.zeros((WIDE,), dtype)
+        total3 = tl.zeros((WIDE,), dtype)
+        stop = n_terms
+        if UPPER:
+            stop = tl.where(row < (tl.program_id(1) + 1) * WIDE, n_terms, 0)
+        whole = stop - stop % TERMS
+        for start in range(0, whole, TERMS):
+            for step in tl.static_range(TERMS):
+                term = start + step
+                place, at = term * n_columns + column, term * term_stride
+                values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
+                total0 += tl.load(own0 + at).to(dtype) * values
+                total1 += tl.load(own1 + at).to(dtype) * values
+                total2 += tl.load(own2 + at).to(dtype) * values
+                total3 += tl.load(own3 + at).to(dtype) * values
+        for term in range(whole, stop):
+            place, at = term * n_columns + column, term * term_stride
+            values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
+            total0 += tl.load(own0 + at).to(dtype) * values
+            total1 += tl.load(own1 + at).to(dtype) * values
+            total2 += tl.load(own2 + at).to(dtype) * values
+            total3 += tl.load(own3 + at).to(dtype) * values
+        target = out + (member * n_rows + row) * n_columns + column
+        tl.store(target, total0, mask=inside)
+        tl.store(target + n_columns, total1, mask=inside & (row + 1 < n_rows))
+        tl.store(target + 2 * n_columns, total2, mask=inside & (row + 2 < n_rows))
+        tl.store(target + 3 * n_columns, total3, mask=inside & (row + 3 < n_rows))
 
     @triton.jit
     def _gaussian_unlikeness(

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from mdec._support.parallel import single_threaded_blas
+from mdec._support.arrays import Array
 from mdec.engines.tensors import fused
-from mdec.engines.tensors.device import host_pool
+from mdec.engines.tensors.device import on_host
 from mdec.engines.tensors.neighbors import Neighbors, across_members
-from mdec.numerics.eigen import FIRST_CUT, LAST_CUT, MAX_ROUNDS, filter_block
+from mdec.numerics.eigen import (
+    DEGREE,
+    FIRST_CUT,
+    LAST_CUT,
+    MAX_ROUNDS,
+    chebyshev_filter,
+)
 
-# Symmetric matrices up to this order are solved in one batch on a GPU.
-_TOGETHER = 32
-
-# Below any eigenvalue of a normalised affinity: where unused columns sort to.
-_BELOW = -2.0
+# Cubes of widths, added up, that keep a thread of the host busy for a millisecond.
+_THREAD_WORTH = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,7 @@ class BatchGraph:
         self, block: Tensor, scale: Tensor, shift: Tensor, before: Tensor
     ) -> Tensor:
         """Return ``scale * (A @ block) + shift * block - before``."""
+        scale, shift = scale.to(block.dtype), shift.to(block.dtype)
         if fused.has_kernels(block):
             arrays = self.indptr, self.indices, self.data
             return fused.graph_step(arrays, block, scale, shift, before)
@@ -169,74 +175,85 @@ def iterated_leading(
     A member takes the same rounds as it would alone: its columns of zeros stay zeros,
     and it leaves the batch when it has settled.
     """
-    n_members, _, width = block.shape
-    place = torch.arange(width, device=block.device)
-    counts = torch.tensor([widths, n_wanted], device=block.device)
-    unused = place >= counts[0, :, None]
-    wanted = place < counts[1, :, None]
+    place = torch.arange(block.shape[2], device=block.device)
+    wanted = place < torch.tensor(n_wanted, device=block.device)[:, None]
     settled = torch.zeros_like(block)
-    cut = block.new_full((n_members, 1, 1), FIRST_CUT)
-    left = list(range(n_members))
+    own, left = np.array(widths), np.arange(len(widths))
+    cut = np.full(len(own), FIRST_CUT)
     for last in [False] * (MAX_ROUNDS - 1) + [True]:
-        steps = partial(orthonormal, unused=unused), partial(rotation, unused=unused)
-        values, block, residuals = filter_block(graph, block, known, cut, *steps)
-        worst = torch.where(wanted, residuals, 0.0).amax(dim=1)
-        done = ((worst <= tol) | last).tolist()
-        out = [position for position, ready in enumerate(done) if ready]
-        settled[[left[position] for position in out]] = torch.where(
-            wanted[out][:, None], block[out], 0.0
-        )
-        going = [position for position, ready in enumerate(done) if not ready]
-        if not going:
+        values, block, residuals = _filter_blocks(graph, block, known, cut, own)
+        worst = torch.where(wanted, residuals, 0.0).amax(dim=1).cpu().numpy()
+        done = (worst <= tol) | last
+        out = np.flatnonzero(done)
+        settled[left[out]] = torch.where(wanted[out][:, None], block[out], 0.0)
+        if done.all():
             break
-        least = values.gather(1, counts[0, left, None] - 1)
-        cut = least[:, :, None].clamp(max=LAST_CUT)
-        if len(going) < len(left):
-            graph = graph.members(going)
-            left = [left[position] for position in going]
-            block, known, cut = block[going], known[going], cut[going]
-            unused, wanted = unused[going], wanted[going]
+        cut = np.minimum(values[np.arange(len(own)), own - 1], LAST_CUT)
+        if len(out):
+            going = np.flatnonzero(~done)
+            graph = graph.members(going.tolist())
+            left, own, cut = left[going], own[going], cut[going]
+            block, known, wanted = block[going], known[going], wanted[going]
     return settled
 
 
-def orthonormal(block: Tensor, unused: Tensor) -> Tensor:
-    """Return orthonormal bases of blocks; unused columns of zeros stay zeros.
+def _filter_blocks(
+    graph: BatchGraph, block: Tensor, known: Tensor, cut: Array, widths: NDArray[Any]
+) -> tuple[Array, Tensor, Tensor]:
+    """Filter blocks of vectors once and rotate them to approximate eigenvectors.
 
-    Two Cholesky factorisations of the Gram matrices do in few launches what a QR
-    factorisation does in many; the first is in float64, because filtered vectors are
-    nearly dependent.
+    As `mdec.numerics.eigen.SparseOperator.filter_block` does, and where there are
+    kernels with the same sums in the same order: the first rounds leave a hundredth of
+    the weakest vectors to rounding, which the last rounds do not forget.
     """
-    gap = unused.to(torch.float64).diag_embed()
-    for dtype in (torch.float64, block.dtype):
-        wide = block.to(dtype)
-        norms = torch.linalg.norm(wide, axis=-2, keepdims=True)
-        wide = wide / norms.clamp(min=torch.finfo(dtype).tiny)
-        factor, failed = torch.linalg.cholesky_ex(wide.mT @ wide + gap.to(dtype))
-        if bool(failed.any()):
-            wide = torch.linalg.qr(wide).Q
-            block = torch.where(unused[:, None, :], 0.0, wide).to(block.dtype)
-            continue
-        identity = torch.eye(wide.shape[-1], dtype=dtype, device=wide.device)
-        inverse = torch.linalg.solve_triangular(factor.mT, identity, upper=True)
-        block = (wide @ inverse).to(block.dtype)
+    from mdec.numerics.loops import vectors as loops
+
+    cuts = torch.from_numpy(cut).to(block.device)[:, None, None]
+    block = chebyshev_filter(graph, block, DEGREE, cuts, -1.0)
+    block -= known @ inner_products(known, block).to(block.dtype)
+    block = orthonormal(block, widths)
+    nothing = torch.zeros_like(cuts)
+    image = graph.step(block, nothing + 1.0, nothing, torch.zeros_like(block))
+    products = inner_products(block, image).cpu().numpy()
+    values, turn = _on_host(loops.eigenvectors_of_each, products, widths)
+    there = torch.from_numpy(np.ascontiguousarray(turn)).to(block)
+    block, image = multiply(block, there), multiply(image, there)
+    sizes = torch.from_numpy(np.maximum(values, -2.0)).to(block)
+    image -= sizes[:, None] * block
+    return values, block, torch.linalg.norm(image.to(torch.float64), dim=-2)
+
+
+def orthonormal(block: Tensor, widths: NDArray[Any]) -> Tensor:
+    """Return orthonormal bases of the spans of blocks of vectors, each of its width."""
+    from mdec.numerics.loops import vectors as loops
+
+    done = np.zeros(len(widths), dtype=bool)
+    for _ in range(loops.MAX_PASSES):
+        products = inner_products(block, block).cpu().numpy()
+        turn, done = _on_host(loops.orthonormalizers, products, widths, done)
+        block = multiply(block, torch.from_numpy(turn).to(block.device))
+        if done.all():
+            break
     return block
 
 
-def rotation(matrix: Tensor, unused: Tensor) -> tuple[Tensor, Tensor]:
-    """Return eigenvalues, largest first, and eigenvectors; unused places come last.
+def inner_products(left: Tensor, right: Tensor) -> Tensor:
+    """Return the products of the vectors of two blocks of each member, in float64."""
+    if fused.has_kernels(left):
+        return fused.inner_products(left, right)
+    return left.to(torch.float64).mT @ right.to(torch.float64)
 
-    Small matrices are solved on the device together. It solves larger ones one after
-    the other, and several of the host's cores are faster.
-    """
-    matrix = matrix.to(torch.float64) + _BELOW * unused.to(torch.float64).diag_embed()
-    if matrix.shape[-1] <= _TOGETHER:
-        values, vectors = torch.linalg.eigh(matrix)
-    else:
-        with single_threaded_blas():
-            solved = list(host_pool().map(np.linalg.eigh, matrix.cpu().numpy()))
-        values, vectors = (
-            torch.from_numpy(np.stack(each)).to(matrix.device)
-            for each in zip(*solved, strict=True)
-        )
-    single = torch.float32
-    return values.flip(-1).to(single), vectors.flip(-1).to(single)
+
+def multiply(block: Tensor, matrix: Tensor) -> Tensor:
+    """Return the products of blocks and small matrices, added up as these are."""
+    if fused.has_kernels(block):
+        return fused.multiply(block, matrix)
+    return (block.to(matrix.dtype) @ matrix).to(block.dtype)
+
+
+def _on_host(work: Callable[..., tuple[Array, Any]], *arrays: Array) -> Any:
+    """Do work on small matrices in threads of the host, or in one if that is little."""
+    n_parts = 1 + arrays[0].size * arrays[0].shape[1] // _THREAD_WORTH
+    parts = (np.array_split(each, min(n_parts, len(each))) for each in arrays)
+    found = zip(*on_host(work, *parts), strict=True)
+    return tuple(np.concatenate(each) for each in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,7 @@ from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
 from mdec.base.members import DrawnRows
 from mdec.engines.tensors import graphs
-from mdec.engines.tensors.device import full_precision, host_pool
+from mdec.engines.tensors.device import full_precision, on_host
 from mdec.engines.tensors.neighbors import Neighbors, list_neighbors
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import TOLERANCE, component_roots, mix_roots, unit_rows
@@ -24,6 +24,9 @@ from mdec.numerics.eigen import block_width
 from mdec.numerics.kmeans import MAX_ITER, N_INIT
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.preparation.recipes import Versions
+
+# Blocks of vectors are widened to a multiple of this, which moves them in whole words.
+LANES = 16
 
 
 @dataclass(frozen=True)
@@ -93,18 +96,24 @@ def member_bytes(plan: Plan, n_clusters: int) -> int:
 
 @full_precision()
 def cluster_batch(
-    data: Data, plan: Plan, members: Sequence[Member], member_bytes: int, n_bytes: int
+    data: Data,
+    drawn: Mapping[int, DrawnRows],
+    plan: Plan,
+    members: Sequence[Member],
+    member_bytes: int,
+    n_bytes: int,
 ) -> list[NDArray[np.int32] | Exception]:
     """Return the labels of members of one kernel, Eqs. 8 to 13, or why one has none.
 
-    They are made in parts where all of them would take more than `n_bytes`; members
-    with like numbers of clusters waste least.
+    What each looks at is `drawn` by its index. They are made in parts where all of them
+    would take more than `n_bytes`; members with like numbers of clusters waste least.
     """
     n_members = min(len(members), max(1, n_bytes // member_bytes))
     labels: list[NDArray[np.int32] | Exception] = []
     for start in range(0, len(members), n_members):
         part = members[start : start + n_members]
-        lists = neighbor_lists(data, plan, part, n_bytes // 4)
+        own_rows = [drawn[member.index] for member in part]
+        lists = neighbor_lists(data, own_rows, plan, part, n_bytes // 4)
         graph, errors = graphs.join_graph(lists, plan.n_clustered), list_errors(lists)
         able = [number for number in range(len(part)) if number not in errors]
         made: Iterator[NDArray[np.int32]] = iter(())
@@ -128,17 +137,20 @@ def list_errors(lists: Sequence[Neighbors]) -> dict[int, ValueError]:
 
 
 def neighbor_lists(
-    data: Data, plan: Plan, members: Sequence[Member], n_bytes: int
+    data: Data,
+    drawn: Sequence[DrawnRows],
+    plan: Plan,
+    members: Sequence[Member],
+    n_bytes: int,
 ) -> list[Neighbors]:
     """List the neighbours of members of one kernel, as many at a time as fit."""
     n_samples, kernel = plan.n_clustered, plan.kernel_of(members[0])
     dtype = torch.float64 if n_samples <= DENSE_SAMPLES else torch.float32
-    drawn = [DrawnRows.of(data.here, each, plan) for each in members]
     # The distances, what they become, and what is smallest in groups.
     row_bytes = 3 * dtype.itemsize * n_samples
-    # The subspace, centred, and both factors.
+    # The subspace, centred, and both factors, as tensor cores take them.
     most = max(each.features.size for each in drawn)
-    member_bytes = n_samples * (row_bytes + 40 * most)
+    member_bytes = n_samples * (row_bytes + 72 * most)
     together = max(1, n_bytes // member_bytes)
     lists: list[Neighbors] = []
     for start in range(0, len(members), together):
@@ -188,7 +200,7 @@ def leading_vectors(
     orders = [graph.order] * len(members) if orders is None else orders
     parts = graph.degrees().cpu().numpy(), graph.components().cpu().numpy()
     own = ([a[:n] for a, n in zip(part, orders, strict=True)] for part in parts)
-    starts = list(host_pool().map(partial(_start, plan), members, *own))
+    starts = on_host(partial(_start, plan), members, *own)
     known = _side_by_side([e[0] for e in starts], graph.order, graph.data.device)
     n_columns = max(member.n_clusters for member in members)
     vectors = torch.nn.functional.pad(known, (0, n_columns - known.shape[2]))
@@ -201,7 +213,7 @@ def leading_vectors(
         ends = [members[i].n_clusters for i in places]
         found = graphs.iterated_leading(
             single,
-            _side_by_side(blocks, graph.order, known.device),
+            _side_by_side(blocks, graph.order, known.device, LANES),
             known[places],
             [each.shape[1] for each in blocks],
             [end - start for start, end in zip(n_known, ends, strict=True)],
@@ -212,9 +224,11 @@ def leading_vectors(
     return vectors
 
 
-def _side_by_side(blocks: list[Array], order: int, device: torch.device) -> Tensor:
-    """Copy blocks of vectors to the device, filled up with zeros."""
-    width = max(each.shape[1] for each in blocks)
+def _side_by_side(
+    blocks: list[Array], order: int, device: torch.device, lanes: int = 1
+) -> Tensor:
+    """Copy blocks of vectors to the device, filled up with zeros to whole lanes."""
+    width = -(-max(each.shape[1] for each in blocks) // lanes) * lanes
     joined = torch.empty((len(blocks), order, width), pin_memory=device.type == "cuda")
 
     def fill(target: Array, block: Array) -> None:
@@ -222,7 +236,7 @@ def _side_by_side(blocks: list[Array], order: int, device: torch.device) -> Tens
         target[len(block) :] = 0.0
         target[:, block.shape[1] :] = 0.0
 
-    list(host_pool().map(fill, joined.numpy(), blocks))
+    on_host(fill, joined.numpy(), blocks)
     return joined.to(device, non_blocking=True)
 
 

@@ -8,10 +8,12 @@ from functools import cached_property, partial
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from mdec.base import kernels
 from mdec.base.graphs import MAX_OPEN_SHARE
 from mdec.engines.tensors import fused
+from mdec.engines.tensors.device import full_precision, has_fast_tensor_cores
 from mdec.ensemble.plan import Member
 from mdec.numerics.digits import nine_digits
 from mdec.numerics.magnitude import to_power
@@ -20,6 +22,9 @@ from mdec.numerics.neighbors import TOP, distance_factors
 # Above this many features errors of one sign may add up, as with few distinct values,
 # so that float32 is of no use.
 FLOAT32_FEATURES = 8192
+
+# From this many samples on it pays to try tensor cores first.
+TENSOR_CORE_SAMPLES = 4000
 
 # Rounding may put a neighbour this many places too late; the places are settled again
 # by exact distances.
@@ -45,10 +50,17 @@ class TiledDistances:
     share: float
     slack: Tensor
     tile: int
+    precision: str
 
     @classmethod
-    def of(cls, rows: Tensor, dtype: torch.dtype, tile: int) -> TiledDistances:
-        """Centre each member's rows, bring them to one scale and round to `dtype`."""
+    def of(
+        cls, rows: Tensor, dtype: torch.dtype, tile: int, precision: str
+    ) -> TiledDistances:
+        """Centre each member's rows, bring them to one scale and round to `dtype`.
+
+        Products of float32 are made in a `precision` of PyTorch: "high" takes tensor
+        cores, which see eleven digits of each number, so factors are split in two.
+        """
         centred = rows - rows.mean(dim=1, keepdim=True, dtype=torch.float64)
         norms = centred.square().sum(dim=2)
         factors = [to_power(each, TOP) for each in norms.amax(dim=1).sqrt().tolist()]
@@ -63,8 +75,12 @@ class TiledDistances:
         # errors of random signs add up to.
         n_features = rows.shape[2]
         share = (2.0 * n_features**0.5 + 8.0) * 0.5 * limits.eps
+        if precision == "high":
+            left, right = _split_factors(left, right)
+            # Tensor cores cut sums off, after each eight products.
+            share += (0.125 * left.shape[2] + 16.0) * limits.eps
         slack = 3.0 * share * norms + n_features * limits.tiny / scale[:, None]
-        return cls(left, right, scale, share, slack, tile)
+        return cls(left, right, scale, share, slack, tile, precision)
 
     def unseen(self, exact: Tensor) -> Tensor:
         """Return what rows not among the smallest are away at least.
@@ -91,13 +107,17 @@ class TiledDistances:
 
     @cached_property
     def _whole(self) -> Tensor:
-        return self.left @ self.right.mT
+        return self._products(slice(None))
+
+    def _products(self, rows: slice) -> Tensor:
+        with full_precision(self.precision):
+            return self.left[:, rows] @ self.right.mT
 
     def _block(self, rows: slice) -> Tensor:
         """Return some rows of distances; all of them are kept for a second use."""
         if self.tile >= self.left.shape[1]:
             return self._whole
-        return self.left[:, rows] @ self.right.mT
+        return self._products(rows)
 
     def smallest(
         self,
@@ -121,6 +141,24 @@ class TiledDistances:
             found = smallest_in_rows(block.flatten(0, 1), count)
             columns.append(found.reshape(n_members, -1, count))
         return torch.cat(columns, dim=1)
+
+
+def _split_factors(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Return longer factors of the same product, in numbers of eleven binary digits.
+
+    Each number is a sum of two such; the products of the two smaller ones are left out.
+    """
+    parts = []
+    for each in (left, right):
+        # Rounded, so that the last 13 of 24 digits are zeros.
+        high = (each.view(torch.int32) + 2**12 & -(2**13)).view(torch.float32)
+        parts.append((high, each - high))
+    (high, low), (other, rest) = parts
+    whole = 0, -3 * left.shape[2] % 8
+    return (
+        pad(torch.cat([high, high, low], dim=2), whole),
+        pad(torch.cat([other, rest, other], dim=2), whole),
+    )
 
 
 def smallest_in_rows(block: Tensor, count: int) -> Tensor:
@@ -223,27 +261,36 @@ def list_neighbors(
     dtype: torch.dtype,
     tile: int,
     limit: int,
+    precision: str = "high",
 ) -> Neighbors:
     """Return the neighbours that each row keeps, Eqs. 8 and 9, and their similarities.
 
     The rows, (n_members, n_samples, n_features), are the samples in the members'
     subspaces, of unit length for angular kernels.
 
-    All pairs are looked at in `dtype`, `tile` rows at a time, or in float64 where that
-    leaves many rows open; somewhat more than k are kept, and their distances are
-    computed from differences, `limit` numbers at a time. Where rounding or ties could
-    have hidden one of the k best, all distances of the row are computed so. The k best
-    stay, the first of equals.
+    All pairs are looked at in `dtype`, `tile` rows at a time, first by tensor cores
+    where they are fast; without them where that leaves many rows open, and then in
+    float64.
+    Somewhat more than k are kept, and their distances are computed from differences,
+    `limit` numbers at a time. Where rounding or ties could have hidden one of the k
+    best, all distances of the row are computed so. The k best stay, the first of
+    equals.
     """
     if rows.shape[2] > FLOAT32_FEATURES and dtype == torch.float32:
         dtype, tile = torch.float64, max(1, tile // 2)
-    search = _Search(rows, members, TiledDistances.of(rows, dtype, tile), limit)
+    few = rows.shape[1] < TENSOR_CORE_SAMPLES
+    if dtype == torch.float64 or few or not has_fast_tensor_cores(rows.device):
+        precision = "highest"
+    distances = TiledDistances.of(rows, dtype, tile, precision)
+    search = _Search(rows, members, distances, limit)
     columns, exact = search.candidates()
     unsettled = search.kth(exact) >= search.distances.unseen(exact)
     many = unsettled.sum(dim=1) > MAX_OPEN_SHARE * rows.shape[1]
     if dtype == torch.float32 and bool(many.any()):
-        wide, tile = torch.float64, max(1, tile // 2)
-        return list_neighbors(rows, kernel, members, dtype=wide, tile=tile, limit=limit)
+        if precision == "highest":
+            dtype, tile = torch.float64, max(1, tile // 2)
+        how = partial(list_neighbors, dtype=dtype, tile=tile, limit=limit)
+        return how(rows, kernel, members, precision="highest")
     columns, exact = search.settle(columns, exact, unsettled, lambda near, *_: near)
     if kernel in kernels.ANGULAR:
         nearest, negative = search.best(columns, -exact)

@@ -20,6 +20,9 @@ LANES = 16
 # The QL iteration takes two or three turns for an eigenvalue, and never this many.
 MAX_TURNS = 60
 
+# How often vectors that are nearly dependent are made orthonormal.
+MAX_PASSES = 3
+
 # A square below this share of the vector's own is rounding alone.
 _ROUNDING = 1e-14
 
@@ -69,13 +72,34 @@ def orthonormalize(block: Any, width: int) -> None:
     nearly dependent.
     """
     row, scale = np.empty(block.shape[1]), np.empty(width)
-    for _ in range(3):
+    for _ in range(MAX_PASSES):
         products = inner_products(block, block)
         inverse = np.zeros_like(products)
         sound = _invert_factor(products, scale, inverse)
         _multiply_by_triangle(block, inverse, row)
         if sound:
             break
+
+
+def orthonormalizers(products: Any, widths: Any, done: Any) -> Any:
+    """Return what `orthonormalize` multiplies blocks with in one pass; tell it is done.
+
+    The products of the vectors of each block, (n_blocks, most, most), are overwritten;
+    each has its own width. Of blocks that were done it is the identity.
+    """
+    inverse, scale = np.zeros_like(products), np.empty(products.shape[1])
+    inverse[done] = np.eye(len(scale))
+    return inverse, _invert_factors(products, widths, scale, inverse, done.copy())
+
+
+@jit()
+def _invert_factors(
+    products: Any, widths: Any, scale: Any, inverse: Any, done: Any
+) -> Any:
+    for m in range(done.size):
+        if not done[m]:
+            done[m] = _invert_factor(products[m], scale[: widths[m]], inverse[m])
+    return done
 
 
 @jit()
@@ -211,18 +235,63 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     It is given on and above the diagonal. Householder's reflections make it
     tridiagonal, and the QL iteration with implicit shifts diagonal.
     """
-    width = len(matrix)
-    square, vectors = np.array(matrix, order="C"), np.eye(width)
-    values, beside, scales, scratch = np.zeros((4, width))
-    _tridiagonalize(square, vectors, values, beside, scales, scratch)
-    vectors = np.ascontiguousarray(vectors.T)
-    # Beside the largest values, not its neighbours: where many eigenvalues are zero,
-    # these are rounding themselves.
-    vanishing = 2.0**-52 * np.max(np.abs(values) + np.abs(beside), initial=0.0)
-    if not _diagonalize(values, beside, vectors, vanishing):
+    square = np.ascontiguousarray(matrix)[None]
+    values, vectors = eigenvectors_of_each(square, np.array([len(matrix)]))
+    return values[0], vectors[0]
+
+
+def eigenvectors_of_each(matrices: Any, widths: Any) -> tuple[Any, Any]:
+    """Return what `symmetric_eigenvectors` does, of matrices of unequal widths.
+
+    They are padded to one size, (n_matrices, most, most), and so are the results: by
+    values of minus infinity, and by zeros.
+    """
+    most = matrices.shape[1]
+    values = np.full(matrices.shape[:2], -np.inf)
+    vectors, (square, turned) = np.zeros_like(matrices), np.empty((2, most * most))
+    scratch = np.empty((3, most))
+    if not _solve_each(matrices, widths, values, vectors, square, turned, scratch):
         raise np.linalg.LinAlgError("The eigenvalues of a small matrix do not converge")
-    order = np.argsort(-values, kind="stable")
-    return values[order], vectors[order].T
+    order = np.argsort(-values, axis=1, kind="stable")
+    vectors = np.take_along_axis(vectors, order[:, :, None], axis=1)
+    return np.take_along_axis(values, order, axis=1), vectors.transpose(0, 2, 1)
+
+
+@jit()
+def _solve_each(
+    matrices: Any,
+    widths: Any,
+    values: Any,
+    vectors: Any,
+    square: Any,
+    turned: Any,
+    scratch: Any,
+) -> bool:
+    for m in range(widths.size):
+        n = widths[m]
+        own, other = square[: n * n].reshape(n, n), turned[: n * n].reshape(n, n)
+        for i in range(n):
+            for j in range(n):
+                own[i, j] = matrices[m, i, j]
+                other[i, j] = 1.0 if i == j else 0.0
+        beside, scales = scratch[0, :n], scratch[1, :n]
+        for i in range(n):
+            values[m, i] = beside[i] = scales[i] = scratch[2, i] = 0.0
+        _tridiagonalize(own, other, values[m, :n], beside, scales, scratch[2, :n])
+        # Beside the largest values, not its neighbours: where many eigenvalues are
+        # zero, these are rounding themselves.
+        largest = 0.0
+        for i in range(n):
+            size = abs(values[m, i]) + abs(beside[i])
+            largest = size if not size <= largest else largest
+            for j in range(n):
+                own[i, j] = other[j, i]
+        if not _diagonalize(values[m, :n], beside, own, 2.0**-52 * largest):
+            return False
+        for i in range(n):
+            for j in range(n):
+                vectors[m, i, j] = own[i, j]
+    return True
 
 
 @inner()
@@ -233,7 +302,7 @@ def _dot(a: Any, b: Any) -> Any:
     return total
 
 
-@jit()
+@inner()
 def _tridiagonalize(
     square: Any, vectors: Any, values: Any, beside: Any, scales: Any, scratch: Any
 ) -> None:
@@ -287,7 +356,7 @@ def _tridiagonalize(
                 row[i] -= weight * p[i]
 
 
-@jit()
+@inner()
 def _diagonalize(values: Any, beside: Any, vectors: Any, vanishing: float) -> bool:
     """Turn rows of vectors until what is beside the diagonal vanishes, if it does."""
     n = values.size
