@@ -11,6 +11,9 @@ from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, membership
 from mdec.weights import ensemble_driven_cluster_index
 
+# Rows of the matrix that are multiplied together.
+BLOCK_ROWS = 256
+
 
 def coassociation_factor(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
     r"""Return the sparse factor F of the co-association :math:`A = F F^T`.
@@ -119,12 +122,16 @@ def locally_weighted_coassociation(
         weights = ensemble_driven_cluster_index(ensemble)
     n_samples = ensemble.n_samples
     require_memory(
-        (3 if ensemble.is_complete else 6) * 8 * n_samples**2,
+        (2 if ensemble.is_complete else 6) * 8 * n_samples**2,
         f"the {n_samples} x {n_samples} co-association matrix",
         "the consensus functions work without it",
     )
     factor = coassociation_factor(ensemble, weights)
-    dense: Array = (factor @ factor.T).toarray()
+    transposed, dense = factor.T.tocsr(), np.empty((n_samples, n_samples))
+    # Products of sparse rows take twice the room of the matrix, so some at a time.
+    for start in range(0, n_samples, BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        dense[rows] = (factor[rows] @ transposed).toarray()
     if not ensemble.is_complete:
         present = presence_rows(ensemble.labels)
         dense = divide_by_presence(dense, present @ present.T)

@@ -182,12 +182,15 @@ def describe_clustering(
     rng, (rows, part) = member_stream(0, 2, "selection"), draw_page(clustering)
     matrix = locally_weighted_coassociation(*part)
     tree = consensus_tree(matrix, labels[rows])
+    mapped = draw_from_clusters(labels[rows], TSNE_SAMPLES, rng)
+    laid_out = consensus_map(matrix, mapped)
+    # The largest array of the page; the others need its room.
+    del matrix
     solutions, chosen = describe_solutions(clustering, table.labels, rows, *part)
     for each in solutions:
         each["cluster_order"] = cluster_order(each["labels"], tree["position"])
     written = add_signatures(solutions, chosen, table, labels, rows)
     tracks = [each["numbers"][each["labels"]] for each in solutions]
-    mapped = draw_from_clusters(labels[rows], TSNE_SAMPLES, rng)
     histograms = {}
     if notes.preparation is not None and notes.raw is not None:
         both = {"before": notes.raw, "after": table.values}
@@ -200,7 +203,7 @@ def describe_clustering(
         "chosen": chosen,
         "criteria": criteria_rows(clustering.criteria),
         "tree": tree,
-        "map": consensus_map(matrix, mapped),
+        "map": laid_out,
         "pca": data_map(table.values[rows]),
         "tracked": tracking_order(tracks, tracks[chosen]),
         "bars": draw_from_clusters(labels[rows], BAR_SAMPLES, rng),
@@ -327,11 +330,11 @@ def consensus_tree(matrix: Array, labels: Labels) -> Tree:
     size = len(labels)
     if size < 3:
         return {"position": np.arange(size), "merges": []}
-    apart = labels[:, None] != labels
+    apart = np.concatenate([labels[i + 1 :] != labels[i] for i in range(size)])
     pairs = squareform(matrix, checks=False)
     full = max(float(np.quantile(pairs, 0.99)), 0.05)
     np.subtract(1.0, pairs, out=pairs)
-    pairs += squareform(apart, checks=False)
+    pairs += apart
     pairs /= 2.0
     joined = linkage(pairs, "average")
     position = np.argsort(leaves_list(joined))

@@ -55,7 +55,7 @@ def data_map(values: Array) -> SampleMap | None:
     if min(values.shape) < 2 or not np.ptp(values, axis=0).any():
         return None
     model = PCA(2, copy=False, random_state=0)
-    places = model.fit_transform(values.astype(np.float64))
+    places = model.fit_transform(values.astype(np.float64, copy=False))
     first, second = model.explained_variance_ratio_
     return _in_figure(places, (f"PC 1 ({first:.0%})", f"PC 2 ({second:.0%})"))
 
@@ -69,6 +69,7 @@ def plane(matrix: Array) -> Array:
     scaled *= scale
     last = max(0, len(matrix) - 3), len(matrix) - 1
     vectors = eigh(scaled, subset_by_index=last, overwrite_a=True)[1]
+    del scaled
     # Signs of eigenvectors are arbitrary; the largest entry is made positive.
     start = vectors[:, [-2, -3]] if len(matrix) > 2 else vectors
     start = start * np.sign(start[np.abs(start).argmax(axis=0), [0, 1]])
