@@ -127,7 +127,8 @@ def locally_weighted_coassociation(
         "the consensus functions work without it",
     )
     factor = coassociation_factor(ensemble, weights)
-    transposed, dense = factor.T.tocsr(), np.empty((n_samples, n_samples))
+    dense: Array = np.empty((n_samples, n_samples))
+    transposed = factor.T.tocsr()
     # Products of sparse rows take twice the room of the matrix, so some at a time.
     for start in range(0, n_samples, BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
