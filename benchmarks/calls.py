@@ -16,7 +16,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "src/mdec/"
 
-# Of the last run; a test that is new since then is not known to call anything.
 CALLS = ROOT / "build" / "calls.json"
 
 
@@ -63,6 +62,7 @@ class Tracer:
             noted["seconds"] += time.process_time() - start
 
     def write(self) -> None:
+        """Write what these tests call, beside what others did in an earlier run."""
         for noted in self.tests.values():
             noted["seconds"] = round(noted["seconds"], 3)
             noted["calls"] = sorted(
@@ -70,7 +70,16 @@ class Tracer:
                 for file, name in noted["calls"]
             )
         CALLS.parent.mkdir(exist_ok=True)
-        CALLS.write_text(json.dumps(self.tests, indent=1))
+        found = _read()
+        for name, noted in self.tests.items():
+            if "::" not in name and name in found:
+                noted["calls"] = sorted({*noted["calls"], *found[name]["calls"]})
+            found[name] = noted
+        CALLS.write_text(json.dumps(found, indent=1))
+
+
+def _read() -> dict[str, Any]:
+    return json.loads(CALLS.read_text()) if CALLS.exists() else {}
 
 
 def _scope(qualified: str) -> str:
@@ -81,7 +90,7 @@ class Calls:
     """The tests that call a function, the quickest first."""
 
     def __init__(self) -> None:
-        tests = json.loads(CALLS.read_text()) if CALLS.exists() else {}
+        tests = _read()
         files = {name: row for name, row in tests.items() if "::" not in name}
         # What sets the file of a test up stands under the name of the file.
         self.tests: list[tuple[float, str, set[str]]] = sorted(
@@ -94,6 +103,12 @@ class Calls:
             if (file := name.partition("::")[0]) != name
         )
 
+        self.called = set[str]().union(*(calls for *_, calls in self.tests))
+
+    def knows(self, file: str, scope: str) -> bool:
+        """Tell whether any test is seen to call a function."""
+        return f"{file} {scope}" in self.called
+
     def of(self, file: str, scope: str, seconds: float) -> list[str]:
         """Return tests that call a function, until they take so many seconds.
 
@@ -101,10 +116,9 @@ class Calls:
         all tests that call any function of the modules that import from it.
         """
         functions = {f"{file} {scope}"}
-        if not any(functions & calls for *_, calls in self.tests):
+        if not self.knows(file, scope):
             files = importers(file)
-            calls = set[str]().union(*(calls for *_, calls in self.tests))
-            functions = {each for each in calls if each.split()[0] in files}
+            functions = {each for each in self.called if each.split()[0] in files}
         found: list[str] = []
         for needed, name, calls in self.tests:
             if (ROOT / name.partition("::")[0]).exists() and functions & calls:

@@ -2,16 +2,17 @@
 
     python benchmarks/mutations.py [--sample 200] [--seed 0] [--jobs 2]
                                    [--module PATTERN ...] [--again]
-    python benchmarks/mutations.py --trace
+    python benchmarks/mutations.py --trace [TESTS ...]
     python benchmarks/mutations.py --summary [--record]
 
 A mutation is one small change of the source: a comparison turned, a sign or a sum
 swapped, a number off by one, a statement left out. A seeded sample, the same number
 from each module, is tried one by one on a copy of the checkout, never on the checkout
-itself: first against the quickest tests that call its function, as ``--trace`` finds
-them by running the suite once, then, if it lives, against those nearest to the module,
-those of its folder and of the whole fit, and at last against a minute of all that call
-the function. A mutation that no test notices has survived.
+itself, against the tests that call its function, the quickest first, up to a minute of
+them. Which they are ``--trace`` finds, by running the suite once, or tests that are
+new since then. Where none is seen to call it, as in compiled code, these are asked:
+tests nearest to the module, those of its folder and of the whole fit, and those of all
+that import it. A mutation that no test notices has survived.
 
 Each run appends a line of JSON for each mutation to benchmarks/results/mutations.jsonl,
 with the commit that it was made from, and the last line on a mutation counts. A
@@ -528,12 +529,12 @@ class Copy:
                 return stems
             stems |= more
 
-    def trace(self) -> None:
-        """Run all tests, and write which functions each of them calls."""
+    def trace(self, tests: list[str]) -> None:
+        """Run tests, all if none are named, and note which functions each calls."""
         child = os.fork()
         if child == 0:
             tracer = Tracer(self.folder)
-            self._test(["tests", "src"], self.cache, ["--tb=no"], [tracer])
+            self._test(tests or ["tests", "src"], self.cache, ["--tb=no"], [tracer])
             tracer.write()
             os._exit(0)
         os.waitpid(child, 0)
@@ -663,14 +664,13 @@ def show(copy: Copy, mutation: Mutation, tests: list[str]) -> tuple[str, str]:
 def tried(copy: Copy, mutation: Mutation, commit: str, calls: Calls) -> dict[str, Any]:
     """Show a mutation to the tests; return its line of the record."""
     start = time.perf_counter()
-    near, more = tests_of(mutation.file)
-    scope = mutation.context.partition(":")[0]
+    place = mutation.file, mutation.context.partition(":")[0]
+    quick, all_calling = (calls.of(*place, most) for most in CALLING_LIMITS)
+    stages = [quick, all_calling[len(quick) :]]
+    if not calls.knows(*place):
+        stages[1:1] = tests_of(mutation.file)
     asked: list[str] = []
-    quick, slow = (calls.of(mutation.file, scope, most) for most in CALLING_LIMITS)
-    for tests in quick, near, more, slow:
-        tests = [e for e in tests if not {e, e.partition("::")[0]} & {*asked}]
-        if not tests:
-            continue
+    for tests in filter(None, stages):
         outcome, which = show(copy, mutation, tests)
         asked += tests
         if outcome != "survived":
@@ -759,7 +759,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--module", nargs="+", default=["*"])
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--trace", action="store_true")
+    parser.add_argument("--trace", nargs="*")
     parser.add_argument("--summary", action="store_true")
     parser.add_argument("--record", action="store_true", help="append the sums")
     options = parser.parse_args()
@@ -780,8 +780,8 @@ def main() -> None:
         return
     # A cap from outside would hide that of the package.
     os.environ.pop("OMP_NUM_THREADS", None)
-    if options.trace:
-        Copy(COPIES / "0").trace()
+    if options.trace is not None:
+        Copy(COPIES / "0").trace(options.trace)
         return
     sample = drawn(paths, options.sample, options.seed)
     todo = [each for each in sample if options.again or each not in known]
