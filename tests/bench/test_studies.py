@@ -598,7 +598,9 @@ def test_finch_is_asked_for_the_clusters_and_for_no_words(
 
 
 def test_the_commit_is_that_of_a_checkout_of_this_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     git = "git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"
     (tmp_path / "worker.py").touch()
@@ -611,6 +613,7 @@ def test_the_commit_is_that_of_a_checkout_of_this_code(
         monkeypatch.setattr(worker, "__file__", str(tmp_path / name))
         found.append(worker.commit.__wrapped__())
     assert found == [head.stdout.strip(), "", ""]
+    assert capfd.readouterr() == ("", "")
 
 
 class _Hides:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.cli import main
+from mdec.cli.inputs import read_inputs
+from mdec.cli.options import InputOptions
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.results import tables as result_tables
 
@@ -196,6 +200,28 @@ def test_uncertain_samples_are_left_out(tables, tmp_path, capsys) -> None:
     again = tmp_path / "again"
     assert call("consensus", out / "ensemble.npz", "--k", 4, "-o", again, "-q") == 0
     assert rows_of(again / "labels.csv") == rows
+
+
+def test_sparse_tables_stay_sparse_until_genes_are_chosen(tmp_path) -> None:
+    draw = np.random.default_rng(0)
+    files = [tmp_path / f"{name}.npz" for name in ("rna", "atac")]
+    for file in files:
+        counts = sparse.random_array(
+            (200, 10_000),
+            density=0.02,
+            format="csr",
+            rng=draw,
+            data_sampler=lambda size: draw.poisson(3.0, size) + 1.0,
+        )
+        sparse.save_npz(file, counts)
+    tracemalloc.start()
+    try:
+        inputs = read_inputs(files[0], InputOptions(view=files[1:]))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert inputs.shape == "200 samples x features of rna (2000), atac (2000)"
+    assert peak < 0.8 * 8 * 200 * 10_000
 
 
 def test_views_are_told_before_a_run(tables, tmp_path, capsys) -> None:

@@ -167,7 +167,11 @@ class RawTable:
     @property
     def names(self) -> list[str]:
         """Names of the columns, their numbers from 1 where the file has none."""
-        return self.columns or [str(i + 1) for i in range(self.values.shape[1])]
+        return [self.name(column) for column in range(self.values.shape[1])]
+
+    def name(self, column: int) -> str:
+        """Return the name of a column."""
+        return self.columns[column] if self.columns else str(column + 1)
 
     def text(self, column: int) -> list[str]:
         """Return a column as it is written, "" where a value is missing."""
@@ -487,7 +491,7 @@ def looks_like(
     named : bool
         Whether another column names the samples.
     """
-    values, name = raw.values[:, column], raw.names[column]
+    values, name = raw.values[:, column], raw.name(column)
     if _NO_GENE.fullmatch(name):
         return "no gene"
     if raw.columns and is_id_name(name) and is_whole(values):

@@ -138,7 +138,7 @@ def orient(
 
 def _name_features_first(raw: RawTable) -> RawTable:
     """Put the names of features before columns of words that describe them."""
-    named = 0 not in raw.words or _OF_FEATURES.fullmatch(plain_name(raw.names[0]))
+    named = 0 not in raw.words or _OF_FEATURES.fullmatch(plain_name(raw.name(0)))
     for j in [] if named else sorted(raw.words)[:_TEXT_ROWS]:
         cells = [cell.strip() for cell in raw.text(j)]
         if _differ(cells) and _are_features(cells):

@@ -192,9 +192,7 @@ def _leave_out_empty(raw: RawTable) -> RawTable:
     """Leave out columns without names and numbers, as separators at line ends make."""
     kept = list(range(raw.values.shape[1]))
     for j in reversed(range(len(kept))):
-        unnamed = (
-            j == len(kept) - 1 if raw.columns is None else is_unnamed(raw.names[j])
-        )
+        unnamed = j == len(kept) - 1 if raw.columns is None else is_unnamed(raw.name(j))
         if unnamed and j not in raw.words and np.isnan(raw.values[:, j]).all():
             kept.remove(j)
     return raw.select(kept) if 1 < len(kept) < raw.values.shape[1] else raw
