@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from mdec import Ensemble, generate_ensemble
+from mdec._support.archives import read_sealed, write_sealed
 from mdec.ensemble import Failure
 
 LABELS = np.array([[5, 1], [5, 0], [2, 0], [9, 1]])
@@ -215,6 +216,17 @@ def test_a_file_of_another_format(tmp_path: Path) -> None:
     path = tmp_path / "e.npz"
     np.savez(path, labels=LABELS, provenance=np.array('{"format": 99}'))
     with pytest.raises(ValueError, match="format 99"):
+        Ensemble.load(path)
+
+
+@pytest.mark.parametrize("value", [-2, len(LABELS), 2**31 - 1])
+def test_numbers_that_no_cluster_has_are_refused(tmp_path: Path, value: int) -> None:
+    path = tmp_path / "e.npz"
+    Ensemble.from_labels(LABELS).save(path)
+    content, arrays = read_sealed(path, 2**20)
+    arrays["labels"][1, 0] = value
+    write_sealed(path, content, arrays)
+    with pytest.raises(ValueError, match=r"e\.npz"):
         Ensemble.load(path)
 
 

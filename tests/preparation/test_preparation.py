@@ -285,6 +285,11 @@ SIMULATED = {
     ),
     "ratios": (np.exp2(1.5 * log_ratios()), "ratios"),
     "log-ratios": (log_ratios(), "log-ratios"),
+    "log-ratios, a few of them large": (
+        log_ratios() + 15.0 * (rng().random(log_ratios().shape) < 0.003),
+        "log-ratios",
+    ),
+    "log-ratios in thousandths": (1000.0 * log_ratios(), "other"),
     "log-ratios, genes centred": (
         log_ratios() - log_ratios().mean(axis=0),
         "log-ratios",
