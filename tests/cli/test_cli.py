@@ -17,7 +17,7 @@ import pytest
 
 from mdec import MDEC, Ensemble, __version__
 from mdec.cli import main
-from mdec.cli.output import ProgressLines
+from mdec.cli.output import ProgressLines, criteria_table
 from mdec.tables.reading import read_table
 
 SMALL = ["--ensemble-size", "20"]
@@ -111,6 +111,28 @@ def test_auto_and_ranges(table, tmp_path, capsys):
         assert summary["n_clusters"] == summary["suggested_n_clusters"] == 3
         assert summary["one_cluster_p_value"] < 0.05
     assert [row["n_clusters"] for row in summary["criteria"]] == [2, 3, 4, 5, 6]
+
+
+def test_the_table_of_numbers_of_clusters():
+    from rich.console import Console
+
+    criteria = [
+        {"n_clusters": 2, "score": 0.25, "pac": 0.5},
+        {"n_clusters": 3, "score": 0.875, "eigengap": 0.1, "pac": 0.0004},
+    ]
+    shown = criteria_table({"suggested_n_clusters": 3, "criteria": criteria})
+    console = Console(width=100, file=io.StringIO())
+    console.print(shown)
+    title, header, *rows = console.file.getvalue().splitlines()
+    assert title.strip() == "Number of clusters"
+    places = [header.index(name) + len(name) for name in ("score", "eigengap", "pac")]
+    assert [row.split() for row in rows] == [
+        ["2", "0.250", "0.500"],
+        ["3", "*", "0.875", "0.100", "0.000"],
+    ]
+    assert [rows[1][:place].split()[-1] for place in places] == [
+        *("0.875", "0.100", "0.000")
+    ]
 
 
 def test_quiet_prints_nothing(table, tmp_path, capfd):
