@@ -290,12 +290,29 @@ def test_a_cluster_keeps_its_name_and_colour(page, folder, copy) -> None:
         " === 'rgb(255, 0, 136)'"
     )
     page.wait_inside(painted)
+    page.wait("return naming.then(() => true)")
     kept = json.loads((folder / "work" / copy / "cluster-names.json").read_text())
     assert kept["0"] == {"name": HOSTILE, "colour": "#ff0088"}
     page.browser.refresh()
     page.wait("return $$('#names [data-cluster]').length > 1")
     page.wait_inside(NAMED, HOSTILE)
     page.wait_inside(painted)
+
+
+def test_clusters_that_are_named_quickly_are_all_kept(page, folder, copy) -> None:
+    page.explore(copy)
+    page.run(
+        "for (const name of ['fast', 'faster']) for (const k of [0, 1, 2]) {"
+        "  const it = $(`#names [data-cluster='${k}'] input:not([type=color])`);"
+        "  it.value = `${name} ${k}`;"
+        "  it.dispatchEvent(new Event('change', {bubbles: true})); }"
+    )
+    for k in range(3):
+        page.wait_inside(NAMED, f"faster {k}")
+    page.wait("return naming.then(() => true)")
+    kept = json.loads((folder / "work" / copy / "cluster-names.json").read_text())
+    assert {own["name"] for own in kept.values()} == {f"faster {k}" for k in range(3)}
+    assert page.run("return $('#notice').hidden")
 
 
 def test_the_map_takes_the_colour_of_a_feature(page) -> None:

@@ -132,6 +132,25 @@ def test_names_stay_with_the_result_and_go_with_it(root, client) -> None:
     assert ask(client, "describe")["clusters"] == {}
 
 
+def test_names_that_come_at_once_wait_for_each_other(page) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    given = [{"0": {"name": f"name {i}"}} for i in range(8)]
+    opened = [page._result(NAME), Result(page.folder, NAME)]
+    with ThreadPoolExecutor(8) as line:
+        work = [line.submit(opened[i % 2].rename, each) for i, each in enumerate(given)]
+        assert [each.result() for each in work] == given
+    assert Result(page.folder, NAME).names in given
+
+
+def test_a_result_stays_open_while_its_clusters_are_named(page) -> None:
+    result = page._result(NAME)
+    result.rename({"0": {"name": "first"}})
+    assert page._result(NAME) is result
+    Result(page.folder, NAME).rename({})
+    assert page._result(NAME) is not result
+
+
 def test_new_samples_are_placed_as_by_the_command(root, client) -> None:
     write_table(root / "new.csv", 9, seed=5)
     found = ask(client, "predict", file="new.csv")

@@ -110,7 +110,6 @@ def test_other_clusters_are_painted_within_a_second(browser, folder, capsys) -> 
             assert min(seconds, work) < MOST_SECONDS, (consensus, found)
 
 
-@pytest.mark.xfail(strict=True, reason="pages of 10,000 samples keep what they showed")
 def test_pages_stay_small(browser, folder, capsys) -> None:
     with started_app(folder) as (app, address):
         page, meter = Tab(browser, address).explore("large"), Meter(app, browser)

@@ -114,6 +114,11 @@ class Page:
             time.sleep(0.05)
         raise AssertionError(f"no {ending} of {name} came")
 
+    def heatmap(self):
+        """Return the colours of the heatmap."""
+        drawn = "document.querySelector('#fig-heatmap canvas.matrix')"
+        return pixels(self.run(f"return {drawn}.toDataURL()"))
+
     def console(self):
         return self.browser.get_log("browser")
 
@@ -187,7 +192,7 @@ def test_page_is_quiet_alone_and_complete(opened, reports, n_samples, hostile):
 def test_everything_follows_the_number(opened, reports):
     described = reports(600)[0]
     page = opened(600)
-    first = page.one("#fig-heatmap .matrix").get_attribute("href")
+    first = page.heatmap()
     for index in (0, 5, described["chosen"]):
         page.show(index)
         solution = described["solutions"][index]
@@ -230,8 +235,7 @@ def test_everything_follows_the_number(opened, reports):
         assert float(edge) == 6 + 22 * index - 1
         drawn = page.texts("#fig-signatures .names text")
         assert drawn == [f"g{j}" for j in solution["markers"]["features"]]
-    again = page.one("#fig-heatmap .matrix").get_attribute("href")
-    assert (pixels(again) == pixels(first)).all()
+    assert (page.heatmap() == first).all()
     assert page.one("#fig-heatmap .tree").get_attribute("visibility") == "visible"
     page.all("#fig-tracking .track")[1].click()
     assert page.texts("#shown") == ["3"]
@@ -469,8 +473,7 @@ def test_one_cluster_has_no_empty_figure(browser, tmp_path):
     for name in ("histogram", "cluster-consensus", "items", "dots", "signatures"):
         assert not page.one(f"#fig-{name}").is_displayed(), name
     assert "cut into two" in page.one("#fig-heatmap").text
-    drawn = pixels(page.one("#fig-heatmap .matrix").get_attribute("href"))
-    assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 1
+    assert len(np.unique(page.heatmap().reshape(-1, 3), axis=0)) > 1
     page.show(1)
     assert page.one("#fig-dots").is_displayed()
     assert "cut into two" not in page.one("#fig-heatmap").text
@@ -491,7 +494,7 @@ def test_hostile_names_do_nothing_and_compute_nothing(opened, reports):
     assert page.one("#tip").text.startswith("<script>alert(1)</script>0")
     assert page.browser.title == "Clusters of <u>table</u>.csv"
     assert page.all("img") == []
-    assert len(page.all("script")) == 2
+    assert len(page.all("script")) == 1
     rows = page.saved("map")
     names = [row[0] for row in rows[1:]]
     risky = [name for name in described["names"] if name.startswith("=")]
@@ -514,6 +517,25 @@ def test_nothing_is_lost_without_a_script(opened):
     assert not {"control", "paint", "search"} & shown
     assert not page.one(".save").is_displayed()
     assert len(page.all("#list tbody tr")) == 25
+
+
+@pytest.mark.parametrize("n_samples", [600, 2000])
+def test_the_script_draws_the_heatmap_of_the_page(opened, reports, n_samples):
+    page = opened(n_samples)
+    text = reports(n_samples)[1]
+    [address] = re.findall(r'<image href="([^"]+)"[^>]*class="shade matrix', text)
+    written, drawn = pixels(address).astype(int), page.heatmap().astype(int)
+    side = {600: 600, 2000: 667}[n_samples]
+    assert written.shape == drawn.shape == (side, side, 3)
+    # One level of the palette, where halves are rounded up or to even.
+    assert np.abs(written - drawn).max() <= 2
+    place = "return arguments[0].getBoundingClientRect().toJSON()"
+    both = [
+        page.run(place, page.one(f"#fig-heatmap {each}"))
+        for each in ("canvas.matrix", "image.matrix")
+    ]
+    for edge in ("left", "top", "right", "bottom"):
+        assert both[0][edge] == pytest.approx(both[1][edge], abs=0.5)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

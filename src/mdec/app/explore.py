@@ -47,6 +47,16 @@ class Result:
         for each in self.listed:
             folder.path(f"{name}/{each}")  # raises for a link
         self._solve_once = cache(self._solve)
+        self.written = self._written()
+
+    def _written(self) -> int:
+        return (self.path / SUMMARY).stat().st_mtime_ns
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the folder holds what was opened, but for names given here."""
+        with self.folder.writing:
+            return (self.path / SUMMARY).is_file() and self._written() == self.written
 
     @property
     def listed(self) -> list[str]:
@@ -206,14 +216,15 @@ class Result:
     def rename(self, given: Any) -> dict[str, dict[str, str]]:
         """Keep names and colours of clusters in the folder, as a file of the result."""
         names = check_names(given)
-        with claim_folder(self.path), replace_together(self.path) as new:
-            summary = read_summary(self.path)
-            place = Path(summary["files"][SUMMARY]).with_name(CLUSTER_NAMES)
-            summary["files"][CLUSTER_NAMES] = str(place)
-            content = {CLUSTER_NAMES: names, SUMMARY: summary}
-            for name, each in content.items():
-                write_atomically(new / name, json.dumps(each, indent=1).encode())
-        self.files = results.own_files(self.path)
+        with self.folder.writing:
+            with claim_folder(self.path), replace_together(self.path) as new:
+                summary = read_summary(self.path)
+                place = Path(summary["files"][SUMMARY]).with_name(CLUSTER_NAMES)
+                summary["files"][CLUSTER_NAMES] = str(place)
+                content = {CLUSTER_NAMES: names, SUMMARY: summary}
+                for name, each in content.items():
+                    write_atomically(new / name, json.dumps(each, indent=1).encode())
+            self.files, self.written = results.own_files(self.path), self._written()
         return names
 
     def predict(self, file: Any) -> dict[str, Any]:

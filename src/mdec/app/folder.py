@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class Folder:
 
     def __init__(self, root: Path, max_bytes: int = MAX_BYTES) -> None:
         self.root, self.max_bytes = root.resolve(strict=True), max_bytes
+        self.writing = threading.Lock()  # for what is written in results
 
     def path(self, name: object) -> Path:
         """Return the place of a name in the folder; raise if it leads elsewhere."""

@@ -28,7 +28,6 @@ from mdec.app.guard import HOST, Guard
 from mdec.app.jobs import Jobs
 from mdec.app.tables import command_words, look_at, make_groups
 from mdec.cli.options import name_flags
-from mdec.results import SUMMARY
 
 _STATIC = {"app.html": "html", "app.css": "css", "app.js": "javascript"}
 _SHARED = {"shared.css": "css", "shared.js": "javascript"}
@@ -62,7 +61,7 @@ class Page:
     def __init__(self, folder: Folder, start: str = "") -> None:
         self.folder, self.start = folder, start
         self.jobs = Jobs(folder.root)
-        self._open: tuple[Any, Result] | None = None
+        self._open: Result | None = None
 
     def build(self, port: int, token: str) -> Guard:
         """Return the application for a port and a token."""
@@ -173,11 +172,10 @@ class Page:
 
     def _result(self, name: str) -> Result:
         """Return a result; the last one stays open unless it is written again."""
-        path = self.folder.path(name) / SUMMARY
-        key = name, path.stat().st_mtime_ns if path.is_file() else 0
-        if self._open is None or self._open[0] != key:
-            self._open = key, Result(self.folder, name)
-        return self._open[1]
+        path, last = self.folder.path(name), self._open
+        if last is None or last.path != path or not last.is_current:
+            self._open = last = Result(self.folder, name)
+        return last
 
 
 async def _complain(_: Request, error: Exception) -> Response:

@@ -43,6 +43,9 @@ _RAMP_LEVELS = 64
 # From no consensus to full consensus, in 256 levels.
 SHADES = np.linspace((247, 249, 252), (8, 48, 107), 256).round().astype(np.uint8)
 
+# Points of a side of the heatmap, at most.
+MOST_POINTS = 700
+
 # Columns of the table beside the heatmap.
 MAX_TRACKS = 4
 
@@ -216,9 +219,25 @@ def criterion_axes(selection: KSelection, name: str) -> Axes:
 
 def matrix_picture(shown: Solution, order: Labels) -> str:
     """Return the consensus of the pairs, cluster by cluster, as a picture."""
-    levels = pair_consensus(shown["halves"][:, order])
-    levels *= 255.0
-    return picture(np.rint(levels, out=levels).astype(np.uint8), SHADES)
+    levels = 255.0 * shrink(pair_consensus(shown["halves"][:, order]))
+    return picture(np.rint(levels).astype(np.uint8), SHADES)
+
+
+def shrink(matrix: Array, n_most: int = MOST_POINTS) -> Array:
+    """Return the means of square blocks, as few as leave at most `n_most` a side.
+
+    Examples
+    --------
+    >>> shrink(np.array([[1.0, 0.0, 4.0], [0.0, 1.0, 6.0], [4.0, 6.0, 9.0]]), 2)
+    array([[0.5, 5. ],
+           [5. , 9. ]])
+    """
+    size = len(matrix)
+    starts = np.arange(0, size, -(-size // n_most))
+    sums = np.add.reduceat(np.add.reduceat(matrix, starts), starts, axis=1)
+    sizes = np.diff(starts, append=size)
+    means: Array = sums / np.outer(sizes, sizes)
+    return means
 
 
 def scale_picture() -> str:

@@ -44,17 +44,20 @@ def render_report(described: Description) -> str:
     script = _read("shared.js") + _read("report.js")
     shown, tree = described["solutions"][described["chosen"]], described["tree"]
     clustering, notes = described["clustering"], described["notes"]
+    context = {
+        "selection": clustering.criteria,
+        "n_clusters": clustering.n_clusters,
+        "settings": notes.settings,
+        "again": notes.again,
+    }
     page: str = template.render(
         **described,
+        **context,
         shown=shown,
-        selection=clustering.criteria,
-        n_clusters=clustering.n_clusters,
-        settings=notes.settings,
-        again=notes.again,
         order=sample_order(shown["labels"], tree["position"]),
         style=Markup(_read("shared.css") + _read("report.css")),
         script=Markup(script),
-        data=Markup(pack_data(described)),
+        data=Markup(pack_data(described, context)),
         policy=content_policy(script),
     )
     return page
@@ -90,26 +93,31 @@ def content_policy(script: str) -> str:
     )
 
 
-def pack_data(described: Description) -> str:
+def pack_data(described: Description, context: dict[str, Any]) -> str:
     """Return what the script needs to show another number of clusters, as JSON.
 
-    No HTML parser takes it for markup.
+    No HTML parser takes it for markup. `context` is that of `render_parts`.
     """
-    values = described["signature_values"]
+    values, solutions = described["signature_values"], described["solutions"]
     selection, pca = described["clustering"].criteria, described["pca"]
+    packed = [_pack_solution(each, described) for each in solutions]
+    for number, (content, shown) in enumerate(zip(packed, solutions, strict=True)):
+        if number != described["chosen"]:
+            content["parts"] = render_parts(shown, **context)
     content = {
         "names": described["names"],
         "palette": graphics.COLOURS,
         "classes": graphics.CLASS_COLOURS,
         "ramp": graphics.RAMP,
         "missing": graphics.MISSING,
+        "points": graphics.MOST_POINTS,
         "shades": _pack(graphics.SHADES),
         "contrasts": _pack(graphics.CONTRASTS),
         "bars": _pack(described["bars"]),
         "chosen": described["chosen"],
         "below": AMBIGUOUS,
-        "finest": _pack(described["solutions"][-1]["halves"]),
-        "solutions": [_pack_solution(s, described) for s in described["solutions"]],
+        "finest": _pack(solutions[-1]["halves"]),
+        "solutions": packed,
         "position": _pack(described["tree"]["position"]),
         "tracked": _pack(described["tracked"]),
         "axes": None if pca is None else pca["axes"],
@@ -128,9 +136,7 @@ def pack_data(described: Description) -> str:
             "farthest": graphics.FARTHEST,
         }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
+    return text.replace("<", "\\u003c")
 
 
 def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:

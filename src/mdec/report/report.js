@@ -1,7 +1,9 @@
 // The page is complete without this script, for the number of clusters of the run. The
 // script shows the other numbers, links the figures with the list and saves tables.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+const packed = document.getElementById("data");
+const data = JSON.parse(packed.textContent);
+packed.remove();
 function unpack(content) {
   const [kind, text] = Object.entries(content)[0];
   const type = { u8: Uint8Array, u16: Uint16Array, f32: Float32Array }[kind];
@@ -12,12 +14,12 @@ function unpackSolution(each) {
   for (const name of ["cluster", "second", "halves", "joins"]) {
     if (each[name]) { each[name] = unpack(each[name]); }
   }
-  each.sure = Array.from(unpack(each.sure), (value) => value / 65535);
-  each.key ??= String(each.k);
+  each.sure = Float64Array.from(unpack(each.sure), (value) => value / 65535);
   return each;
 }
 data.solutions.forEach(unpackSolution);
 const stored = data.solutions.length;
+const ofRun = () => data.solutions.slice(0, stored);
 for (const name of ["position", "finest", "tracked", "bars", "shades", "contrasts"]) {
   data[name] = unpack(data[name]);
 }
@@ -70,9 +72,8 @@ function derive(each) {
   const size = (cluster) => members.get(cluster)?.length ?? 1;
   const mean = (sum, i) => (each.k === 1 || size(each.cluster[i]) === 1 ? 1
     : (sum / rounds - 1) / (size(each.cluster[i]) - 1));
-  each.own = Array.from(own, mean);
-  each.other = Array.from(other, (sum, i) => (each.k === 1 ? 0
-    : sum / rounds / size(each.second[i])));
+  each.own = own.map(mean);
+  each.other = other.map((sum, i) => (each.k === 1 ? 0 : sum / rounds / size(each.second[i])));
   each.items = [...data.bars].sort((a, b) => each.cluster[a] - each.cluster[b]
     || each.own[b] - each.own[a] || a - b);
   return each;
@@ -108,26 +109,41 @@ function ramp(share) {
     .toString(16).padStart(2, "0")).join("");
 }
 
-// Browsers keep pictures that were shown before, so that large ones are stored smaller.
-const LARGE = 700;
-
-// Fill a picture with the values of pixels, row by row.
-function fill(image, width, height, values) {
-  const canvas = element("canvas", { width, height });
+// Draw the values of pixels, row by row.
+function drawPixels(canvas, width, height, values) {
+  Object.assign(canvas, { width, height });
   const content = new ImageData(new Uint8ClampedArray(values.buffer), width, height);
   canvas.getContext("2d").putImageData(content, 0, 0);
-  if (height > LARGE) {
-    const size = { width: Math.round(width * LARGE / height), height: LARGE };
-    const small = element("canvas", size);
-    small.getContext("2d").drawImage(canvas, 0, 0, size.width, size.height);
-    image.setAttribute("href", small.toDataURL());
-  } else {
-    image.setAttribute("href", canvas.toDataURL());
-  }
-  canvas.width = 0; // its memory is free at once
 }
-const fillStrip = (image, samples, shade) => fill(image, samples.length, 1,
-  Uint32Array.from(samples, (i) => pixel(...channels(shade(i)))));
+
+function fillStrip(image, samples, shade) {
+  const canvas = element("canvas");
+  drawPixels(canvas, samples.length, 1,
+    Uint32Array.from(samples, (i) => pixel(...channels(shade(i)))));
+  image.setAttribute("href", canvas.toDataURL());
+}
+
+// Browsers hold on to every picture that has an address, of megabytes each. What changes with
+// K is drawn behind the figure, where its picture stays as an empty place for the pointer.
+const behind = new Map();
+
+function fill(image, width, height, values) {
+  const figure = image.ownerSVGElement;
+  if (!behind.has(image)) {
+    const canvas = element("canvas", { class: image.getAttribute("class"), "aria-hidden": true });
+    const both = element("div", { class: "drawn" });
+    figure.replaceWith(both);
+    both.append(canvas, figure);
+    image.removeAttribute("href");
+    behind.set(image, canvas);
+  }
+  const canvas = behind.get(image);
+  drawPixels(canvas, width, height, values);
+  const whole = figure.viewBox.baseVal;
+  const share = (name, side) => `${100 * image[name].baseVal.value / whole[side]}%`;
+  Object.assign(canvas.style, { left: share("x", "width"), top: share("y", "height"),
+    width: share("width", "width"), height: share("height", "height") });
+}
 
 // ---- The consensus of the pairs, cluster by cluster in the order of the dendrogram
 
@@ -136,23 +152,31 @@ const matrix = find(".matrix", heatmap);
 const consensusOf = ({ halves }, a, b) => range(rounds).filter((half) =>
   halves[half * count + a] === halves[half * count + b]).length / rounds;
 
+// A point is the mean over a block of pairs, where they are more than it has points.
 function drawHeatmap() {
   const { heat, halves } = solution();
   const own = range(rounds).map((half) => Uint16Array.from(heat, (i) => halves[half * count + i]));
-  const levels = Uint32Array.from(range(rounds + 1), (n) => SHADES[Math.round(255 * n / rounds)]);
-  const values = new Uint32Array(count * count);
-  const together = new Uint8Array(count);
-  for (let y = 0; y < count; y += 1) {
+  const step = Math.ceil(count / data.points);
+  const side = Math.ceil(count / step);
+  const wide = (block) => Math.min(step, count - block * step);
+  const values = new Uint32Array(side * side);
+  const together = new Uint32Array(count);
+  for (let row = 0; row < side; row += 1) {
     together.fill(0);
-    for (const half of own) {
-      for (let x = 0; x <= y; x += 1) { together[x] += half[x] === half[y]; }
+    for (let y = row * step; y < row * step + wide(row); y += 1) {
+      for (const half of own) {
+        for (let x = 0; x < (row + 1) * step; x += 1) { together[x] += half[x] === half[y]; }
+      }
     }
-    for (let x = 0; x <= y; x += 1) {
-      values[y * count + x] = levels[together[x]];
-      values[x * count + y] = levels[together[x]];
+    for (let column = 0; column <= row; column += 1) {
+      let sum = 0;
+      for (let i = 0; i < wide(column); i += 1) { sum += together[column * step + i]; }
+      const level = Math.round(255 * sum / (rounds * wide(row) * wide(column)));
+      values[row * side + column] = SHADES[level];
+      values[column * side + row] = SHADES[level];
     }
   }
-  fill(matrix, count, count, values);
+  fill(matrix, side, side, values);
   for (const strip of all("svg > .strip")) {
     fillStrip(strip, heat, (i) => colour(solution().cluster[i]));
   }
@@ -190,8 +214,8 @@ function drawSignatures() {
   const values = find(".values", figure);
   values.setAttribute("height", row * features.length);
   if (features.length) {
-    fill(values, count, features.length, Uint32Array.from(features.flatMap((feature) =>
-      heat.map((i) => CONTRASTS[band[feature * count + i]]))));
+    fill(values, count, features.length, Uint32Array.from({ length: count * features.length },
+      (_, at) => CONTRASTS[band[features[Math.floor(at / count)] * count + heat[at % count]]]));
   }
   find(".names", figure).replaceChildren(...features.map((feature, i) => svg("text",
     { x: 144, y: +top + row * i + 11.5, "data-tip": data.signature.names[feature] },
@@ -240,12 +264,12 @@ const maps = all("#fig-map svg, #fig-pca svg").map((figure) => {
 });
 let selected = null;
 
-function paintNumbers(name, numbers) {
-  const there = Array.from(numbers).filter(Number.isFinite);
+function paintNumbers(name, number) {
+  const there = range(count).map(number).filter(Number.isFinite);
   const low = Math.min(...there);
   const high = Math.max(...there);
-  return { name, low, high, numbers, of: (i) => (Number.isFinite(numbers[i])
-    ? ramp((numbers[i] - low) / ((high - low) || 1)) : data.missing) };
+  return { name, low, high, number, of: (i) => (Number.isFinite(number(i))
+    ? ramp((number(i) - low) / ((high - low) || 1)) : data.missing) };
 }
 
 // A number alone would read as that of a cluster.
@@ -256,7 +280,7 @@ const paints = [
     of: (i) => colour(solution().cluster[i]), legend: colour, words: called },
   { name: "confidence", low: 0, high: 1, of: (i) => ramp(solution().sure[i]) },
   ...data.columns.filter((column) => column.kind !== "words").map((column) => {
-    if (column.kind === "numbers") { return paintNumbers(column.name, column.numbers); }
+    if (column.kind === "numbers") { return paintNumbers(column.name, (i) => column.numbers[i]); }
     const there = column.levels.filter((each) => each !== "");
     const shade = (level) => (level === "" ? data.missing
       : data.classes[there.indexOf(level) % data.classes.length]);
@@ -265,7 +289,7 @@ const paints = [
   }),
 ];
 const featurePaints = (data.signature?.names ?? []).map((name, feature) => paintNumbers(
-  `${name} (standardised)`, range(count).map((i) => scoreOf(feature, i))));
+  `${name} (standardised)`, (i) => scoreOf(feature, i)));
 
 const paintChoice = find("#paint");
 const offer = (paint) => element("option", { value: paints.indexOf(paint) }, paint.name);
@@ -509,9 +533,9 @@ const followers = all("[data-follow]").map((place) => ({
 function show(index) {
   now = index;
   const k = solution().k;
+  const { parts } = solution();
   for (const { place, name, own } of followers) {
-    const other = find(`template[data-part="${name}"][data-k="${solution().key}"]`);
-    place.replaceChildren(...(other ? other.content.cloneNode(true).childNodes : own));
+    if (parts) { place.innerHTML = parts[name] ?? ""; } else { place.replaceChildren(...own); }
   }
   const slider = find("#number");
   if (slider) {
@@ -559,8 +583,8 @@ const tip = document.getElementById("tip");
 function describe(sample) {
   const shown = paints[paintChoice.value];
   const paint = data.columns.find((column) => column.name === shown.name)
-    ?? (shown.numbers && { name: shown.name,
-      cells: { [sample]: String(Number(shown.numbers[sample].toPrecision(4))) } });
+    ?? (shown.number && { name: shown.name,
+      cells: { [sample]: String(Number(shown.number(sample).toPrecision(4))) } });
   return `${data.names[sample]}\ncluster ${called(solution().cluster[sample])}, confidence `
     + fixed(solution().sure[sample])
     + (solution().k > 1 ? `\nsecond choice ${solution().second[sample]}` : "")
@@ -644,9 +668,8 @@ const tables = {
       chip.dataset.inside, chip.dataset.outside])],
   cdf: () => [["consensus", ...data.cdf.k.map((k) => `K = ${k}`)],
     ...data.cdf.levels.map((level, i) => [level, ...data.cdf.shares.map((row) => row[i])])],
-  tracking: () => [["sample", ...data.solutions.map((each) => `K = ${each.k}`)],
-    ...Array.from(data.tracked, (i) => [data.names[i],
-      ...data.solutions.map((each) => each.cluster[i])])],
+  tracking: () => [["sample", ...ofRun().map((each) => `K = ${each.k}`)],
+    ...Array.from(data.tracked, (i) => [data.names[i], ...ofRun().map((each) => each.cluster[i])])],
   map: () => [["sample", "cluster", "confidence", "x", "y",
     ...(data.axes ?? []), ...data.columns.map((column) => column.name)],
   ...data.names.map((name, i) => [name, solution().cluster[i], digits(solution().sure[i]),
@@ -690,6 +713,8 @@ function copyFigure(figure) {
     const style = getComputedStyle(sources[i]);
     const words = DRAWN.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";");
     node.setAttribute("style", words);
+    const drawn = behind.get(sources[i]);
+    if (drawn) { node.setAttribute("href", drawn.toDataURL()); }
   });
   const paper = getComputedStyle(figure.closest("figure")).backgroundColor;
   copy.prepend(svg("rect", { width, height, style: `fill:${paper}` }));
@@ -739,31 +764,17 @@ links.forEach((_, id) => seen.observe(document.getElementById(id)));
 const app = window.parent !== window && /^http:\/\/127\.0\.0\.1:\d+$/;
 const tell = (words) => { if (app) { window.parent.postMessage({ mdec: words }, "*"); } };
 
-// What the page has for every number of the run, for a solution that comes later.
-function addSolution(content) {
-  const key = `${content.k} ${content.consensus}${content.quick ? " quick" : ""}`;
-  let index = data.solutions.findIndex((each) => each.key === key);
-  if (index < 0) {
-    const added = unpackSolution({ ...content, key });
-    added.features = data.signature
-      ? added.listed.map((name) => data.signature.names.indexOf(name)).filter((i) => i >= 0) : [];
-    index = data.solutions.push(added) - 1;
-    for (const [name, part] of Object.entries(added.parts)) {
-      const place = element("template", { "data-part": name, "data-k": key });
-      place.innerHTML = part;
-      document.body.append(place);
-    }
-  }
-  return index;
-}
-
 const heard = {
+  // After those of the run comes the last that was sent; the app has the others.
   solution: (content) => {
-    show(addSolution(content));
+    const features = data.signature
+      ? content.listed.map((name) => data.signature.names.indexOf(name)).filter((i) => i >= 0) : [];
+    data.solutions[stored] = unpackSolution({ ...content, features });
+    show(stored);
     requestAnimationFrame(() => setTimeout(() => tell({ painted: true })));
   },
   cut: (k) => {
-    const index = data.solutions.findIndex((each) => each.key === String(k));
+    const index = ofRun().findIndex((each) => each.k === +k);
     if (index >= 0) { show(index); }
   },
   clusters: (names) => {
@@ -773,7 +784,8 @@ const heard = {
     show(now);
   },
   feature: ({ name, values }) => {
-    const paint = paintNumbers(name, new Float32Array(decode(values).buffer));
+    const numbers = new Float32Array(decode(values).buffer);
+    const paint = paintNumbers(name, (i) => numbers[i]);
     const index = paints.push(paint) - 1;
     paintChoice.append(element("option", { value: index }, name));
     paintChoice.value = index;

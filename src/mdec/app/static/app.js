@@ -526,18 +526,29 @@ function nameChoices() {
   }
 }
 find("#names").addEventListener("submit", (event) => event.preventDefault());
-find("#names").addEventListener("change", doing(async () => {
-  const clusters = { ...shown.about.clusters };
+// Names go to the server one after the other, and are seen before they come back.
+let naming = Promise.resolve();
+find("#names").addEventListener("change", () => {
+  const { about, name: result } = shown;
+  const clusters = { ...about.clusters };
   for (const row of all("#names [data-cluster]")) {
     const cluster = Number(row.dataset.cluster);
     const [colour, name] = all("input", row).map((field) => field.value);
     const own = colour !== colourOf(cluster);
     clusters[cluster] = { name, ...(own ? { colour } : {}) };
   }
-  shown.about.clusters = await explore("rename", { clusters });
-  tell({ clusters: shown.about.clusters });
-  nameChoices();
-}));
+  const name = (given) => {
+    about.clusters = given;
+    if (shown.about !== about) { return; }
+    tell({ clusters: given });
+    nameChoices();
+  };
+  name(clusters);
+  naming = naming.then(doing(async () => {
+    const kept = await ask("rename", { clusters, result });
+    if (about.clusters === clusters) { name(kept); }
+  }));
+});
 find("#choose").addEventListener("change", (event) => {
   tell({ choose: event.target.value === "" ? null : Number(event.target.value) });
 });
