@@ -93,9 +93,7 @@ class ServerOptions:
 
     port: int = option("Port on 127.0.0.1; 0 takes a free one.", 0, min=0, max=65535)
     browser: bool = option("Whether to open the browser.", True)
-    max_gb: float = option(
-        "Refuse files of more than this many GB.", MAX_BYTES / 2**30, min=0.001
-    )
+    max_gb: float = option("Largest file, in GB.", MAX_BYTES / 2**30, min=0.001)
 
 
 @with_groups

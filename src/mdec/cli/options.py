@@ -162,9 +162,7 @@ class FileOptions:
         "--variable",
         "--sheet",
     )
-    max_gb: float = option(
-        "Refuse files that unpack to more than this many GB.", MAX_BYTES / 2**30
-    )
+    max_gb: float = option("Most GB that a file may unpack to.", MAX_BYTES / 2**30)
 
     @property
     def max_bytes(self) -> int:
@@ -264,9 +262,7 @@ class ClusterOptions:
         "one of",
         choices=CONSENSUS,
     )
-    weighting: str = option(
-        "Weights of base clusters, one of", "entropy", choices=WEIGHTINGS
-    )
+    weighting: str = option("Weights of clusters:", "entropy", choices=WEIGHTINGS)
     test: bool = option("Whether to test if there are groups at all.", True)
     seed: int = option("The same seed, the same result.", 0, min=0, max=2**32 - 1)
 
@@ -303,15 +299,10 @@ class MethodOptions(WorkOptions):
         "clustering picks one at random.",
         "scaled_gaussian",
     )
-    mu_range: str = option(
-        "Range of the widths of the kernel.", "0.2:0.8", metavar="A:B"
-    )
-    n_neighbors_range: str = option(
-        "Range of the numbers of neighbours.", "5:20", metavar="A:B"
-    )
+    mu_range: str = option("Range of kernel widths.", "0.2:0.8", metavar="A:B")
+    n_neighbors_range: str = option("Range of neighbours.", "5:20", metavar="A:B")
     base_n_clusters_range: str | None = option(
-        "Range of the numbers of clusters in base clusterings, such as 2:14.",
-        metavar="A:B",
+        "Range of clusters per base clustering, such as 2:14.", metavar="A:B"
     )
     base: str = option("Base clusterings by graph, by landmark, or auto.", "graph")
     max_samples: float = option("Share of the samples in each base clustering.", 1.0)
@@ -383,9 +374,7 @@ class FitOutputOptions(OutputOptions):
     )
     model: bool = option("Whether to write model.npz, for mdec predict.", True)
     resume: bool = option("Continue a run that was stopped.", False)
-    dry_run: bool = option(
-        "Print how the table is read and how long the run would take, and stop.", False
-    )
+    dry_run: bool = option("Print how the table is read, and stop.", False)
 
     @property
     def extra_tables(self) -> list[str]:
