@@ -9,10 +9,11 @@ A mutation is one small change of the source: a comparison turned, a sign or a s
 swapped, a number off by one, a statement left out. A seeded sample, the same number
 from each module, is tried one by one on a copy of the checkout, never on the checkout
 itself, against the tests that call its function, the quickest first, half a minute of
-them. Which they are ``--trace`` finds, by running the suite once, or tests that are
-new since then. Where none is seen to call it, as in compiled code, these are asked:
-tests nearest to the module, those of its folder and of the whole fit, and those of all
-that import it. A mutation that no test notices has survived.
+them, and those of the test file of the module's name. Which they are ``--trace`` finds,
+by running the suite once, or tests that are new since then. Where none is seen to call
+it, as in compiled code, these are asked: tests nearest to the module, those of its
+folder and of the whole fit, and those of all that import it. A mutation that no test
+notices has survived.
 
 Each run appends a line of JSON for each mutation to benchmarks/results/mutations.jsonl,
 with the commit that it was made from, and the last line on a mutation counts. A
@@ -668,8 +669,12 @@ def tried(copy: Copy, mutation: Mutation, commit: str, calls: Calls) -> dict[str
     place = mutation.file, mutation.context.partition(":")[0]
     quick, all_calling = (calls.of(*place, most) for most in CALLING_LIMITS)
     stages = [quick, all_calling[len(quick) :]]
+    near, more = tests_of(mutation.file)
     if not calls.knows(*place):
-        stages[1:1] = tests_of(mutation.file)
+        stages[1:1] = near, more
+    elif PurePosixPath(near[0]).stem == f"test_{PurePosixPath(mutation.file).stem}":
+        # It may call the function in other processes.
+        stages.append(near[:1])
     asked: list[str] = []
     for tests in filter(None, stages):
         outcome, which = show(copy, mutation, tests)

@@ -59,6 +59,15 @@ def test_only_files_of_the_result_are_given_away(root, client) -> None:
     assert "people-result/diary.txt" not in names
 
 
+def test_results_of_one_table_are_numbered(tmp_path) -> None:
+    folder = Folder(tmp_path)
+    names = []
+    for _ in range(4):
+        names.append(folder.free_name("t"))
+        (tmp_path / names[-1]).mkdir()
+    assert names == ["t-result", "t-result-2", "t-result-3", "t-result-4"]
+
+
 def test_what_arrives_never_replaces_a_file(root, client) -> None:
     first = upload(client, "t.csv", b"a,b\n1,2\n").json()["file"]
     second = upload(client, "t.csv", b"other").json()["file"]
