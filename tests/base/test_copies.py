@@ -56,6 +56,17 @@ def members_of(X: Array, way: str) -> Ensemble:
     return found
 
 
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
+def test_as_many_distinct_rows_as_clusters_are_the_clusters(kernel: str) -> None:
+    X = np.zeros((62, 4))
+    X[7], X[40] = [9.0, 1.0, 2.0, 3.0], [9.0, 1.0, 2.0, 3.1]
+    options = {"max_features": 1.0, "base_n_clusters_range": (3, 3), "kernel": kernel}
+    found = generate_ensemble(X, ensemble_size=4, random_state=0, **options)
+    for labels in found.labels.T:
+        assert set(np.flatnonzero(labels)) == {7, 40}
+        assert labels[7] != labels[40]
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", [0, 37])
 def test_one_row_among_copies_is_the_other_cluster(way: str, place: int) -> None:

@@ -202,6 +202,20 @@ def test_uncertain_samples_are_left_out(tables, tmp_path, capsys) -> None:
     assert rows_of(again / "labels.csv") == rows
 
 
+def test_base_clusterings_of_each_table_may_draw_their_preparation(tmp_path) -> None:
+    draw = np.random.default_rng(0)
+    files = [tmp_path / f"{name}.npy" for name in ("genes", "scores")]
+    np.save(files[0], draw.lognormal(5.0, 2.0, size=(40, 300)))
+    np.save(files[1], draw.normal(size=(40, 6)))
+    both = InputOptions(view=files[1:], prepare="diversified")
+    expected = dict.fromkeys(("genes", "scores"), "diversified")
+    assert read_inputs(files[0], both).preparation == expected
+    alone = InputOptions(prepare="diversified")
+    assert read_inputs(files[0], alone).preparation == "diversified"
+    plain = InputOptions(view=files[1:], prepare="none")
+    assert read_inputs(files[0], plain).preparation is None
+
+
 def test_sparse_tables_stay_sparse_until_genes_are_chosen(tmp_path) -> None:
     draw = np.random.default_rng(0)
     files = [tmp_path / f"{name}.npz" for name in ("rna", "atac")]
