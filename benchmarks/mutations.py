@@ -215,7 +215,7 @@ NOT_DRAWN = (
 )
 
 # How much memory to ask for is an estimate, and tested as one.
-ESTIMATES = re.compile(r"(.*_memory|.*_bytes|_enough|budget\.take)")
+ESTIMATES = re.compile(r"(.*_memory|.*_bytes|_enough|budget\.take|tensors\.fits)")
 
 # Arguments that guard, or say how and not what.
 PLUMBING = ("strict", "encoding", "copy", "check_finite", "overwrite_a", "exist_ok")
