@@ -42,7 +42,9 @@ PARTS = {
 # What kernels do, by parts of their names; the first that fits.
 KERNELS = {
     "products": ("gemm", "cutlass", "gemv"),
-    "products with graphs": ("EmbeddingBag", "graph_step"),
+    "products with graphs": ("graph_step",),
+    "bases of vectors": ("add_products",),
+    "sums of clusters": ("EmbeddingBag",),
     "selection and sorting": ("opk", "adix", "ort", "ArgMin", "MinOps", "gather"),
     "copies from and to the host": ("HtoD", "DtoH"),
     "differences of pairs": ("pair_squares",),

@@ -17,7 +17,7 @@ from mdec import MDEC, Ensemble, clustering, generate_ensemble
 from mdec._support.optional import MissingPackageError
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
-from mdec.base.members import DrawnRows, member_similarity
+from mdec.base.members import DrawnRows, member_similarity, spectral_embedding
 from mdec.consensus import CONSENSUS, graph_cuts, hierarchical
 from mdec.consensus.dendrogram import merges
 from mdec.consensus.graph_cuts import bipartite_graph, coassociation_embedding
@@ -25,7 +25,7 @@ from mdec.consensus.partitions import gram_on_device
 from mdec.ensemble import draws
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics import landmark_search
-from mdec.numerics.affinity import normalized_affinity
+from mdec.numerics.affinity import normalized_affinity, unit_rows
 from mdec.numerics.eigen import block_width, leading_eigenvectors
 from mdec.numerics.loops import kmeans as loops
 from mdec.numerics.sparse_rows import group_means
@@ -343,6 +343,22 @@ def test_a_block_with_an_empty_vector_leaves_the_others_alone(
     kept[0, 3] = 0.0
     for gram, own in zip((basis.mT @ basis).numpy(), kept, strict=True):
         np.testing.assert_allclose(gram, np.diag(own), atol=1e-5)
+
+
+@needs_gpu
+def test_embeddings_have_the_digits_of_the_cpu() -> None:
+    # Without groups the first vectors that are left out are nearly as good.
+    X = np.random.default_rng(0).normal(size=(1500, 12))
+    plan = Plan(*X.shape, entropy=0, device="cuda")
+    member, place = plan.member(0), tensors.find_device("cuda")
+    W = member_similarity(X, member, plan)
+    here = spectral_embedding(W, member.n_clusters, plan.stream(member, "solver"))
+    data = tensors.Data.on(Versions(X), place)
+    drawn = [DrawnRows.of(data.here, member, plan)]
+    lists = members.neighbor_lists(data, drawn, plan, [member], 10**9)
+    graph = graphs.join_graph(lists, len(X))
+    there = unit_rows(members.leading_vectors(graph, plan, [member]))
+    np.testing.assert_allclose(there[0].cpu(), here, atol=1e-5)
 
 
 def test_kmeans_is_that_of_the_cpu(place: torch.device) -> None:

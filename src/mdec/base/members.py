@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from mdec._support.arrays import Array
 from mdec.base import Base, cluster_by_function, measure_pairs
-from mdec.base.copies import CopiesError, group_copies
+from mdec.base.copies import CopiesError, are_distinct, group_copies
 from mdec.base.graphs import DENSE_SAMPLES, graph_from_distances, similarity_graph
 from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory
@@ -118,7 +118,11 @@ class DrawnRows:
             values = self.rows[head, self.features[:FEW_FEATURES]].tolist()
             if len(set(map(tuple, values))) > most:
                 return None
-        if group_copies(self.rows[head, self.features], most) is None:
+        first = self.rows[head, self.features]
+        many = isinstance(first, np.ndarray) and len(first) > most
+        if many and are_distinct(first):
+            return None
+        if group_copies(first, most) is None:
             return None
         return group_copies(self.take(), most)
 

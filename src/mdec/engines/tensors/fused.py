@@ -81,17 +81,20 @@ def graph_step(
     return out
 
 
-def inner_products(left: Tensor, right: Tensor) -> Tensor:
+def inner_products(left: Tensor, right: Tensor, upper: bool) -> Tensor:
     """Return the products of vectors of blocks, (n_members, order, any), in float64.
 
-    Sums are those of `mdec.numerics.loops.vectors`, row by row. Of a block with itself,
-    or with its image, only what is on and above the diagonal is filled in.
+    Sums are those of `mdec.numerics.loops.vectors`, row by row. If only the `upper`
+    half is wanted, most of what is below the diagonal is left as it is.
     """
     n_members, order, n_left = left.shape
     shape = n_members, n_left, right.shape[2]
     out = torch.empty(shape, dtype=torch.float64, device=left.device)
     strides = order * n_left, n_left, 1
-    return _sums(left, right, out, order, strides, n_left == right.shape[2], True)
+    # Turned into float64 here, because GPUs take long to turn single numbers.
+    wide = left.to(out.dtype)
+    other = wide if right is left else right.to(out.dtype)
+    return _sums(wide, other, out, order, strides, upper)
 
 
 def multiply(block: Tensor, matrix: Tensor) -> Tensor:
@@ -100,9 +103,8 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     Sums are those of `mdec.numerics.loops.vectors`, in the precision of the matrices.
     """
     _, order, width = block.shape
-    strides = order * width, 1, width
-    wide = matrix.dtype == torch.float64
-    return _sums(block, matrix, torch.empty_like(block), width, strides, False, wide)
+    wide, strides = block.to(matrix.dtype), (order * width, 1, width)
+    return _sums(wide, matrix, torch.empty_like(block), width, strides, False)
 
 
 def _sums(
@@ -112,7 +114,6 @@ def _sums(
     n_terms: int,
     strides: tuple[int, int, int],
     upper: bool,
-    in_float64: bool,
 ) -> Tensor:
     """Write to `out` the sums over terms of products of left and right, in order.
 
@@ -122,7 +123,7 @@ def _sums(
     wide = min(triton.next_power_of_2(n_columns), 128)
     grid = n_members * triton.cdiv(n_rows, 4), triton.cdiv(n_columns, wide)
     both, sizes = (left.contiguous(), right.contiguous()), (n_rows, n_terms, n_columns)
-    how = upper, in_float64, wide, 4
+    how = upper, wide, 4
     _add_products[grid](*both, out, *sizes, *strides, *how, **AS_WRITTEN)
     return out
 
@@ -223,7 +224,6 @@ if triton is not None:
         term_stride,
         row_stride,
         UPPER: tl.constexpr,
-        IN_FLOAT64: tl.constexpr,
         WIDE: tl.constexpr,
         TERMS: tl.constexpr,
     ):
@@ -233,16 +233,15 @@ if triton is not None:
         row, last = (tl.program_id(0) % n_groups) * 4, n_rows - 1
         column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
         inside = column < n_columns
-        dtype: tl.constexpr = tl.float64 if IN_FLOAT64 else tl.float32
         own = left + member * member_stride
         own0, own1 = own + row * row_stride, own + min(row + 1, last) * row_stride
         own2 = own + min(row + 2, last) * row_stride
         own3 = own + min(row + 3, last) * row_stride
         other = right + member * n_terms * n_columns
-        total0 = tl.zeros((WIDE,), dtype)
-        total1 = tl.zeros((WIDE,), dtype)
-        total2 = tl.zeros((WIDE,), dtype)
-        total3 = tl.zeros((WIDE,), dtype)
+        total0 = tl.zeros((WIDE,), right.dtype.element_ty)
+        total1 = tl.zeros((WIDE,), right.dtype.element_ty)
+        total2 = tl.zeros((WIDE,), right.dtype.element_ty)
+        total3 = tl.zeros((WIDE,), right.dtype.element_ty)
         stop = n_terms
         if UPPER:
             stop = tl.where(row < (tl.program_id(1) + 1) * WIDE, n_terms, 0)
@@ -251,18 +250,18 @@ if triton is not None:
             for step in tl.static_range(TERMS):
                 term = start + step
                 place, at = term * n_columns + column, term * term_stride
-                values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
-                total0 += tl.load(own0 + at).to(dtype) * values
-                total1 += tl.load(own1 + at).to(dtype) * values
-                total2 += tl.load(own2 + at).to(dtype) * values
-                total3 += tl.load(own3 + at).to(dtype) * values
+                values = tl.load(other + place, mask=inside, other=0.0)
+                total0 += tl.load(own0 + at) * values
+                total1 += tl.load(own1 + at) * values
+                total2 += tl.load(own2 + at) * values
+                total3 += tl.load(own3 + at) * values
         for term in range(whole, stop):
             place, at = term * n_columns + column, term * term_stride
-            values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
-            total0 += tl.load(own0 + at).to(dtype) * values
-            total1 += tl.load(own1 + at).to(dtype) * values
-            total2 += tl.load(own2 + at).to(dtype) * values
-            total3 += tl.load(own3 + at).to(dtype) * values
+            values = tl.load(other + place, mask=inside, other=0.0)
+            total0 += tl.load(own0 + at) * values
+            total1 += tl.load(own1 + at) * values
+            total2 += tl.load(own2 + at) * values
+            total3 += tl.load(own3 + at) * values
         target = out + (member * n_rows + row) * n_columns + column
         tl.store(target, total0, mask=inside)
         tl.store(target + n_columns, total1, mask=inside & (row + 1 < n_rows))

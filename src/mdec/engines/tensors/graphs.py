@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ from mdec.numerics.eigen import (
     MAX_ROUNDS,
     chebyshev_filter,
 )
+
+T = TypeVar("T")
 
 # Cubes of widths, added up, that keep a thread of the host busy for a millisecond.
 _THREAD_WORTH = 2_000_000
@@ -214,8 +216,8 @@ def _filter_blocks(
     block = orthonormal(block, widths)
     nothing = torch.zeros_like(cuts)
     image = graph.step(block, nothing + 1.0, nothing, torch.zeros_like(block))
-    products = inner_products(block, image).cpu().numpy()
-    values, turn = _on_host(loops.eigenvectors_of_each, products, widths)
+    products = inner_products(block, image, upper=True).cpu().numpy()
+    values, turn = loops.eigenvectors_of_each(products, widths, _in_threads)
     there = torch.from_numpy(np.ascontiguousarray(turn)).to(block)
     block, image = multiply(block, there), multiply(image, there)
     sizes = torch.from_numpy(np.maximum(values, -2.0)).to(block)
@@ -229,18 +231,21 @@ def orthonormal(block: Tensor, widths: NDArray[Any]) -> Tensor:
 
     done = np.zeros(len(widths), dtype=bool)
     for _ in range(loops.MAX_PASSES):
-        products = inner_products(block, block).cpu().numpy()
-        turn, done = _on_host(loops.orthonormalizers, products, widths, done)
+        products = inner_products(block, block, upper=True).cpu().numpy()
+        turn, done = loops.orthonormalizers(products, widths, done, _in_threads)
         block = multiply(block, torch.from_numpy(turn).to(block.device))
         if done.all():
             break
     return block
 
 
-def inner_products(left: Tensor, right: Tensor) -> Tensor:
-    """Return the products of the vectors of two blocks of each member, in float64."""
+def inner_products(left: Tensor, right: Tensor, *, upper: bool = False) -> Tensor:
+    """Return the products of the vectors of two blocks of each member, in float64.
+
+    Of the `upper` half of all pairs only, if no other is wanted.
+    """
     if fused.has_kernels(left):
-        return fused.inner_products(left, right)
+        return fused.inner_products(left, right, upper)
     return left.to(torch.float64).mT @ right.to(torch.float64)
 
 
@@ -251,9 +256,8 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     return (block.to(matrix.dtype) @ matrix).to(block.dtype)
 
 
-def _on_host(work: Callable[..., tuple[Array, Any]], *arrays: Array) -> Any:
-    """Do work on small matrices in threads of the host, or in one if that is little."""
-    n_parts = 1 + arrays[0].size * arrays[0].shape[1] // _THREAD_WORTH
-    parts = (np.array_split(each, min(n_parts, len(each))) for each in arrays)
-    found = zip(*on_host(work, *parts), strict=True)
-    return tuple(np.concatenate(each) for each in found)
+def _in_threads(work: Callable[[slice], T], widths: NDArray[Any]) -> list[T]:
+    """Do work on slices of small matrices in threads of the host, or in one."""
+    n_parts = 1 + int((widths.astype(float) ** 3).sum() / _THREAD_WORTH)
+    ends = np.linspace(0, len(widths), min(n_parts, len(widths)) + 1).astype(int)
+    return on_host(work, map(slice, ends[:-1], ends[1:]))

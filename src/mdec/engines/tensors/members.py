@@ -10,14 +10,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from mdec._support.arrays import Array
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
 from mdec.base.members import DrawnRows
 from mdec.engines.tensors import graphs
-from mdec.engines.tensors.device import full_precision, on_host
-from mdec.engines.tensors.neighbors import Neighbors, list_neighbors
+from mdec.engines.tensors.device import (
+    full_precision,
+    has_fast_tensor_cores,
+    on_host,
+)
+from mdec.engines.tensors.neighbors import Neighbors, list_neighbors, split_digits
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import TOLERANCE, component_roots, mix_roots, unit_rows
 from mdec.numerics.eigen import block_width
@@ -27,6 +32,9 @@ from mdec.preparation.recipes import Versions
 
 # Blocks of vectors are widened to a multiple of this, which moves them in whole words.
 LANES = 16
+
+# From this many rows on tensor cores compare them with the centres of k-means.
+TENSOR_CORE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -302,55 +310,117 @@ def lloyd(
     inertia = torch.zeros((n_problems, n_starts), dtype=torch.float64).to(points.device)
     place = torch.arange(n_centers, device=points.device)
     used = place < torch.tensor(counts, device=points.device)[:, None]
-    state = points, centers, used[:, None].expand(-1, n_starts, -1)
-    left = list(range(n_problems))
-    current = labels
+    used = used[:, None].expand(-1, n_starts, -1)
+    seen = points
+    if n_samples >= TENSOR_CORE_ROWS and has_fast_tensor_cores(points.device):
+        seen = split_digits(points, is_left=True)
+    add_up = _Sums.of(points, n_starts, n_centers)
+    left, current = list(range(n_problems)), labels
     for iteration in range(1, max_iter + 1):
         before = current
-        current, moved, changed = _iteration(*state, before)
-        settled = [not any(starts) for starts in changed.tolist()]
-        finished = iteration == max_iter or all(settled)
-        if finished or 4 * sum(settled) > len(left):
-            out = [i for i, ready in enumerate(settled) if ready or finished]
+        state = points, seen, centers, used, before
+        current, moved, changed = _iteration(*state, add_up)
+        finished = iteration == max_iter or not any(changed)
+        out = [i for i, moves in enumerate(changed) if finished or not moves]
+        if finished or 8 * len(out) > len(left):
             members = [left[i] for i in out]
             labels[members] = current[out]
-            inertia[members] = _inertia(state[0][out], state[1][out], current[out])
+            inertia[members] = _inertia(points[out], centers[out], current[out])
         if finished:
             break
-        state = state[0], moved, state[2]
-        if 4 * sum(settled) > len(left):
-            going = [i for i, ready in enumerate(settled) if not ready]
+        centers = moved
+        if 8 * len(out) > len(left):
+            going = [i for i, moves in enumerate(changed) if moves]
             left = [left[i] for i in going]
-            state = state[0][going], state[1][going], state[2][going]
-            current = current[going]
+            seen, rest = seen[going], points[going]
+            points, seen = rest, rest if seen.shape == rest.shape else seen
+            centers, used, current = centers[going], used[going], current[going]
     return labels, inertia
 
 
 def _iteration(
-    points: Tensor, centers: Tensor, used: Tensor, before: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Assign the points and move the centres; tell which starts changed."""
-    n_starts, n_centers = centers.shape[1:3]
-    flat = centers.flatten(1, 2)
+    points: Tensor,
+    seen: Tensor,
+    centers: Tensor,
+    used: Tensor,
+    before: Tensor,
+    add_up: _Sums,
+) -> tuple[Tensor, Tensor, list[bool]]:
+    """Assign the points and move the centres; tell which problems changed.
+
+    What tensor cores see of the points may be split from them.
+    """
+    flat, precision = centers.flatten(1, 2), "highest"
     half_norms = torch.where(used, 0.5 * centers.square().sum(dim=3), torch.inf)
-    scores = torch.baddbmm(
-        half_norms.flatten(1)[:, None], points, flat.mT, alpha=-1.0
-    ).reshape(*points.shape[:2], n_starts, n_centers)
-    labels = scores.argmin(dim=3)
-    members = torch.zeros_like(scores).scatter_(3, labels[..., None], 1.0)
-    members = members.flatten(2)
-    sizes = members.sum(dim=1).reshape(used.shape)
-    labels = labels.mT.contiguous()
-    empty = used & (sizes == 0.0)
-    if bool(empty.any()):
+    if seen is not points:
+        flat, precision = split_digits(flat, is_left=False), "high"
+    with full_precision(precision):
+        scores = torch.baddbmm(
+            half_norms.flatten(1)[:, None], seen, flat.mT, alpha=-1.0
+        )
+    scores = scores.reshape(*points.shape[:2], *centers.shape[1:3])
+    labels = scores.argmin(dim=3).mT.contiguous()
+    sums, sizes = add_up(points, labels, centers.shape[2])
+    empty = used & (sizes == 0)
+    flags = torch.stack([(labels != before).any(dim=2), empty.any(dim=2)])
+    changed, lost = flags.any(dim=2).tolist()
+    if any(lost):
         _restart_empty(points, centers, labels, sizes, empty)
-        members = torch.zeros_like(scores).scatter_(3, labels.mT[..., None], 1.0)
-        members = members.flatten(2)
-    sums = (members.mT @ points).reshape(centers.shape)
-    moved = torch.where(
-        sizes[..., None] > 0.0, sums / sizes.clamp(min=1.0)[..., None], centers
-    )
-    return labels, moved, (labels != before).any(dim=2)
+        sums, sizes = add_up(points, labels, centers.shape[2])
+        changed = (labels != before).flatten(1).any(dim=1).tolist()
+    means = sums / sizes.clamp(min=1)[..., None]
+    return labels, torch.where(sizes[..., None] > 0, means, centers), changed
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Where the points of many starts of k-means are added up.
+
+    Those of a cluster in blocks of some hundreds, in order; then the blocks. For each
+    point of each start there is the number of the first cluster of its block, and the
+    row of the point; `numbers` are those of all clusters and one more.
+    """
+
+    first: Tensor
+    rows: Tensor
+    numbers: Tensor
+    n_blocks: int
+
+    @classmethod
+    def of(cls, points: Tensor, n_starts: int, n_centers: int) -> _Sums:
+        n_problems, n_samples, _ = points.shape
+        height = 256 * n_centers
+        n_blocks = (n_samples - 1) // height + 1
+        count = partial(torch.arange, device=points.device)
+        block = count(n_problems * n_starts)[:, None] * n_blocks
+        block = block + count(n_samples) // height
+        rows = count(n_problems)[:, None, None] * n_samples + count(n_samples)
+        return cls(
+            (block * n_centers).reshape(n_problems, n_starts, n_samples),
+            rows.expand(-1, n_starts, -1).contiguous(),
+            count(n_problems * n_starts * n_blocks * n_centers + 1, dtype=torch.int32),
+            n_blocks,
+        )
+
+    def __call__(
+        self, points: Tensor, labels: Tensor, n_centers: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return the sums of the points of each cluster, and how many these are."""
+        n_problems, n_starts, _ = labels.shape
+        shape = n_problems, n_starts, self.n_blocks, n_centers
+        keys = (self.first[:n_problems] + labels).int().flatten()
+        keys, order = keys.sort(stable=True)
+        n_clusters = n_problems * n_starts * self.n_blocks * n_centers
+        ends = torch.searchsorted(keys, self.numbers[: n_clusters + 1])
+        sums = embedding_bag(
+            self.rows.view(-1)[order],
+            points.flatten(0, 1),
+            ends,
+            mode="sum",
+            include_last_offset=True,
+        )
+        sums = sums.reshape(*shape, -1).sum(dim=2, dtype=torch.float64)
+        return sums.to(points.dtype), ends.diff().reshape(shape).sum(dim=2)
 
 
 def _restart_empty(
@@ -364,11 +434,11 @@ def _restart_empty(
         own = labels[problem, start]
         difference = points[problem] - centers[problem, start][own]
         distance = difference.square().sum(dim=1)
-        distance[sizes[problem, start][own] <= 1.0] = 0.0
+        distance[sizes[problem, start][own] <= 1] = 0.0
         farthest = distance.argmax()
         if bool(distance[farthest] > rounding[problem]):
-            sizes[problem, start, own[farthest]] -= 1.0
-            sizes[problem, start, cluster] = 1.0
+            sizes[problem, start, own[farthest]] -= 1
+            sizes[problem, start, cluster] = 1
             labels[problem, start, farthest] = cluster
 
 

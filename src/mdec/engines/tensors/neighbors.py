@@ -76,7 +76,8 @@ class TiledDistances:
         n_features = rows.shape[2]
         share = (2.0 * n_features**0.5 + 8.0) * 0.5 * limits.eps
         if precision == "high":
-            left, right = _split_factors(left, right)
+            left = split_digits(left, is_left=True)
+            right = split_digits(right, is_left=False)
             # Tensor cores cut sums off, after each eight products.
             share += (0.125 * left.shape[2] + 16.0) * limits.eps
         slack = 3.0 * share * norms + n_features * limits.tiny / scale[:, None]
@@ -143,22 +144,17 @@ class TiledDistances:
         return torch.cat(columns, dim=1)
 
 
-def _split_factors(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """Return longer factors of the same product, in numbers of eleven binary digits.
+def split_digits(factor: Tensor, *, is_left: bool) -> Tensor:
+    """Return a longer factor of the same products, in numbers of eleven binary digits.
 
-    Each number is a sum of two such; the products of the two smaller ones are left out.
+    Each number of float32 is a sum of two such; the products of the two smaller ones
+    are left out.
     """
-    parts = []
-    for each in (left, right):
-        # Rounded, so that the last 13 of 24 digits are zeros.
-        high = (each.view(torch.int32) + 2**12 & -(2**13)).view(torch.float32)
-        parts.append((high, each - high))
-    (high, low), (other, rest) = parts
-    whole = 0, -3 * left.shape[2] % 8
-    return (
-        pad(torch.cat([high, high, low], dim=2), whole),
-        pad(torch.cat([other, rest, other], dim=2), whole),
-    )
+    # Rounded, so that the last 13 of 24 digits are zeros.
+    high = (factor.view(torch.int32) + 2**12 & -(2**13)).view(torch.float32)
+    low = factor - high
+    parts = [high, high, low] if is_left else [high, low, high]
+    return pad(torch.cat(parts, dim=-1), (0, -3 * factor.shape[-1] % 8))
 
 
 def smallest_in_rows(block: Tensor, count: int) -> Tensor:

@@ -81,25 +81,37 @@ def orthonormalize(block: Any, width: int) -> None:
             break
 
 
-def orthonormalizers(products: Any, widths: Any, done: Any) -> Any:
+def _at_once(work: Any, widths: Any) -> Any:
+    return [work(slice(len(widths)))]
+
+
+def orthonormalizers(
+    products: Any, widths: Any, done: Any, in_parts: Any = _at_once
+) -> Any:
     """Return what `orthonormalize` multiplies blocks with in one pass; tell it is done.
 
     The products of the vectors of each block, (n_blocks, most, most), are overwritten;
-    each has its own width. Of blocks that were done it is the identity.
+    each has its own width. Of blocks that were done it is the identity. `in_parts` does
+    the work on slices of them.
     """
-    inverse, scale = np.zeros_like(products), np.empty(products.shape[1])
-    inverse[done] = np.eye(len(scale))
-    return inverse, _invert_factors(products, widths, scale, inverse, done.copy())
+    inverse, most = np.zeros_like(products), products.shape[1]
+    inverse[done] = np.eye(most)
+    arrays = products, widths, inverse, done.copy()
+
+    def invert(part: slice) -> None:
+        _invert_factors(*(each[part] for each in arrays), np.empty(most))
+
+    list(in_parts(invert, widths))
+    return inverse, arrays[3]
 
 
 @jit()
 def _invert_factors(
-    products: Any, widths: Any, scale: Any, inverse: Any, done: Any
-) -> Any:
+    products: Any, widths: Any, inverse: Any, done: Any, scale: Any
+) -> None:
     for m in range(done.size):
         if not done[m]:
             done[m] = _invert_factor(products[m], scale[: widths[m]], inverse[m])
-    return done
 
 
 @jit()
@@ -240,17 +252,26 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     return values[0], vectors[0]
 
 
-def eigenvectors_of_each(matrices: Any, widths: Any) -> tuple[Any, Any]:
+def eigenvectors_of_each(
+    matrices: Any, widths: Any, in_parts: Any = _at_once
+) -> tuple[Any, Any]:
     """Return what `symmetric_eigenvectors` does, of matrices of unequal widths.
 
     They are padded to one size, (n_matrices, most, most), and so are the results: by
-    values of minus infinity, and by zeros.
+    values of minus infinity, and by zeros. `in_parts` does the work on slices of them.
     """
     most = matrices.shape[1]
     values = np.full(matrices.shape[:2], -np.inf)
-    vectors, (square, turned) = np.zeros_like(matrices), np.empty((2, most * most))
-    scratch = np.empty((3, most))
-    if not _solve_each(matrices, widths, values, vectors, square, turned, scratch):
+    vectors = np.zeros_like(matrices)
+    arrays = matrices, widths, values, vectors
+
+    def solve(part: slice) -> bool:
+        squares, scratch = np.empty((2, most * most)), np.empty((3, most))
+        own = (each[part] for each in arrays)
+        found: bool = _solve_each(*own, squares[0], squares[1], scratch)
+        return found
+
+    if not all(in_parts(solve, widths)):
         raise np.linalg.LinAlgError("The eigenvalues of a small matrix do not converge")
     order = np.argsort(-values, axis=1, kind="stable")
     vectors = np.take_along_axis(vectors, order[:, :, None], axis=1)
