@@ -71,6 +71,8 @@ GOOD = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.0]])
         ),
         (3 * GOOD, "0 to 3; divide counts"),
         (1.0 - GOOD, "ones on its diagonal"),
+        (GOOD - 0.1 * np.diag([0, 0, 1]), "ones on its diagonal"),
+        (GOOD - 0.1 * (GOOD == 0.0), "0 to 1, got -0.1 to 1"),
         (np.where(GOOD == 0.2, np.nan, GOOD), "no number for samples 1 and 2"),
         ([[1.0]], "at least two rows"),
     ],
