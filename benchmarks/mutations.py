@@ -1,7 +1,7 @@
 """Change the science in small ways and count the changes that the tests notice.
 
     python benchmarks/mutations.py [--sample 200] [--seed 0] [--jobs 2]
-                                   [--module PATTERN ...] [--again]
+                                   [--module PATTERN ...] [--line PATTERN] [--again]
     python benchmarks/mutations.py --trace [TESTS ...]
     python benchmarks/mutations.py --summary [--record]
 
@@ -442,13 +442,16 @@ def visible(found: list[Mutation]) -> list[Mutation]:
     return [e for e in found if (e.context, e.before, e.after) not in same]
 
 
-def drawn(paths: list[Path], size: int, seed: int) -> list[Mutation]:
-    """Draw mutations in turn from each module; a larger sample holds a smaller one."""
+def drawn(paths: list[Path], size: int, seed: int, line: str = "") -> list[Mutation]:
+    """Draw mutations in turn from each module; a larger sample holds a smaller one.
+
+    With a pattern, only those of lines that have it.
+    """
     queues = []
     for path in paths:
         own = mutations(path)
         random.Random(f"{seed} {path.relative_to(ROOT)}").shuffle(own)
-        queues.append(visible(own))
+        queues.append([each for each in visible(own) if re.search(line, each.context)])
     sample: list[Mutation] = []
     for turn in range(max(map(len, queues), default=0)):
         sample += [queue[turn] for queue in queues if turn < len(queue)]
@@ -764,6 +767,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--module", nargs="+", default=["*"])
+    parser.add_argument("--line", default="", help="a pattern of lines to change")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--trace", nargs="*")
     parser.add_argument("--summary", action="store_true")
@@ -789,7 +793,7 @@ def main() -> None:
     if options.trace is not None:
         Copy(COPIES / "0").trace(options.trace)
         return
-    sample = drawn(paths, options.sample, options.seed)
+    sample = drawn(paths, options.sample, options.seed, options.line)
     todo = [each for each in sample if options.again or each not in known]
     # What has survived is tried again, also what another sample held.
     files = {path.relative_to(ROOT).as_posix() for path in paths}
