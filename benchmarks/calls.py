@@ -92,17 +92,23 @@ class Calls:
     def __init__(self) -> None:
         tests = _read()
         files = {name: row for name, row in tests.items() if "::" not in name}
-        # What sets the file of a test up stands under the name of the file.
-        self.tests: list[tuple[float, str, set[str]]] = sorted(
+        functions: dict[str, list[dict[str, Any]]] = {}
+        for name, row in tests.items():
+            if name not in files:
+                # Parameters may have other names by now.
+                functions.setdefault(name.partition("[")[0], []).append(row)
+        for name, rows in functions.items():
+            # What sets the file of a test up stands under the name of the file.
+            if (file := name.partition("::")[0]) in files:
+                rows.append(files[file])
+        self.tests = sorted(
             (
-                row["seconds"] + files.get(file, {"seconds": 0.0})["seconds"],
+                sum(row["seconds"] for row in rows),
                 name,
-                {*row["calls"], *files.get(file, {"calls": ()})["calls"]},
+                {each for row in rows for each in row["calls"]},
             )
-            for name, row in tests.items()
-            if (file := name.partition("::")[0]) != name
+            for name, rows in functions.items()
         )
-
         self.called = set[str]().union(*(calls for *_, calls in self.tests))
 
     def knows(self, file: str, scope: str) -> bool:
