@@ -6,6 +6,9 @@ import csv
 import html
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -286,7 +289,7 @@ def test_a_dry_run_says_what_would_be_done(tmp_path, capsys):
     assert plan["kind"] == "counts"
     assert "log2(1 + x)" in plan["prepared"]
     assert plan["seed"] == 0
-    assert re.fullmatch(r"about .+ of processor time", plan["estimated work"])
+    assert re.fullmatch(r"about .+ of processor time and .+", plan["estimated work"])
 
 
 @pytest.mark.parametrize(
@@ -384,13 +387,16 @@ def test_work_is_estimated_before_it_begins(tmp_path, capsys):
     path, out = written(tmp_path, ordinary()), tmp_path / "out"
     assert call("fit", path, "--out", out, *SMALL, "--dry-run") == 0
     assert re.search(
-        r"^estimated work +about \d+ s of processor time$",
+        r"^estimated work +about \d+ s of processor time and \d+\.\d GB of memory$",
         capsys.readouterr().out,
         re.M,
     )
     assert call("fit", path, "--out", out, *SMALL) == 0
     said = capsys.readouterr().out
-    assert re.search(r"^Estimated work: about \d+ s of processor time\.$", said, re.M)
+    words = (
+        r"^Estimated work: about \d+ s of processor time and \d+\.\d GB of memory\.$"
+    )
+    assert re.search(words, said, re.M)
 
 
 @pytest.mark.parametrize(
@@ -406,7 +412,8 @@ def test_long_work_on_all_genes_names_a_shorter_way(given, instead):
     inputs = Inputs({"": prepare(np.ones((1000, 9000), dtype=np.float32), "none")})
     long, short = MDEC(4, ensemble_size=2000), MDEC(4, ensemble_size=20)
     words = inputs.estimate(long, InputOptions(**given))
-    way = rf"about .* of processor time; with --n-top-genes 2000{instead}, about \d.*"
+    way = "about .* of processor time and .* GB of memory"
+    way += rf"; with --n-top-genes 2000{instead}, about \d.*"
     assert re.fullmatch(way, words)
     assert "with" not in inputs.estimate(short, InputOptions(**given))
     assert "with" not in inputs.estimate(long, InputOptions(n_top_genes=5000))
@@ -429,3 +436,25 @@ def test_estimates_grow_as_the_work_does():
     more = seconds(300_000, 9, base="landmark")
     assert more < 4.0 * seconds(100_000, 9, base="landmark")
     assert seconds(2000, 9000, max_samples=0.5) < seconds(2000, 9000) / 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_memory_is_estimated():
+    code = (
+        "import sys, numpy as np\n"
+        "from mdec import MDEC\n"
+        "from mdec.cli.inputs import Inputs\n"
+        "from tests.cli.test_prepare import prepare\n"
+        "X = np.random.default_rng(0).normal(size=(6000, 60))\n"
+        "model = MDEC(4, ensemble_size=6, n_jobs=2, random_state=0)\n"
+        "model.fit(X[:300])\n"
+        "estimate = Inputs({'': prepare(X, 'none')}).memory(model)\n"
+        "model.fit(X)\n"
+        "peak = next(x for x in open('/proc/self/status') if 'VmHWM' in x)\n"
+        "print(estimate, 1024 * int(peak.split()[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    estimate, peak = map(int, done.stdout.split())
+    assert 0.8 * peak < estimate < 1.5 * peak

@@ -53,7 +53,10 @@ def test_estimates_hold(name: str, case: tuple[int, int, int]) -> None:
     weights = np.ones(ensemble.n_base_clusters)
     n_distinct = len(ensemble.microclusters[0])
     consensus, estimate = {
-        "hierarchical": (hierarchical, dendrogram.linkage_memory(ensemble, n_distinct)),
+        "hierarchical": (
+            hierarchical,
+            dendrogram.linkage_memory(ensemble.labels.size, n_distinct),
+        ),
         "spectral": (spectral, graph_cuts.spectral_memory(ensemble, n_clusters)),
         "bipartite": (bipartite, graph_cuts.bipartite_memory(ensemble, n_clusters)),
     }[name]
@@ -111,7 +114,7 @@ def test_estimates_hold_where_members_leave_samples_out(n_samples: int) -> None:
     ensemble = Ensemble.from_labels(labels)
     weights = np.ones(ensemble.n_base_clusters)
     hierarchical(ensemble, 3, weights)
-    estimate = dendrogram.linkage_memory(ensemble, n_samples)
+    estimate = dendrogram.linkage_memory(labels.size, n_samples)
     peak = taken(lambda: hierarchical(ensemble, 3, weights))
     assert peak < estimate < 1.5 * peak + 2**20
 
@@ -129,7 +132,7 @@ def test_free_memory_decides_nothing(
     monkeypatch.setattr(dendrogram, "DOUBLE_PRECISION_SAMPLES", 10)
     expected = hierarchical(ensemble, 5, weights)
     n_distinct = len(ensemble.microclusters[0])
-    enough = dendrogram.linkage_memory(ensemble, n_distinct)
+    enough = dendrogram.linkage_memory(ensemble.labels.size, n_distinct)
     for free in (enough, 2 * enough, 100 * enough):
         monkeypatch.setattr(
             "mdec._support.memory.available_memory", lambda free=free: free

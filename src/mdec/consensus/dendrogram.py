@@ -128,7 +128,7 @@ def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     from mdec.numerics.loops.linkage import products_of_pairs
 
     first, group, sizes = ensemble.microclusters
-    require_for_consensus(ensemble, linkage_memory(ensemble, len(first)))
+    require_for_consensus(ensemble, linkage_memory(ensemble.labels.size, len(first)))
     factor = coassociation_factor(ensemble, weights)
     factor.eliminate_zeros()
     own = np.asarray(factor.power(2).sum(axis=1)).ravel()
@@ -163,10 +163,10 @@ def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     )
 
 
-def linkage_memory(ensemble: Ensemble, n_distinct: int) -> int:
+def linkage_memory(n_labels: int, n_distinct: int) -> int:
     """Estimate the bytes of the factor and of the similarities of all pairs."""
     pairs = _precision(n_distinct).itemsize * n_distinct**2 // 2
-    return 68 * ensemble.labels.size + pairs + 2**20
+    return 68 * n_labels + pairs + 2**20
 
 
 def _precision(n_rows: int) -> np.dtype[np.floating]:
