@@ -10,9 +10,10 @@ from sklearn.datasets import load_digits, make_blobs
 
 from mdec import MDEC, Ensemble
 from mdec.base.kernels import KERNELS
+from mdec.base.landmarks import fit_landmarks
 from mdec.confidence import sum_profiles
 from mdec.consensus import CONSENSUS
-from mdec.prediction import nearest_profiles, predict_base_clusters
+from mdec.prediction import base_clusters, nearest_profiles, predict_base_clusters
 
 
 def assign_to_clusters(base, ensemble, labels, weights, *, by_degree):
@@ -243,3 +244,31 @@ def test_landmarks_answer_a_row_alone_as_they_do_together(values: str) -> None:
     for row in range(30):
         alone = predict_base_clusters(X[300 + row : 301 + row], known)
         np.testing.assert_array_equal(alone[0], together[row])
+
+
+@pytest.mark.parametrize("held", [0, 3, 6])
+def test_landmarks_are_derived_once_for_as_many_members_as_fit(
+    held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    X, new = rng.normal(size=(200, 8)), rng.normal(size=(9, 8))
+    settings = {"base": "landmark", "ensemble_size": 6, "random_state": 0}
+    model = MDEC(3, **settings).fit(X)
+    expected = model.predict(new)
+    again, derived = pickle.loads(pickle.dumps(model)), []
+
+    def derive(pool, member, plan):
+        derived.append(member.index)
+        return fit_landmarks(pool, member, plan)
+
+    plan = model.ensemble_.plan
+    one = plan.n_landmarks * (16 * plan.n_drawn + 200)
+    monkeypatch.setattr(base_clusters, "LANDMARK_BYTES", held * one)
+    monkeypatch.setattr(base_clusters, "fit_landmarks", derive)
+    np.testing.assert_array_equal(again.predict(new), expected)
+    assert sorted(derived) == [*range(6)]
+    np.testing.assert_array_equal(again.predict(new[::-1]), expected[::-1])
+    assert sorted(derived[6:]) == [*range(held, 6)]
+    assert "landmarks" not in vars(
+        pickle.loads(pickle.dumps(again)).clustering_.rows[0]
+    )

@@ -17,6 +17,7 @@ from mdec._support.memory import require_memory
 from mdec._support.parallel import map_parallel
 from mdec.base import kernels
 from mdec.base.landmarks import (
+    Landmarks,
     coordinates,
     fit_landmarks,
     landmark_pool,
@@ -37,6 +38,9 @@ from mdec.rows.work import gather_rows
 
 # Old rows whose median neighbour distance sets the floor of the kernel's scale.
 N_PROBES = 256
+
+# Landmarks of as many members as fit so many bytes are held between calls.
+LANDMARK_BYTES = 2**29
 
 Search = NearestRows | NearestSparseRows | PairwiseRows
 
@@ -132,6 +136,11 @@ class TrainingRows:
         return np.full(self.labels.shape, np.nan)
 
     @cached_property
+    def landmarks(self) -> dict[int, tuple[Landmarks, sparse.csr_array]]:
+        """Landmarks of members that were asked before, and how they vote."""
+        return {}
+
+    @cached_property
     def novelty_detector(self) -> NoveltyDetector:
         """The rows, to tell whether new ones are like them."""
         return NoveltyDetector.of(self.as_compared(self.rows))
@@ -211,7 +220,7 @@ def predict_base_clusters(
     if plan.metric is not None:
         ask, shared = _ask_pairs, _compare_pairs(X_new, known)
     elif plan.base == "landmark":
-        ask, shared = _ask_landmarks, (known.rows, X_new)
+        ask, shared = _ask_landmarks, (known.rows, known.landmarks, X_new)
     else:
         asked = known.versions_of(X_new)
         indices, shown = known.search_indices, [X_new, *asked.made.values()]
@@ -277,14 +286,23 @@ def _present_rows(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
     return None if own.min() >= 0 else np.flatnonzero(own >= 0)
 
 
-def _ask_landmarks(item: Asked, pool: Any, X_new: Any, plan: Plan) -> NDArray[np.int32]:
-    """Return one member's base clusters by its landmarks."""
-    _, member, labels = item
-    landmarks, drawn, sample = fit_landmarks(pool, member, plan)
-    votes = np.zeros((len(landmarks.rho), int(labels.max()) + 1))
-    shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
-    np.add.at(votes, (sample.index, labels[drawn, None]), shares)
-    votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+def _ask_landmarks(
+    item: Asked,
+    pool: Any,
+    known: dict[int, tuple[Landmarks, sparse.csr_array]],
+    X_new: Any,
+    plan: Plan,
+) -> NDArray[np.int32]:
+    """Return one member's base clusters by its landmarks, and remember these."""
+    index, member, labels = item
+    landmarks, stored = known.get(index) or _voting_landmarks(
+        pool, member, labels, plan
+    )
+    assert plan.n_landmarks is not None
+    # The landmarks twice, in float64 at the most, and the few clusters each votes for.
+    if index < LANDMARK_BYTES // (plan.n_landmarks * (16 * plan.n_drawn + 200)):
+        known[index] = landmarks, stored
+    votes = stored.toarray()
     found = np.empty(X_new.shape[0], dtype=np.int32)
     for part in row_slices(len(found), votes.shape[1]):
         new = tie_block(X_new[part], landmarks)
@@ -293,6 +311,18 @@ def _ask_landmarks(item: Asked, pool: Any, X_new: Any, plan: Plan) -> NDArray[np
         shape = len(new.index), len(votes)
         found[part] = _winners(sparse.csr_array(ties, shape=shape) @ votes)
     return found
+
+
+def _voting_landmarks(
+    pool: Any, member: Member, labels: NDArray[np.int32], plan: Plan
+) -> tuple[Landmarks, sparse.csr_array]:
+    """Derive a member's landmarks again, and the shares of its clusters at each."""
+    landmarks, drawn, sample = fit_landmarks(pool, member, plan)
+    votes = np.zeros((len(landmarks.rho), int(labels.max()) + 1))
+    shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
+    np.add.at(votes, (sample.index, labels[drawn, None]), shares)
+    votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return landmarks, sparse.csr_array(votes)
 
 
 def _ask_member(
