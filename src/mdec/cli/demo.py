@@ -32,6 +32,7 @@ from mdec.results import result_files
 from mdec.tables import Table
 
 N_FITTED = 600
+N_DIGITS = 10
 N_NEW = 200
 
 
@@ -44,7 +45,7 @@ class DemoOutputOptions(OutputOptions):
 
 @with_groups
 def demo(work: WorkOptions, output: DemoOutputOptions) -> None:
-    """Cluster handwritten digits, assign new ones, and write the report.
+    """Cluster handwritten digits into ten, assign new ones, and write the report.
 
     Examples
     --------
@@ -63,13 +64,13 @@ def demo(work: WorkOptions, output: DemoOutputOptions) -> None:
     settings = {
         "data": "scikit-learn's digits",
         "shape": f"{X.shape[0]} x {X.shape[1]}",
-        "k": "auto",
+        "k": N_DIGITS,
         "consensus": "hierarchical",
         "seed": 0,
         "command": "mdec demo",
     }
     notes = RunNotes("Clusters of handwritten digits", settings)
-    model = MDEC("auto", n_jobs=work.n_jobs, random_state=0)
+    model = MDEC(N_DIGITS, n_jobs=work.n_jobs, random_state=0)
     names = result_files((), N_FITTED, model=True)
     given: dict[str, Any] = {"resume": True, "table": table, "notes": notes}
     output.show(fit_and_write(model, X, output, names, **given), result_parts)
