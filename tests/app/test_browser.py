@@ -103,6 +103,8 @@ def test_a_dropped_table_is_read_and_corrected(page, folder) -> None:
     )
     page.wait("return $('#doubt p').textContent.includes('grower')")
     assert page.run("return $('#run').disabled")
+    menu = page.one("th[title='grower'] select").rect
+    assert 0 < menu["x"] < menu["x"] + menu["width"] < 1400
     page.set("th[title='grower'] select", "class")
     page.wait("return !$('#run').disabled")
     assert "--label-column grower" in page.text("#command")
@@ -186,7 +188,7 @@ def test_a_second_run_waits_and_says_so(page) -> None:
     page.click("#jobs .act")
     page.wait(STEP + " === 'Removed from the queue.'")
     page.click("#jobs li:nth-child(2) .act")
-    page.wait(STEP.replace("#jobs", "#jobs li:nth-child(2)") + ".includes('kept')")
+    page.wait(STEP.replace("#jobs", "#jobs li:nth-child(2)") + ".startsWith('Stopped')")
 
 
 def test_a_killed_run_says_so_and_is_resumed(page, app) -> None:
@@ -375,6 +377,7 @@ def test_new_samples_are_placed(page, folder, copy) -> None:
     page.one("#new-file").send_keys(str(folder / "dropped.csv"))
     page.wait("return $$('#placed tbody tr').length > 1")
     assert "predicted-" in page.text("#placed")
+    assert "predicted-" in page.text("#files")
     assert list((folder / "work" / copy).glob("predicted-*.csv"))
 
 

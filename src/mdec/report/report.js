@@ -319,7 +319,8 @@ function drawMaps() {
     const bar = element("span", { class: "ramp" });
     bar.style.background = `linear-gradient(to right, ${data.ramp.join(", ")})`;
     const round = (value) => String(Number(value.toPrecision(4)));
-    legend.replaceChildren(element("span", {}, round(paint.low), bar, round(paint.high)));
+    legend.replaceChildren(element("span", { class: "scale" }, round(paint.low), bar,
+      round(paint.high)));
   }
   if (solution().sure.some((sure) => sure < data.below)) {
     legend.append(element("span", { class: "rings" }, element("i", {}), "ambiguous"));

@@ -197,6 +197,7 @@ function drawCells({ n_rows: rows, n_columns: width, columns, samples }) {
     ...(samples.length ? [element("th", { scope: "row" }, samples[i])] : []),
     ...columns.map((column) => element("td", { class: (column.words ? "" : "number ")
       + `role-${column.role}` }, column.cells[i])))));
+  find("#cells .doubt")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 for (const field of all("[data-option]")) {
@@ -573,6 +574,7 @@ const placeNew = doing(async (file) => {
     element("p", {}, element("a", { download: found.out,
       href: `/results/${encodeURIComponent(shown.name)}/${encodeURIComponent(found.out)}` },
     found.out)));
+    drawFiles([...new Set([...shown.about.files, found.out])].sort());
   } catch (error) {
     find("#placed").replaceChildren();
     throw error;
