@@ -361,7 +361,24 @@ def test_embeddings_have_the_digits_of_the_cpu() -> None:
     np.testing.assert_allclose(there[0].cpu(), here, atol=1e-5)
 
 
-def test_kmeans_is_that_of_the_cpu(place: torch.device) -> None:
+def test_split_factors_have_the_same_product() -> None:
+    # What tensor cores see of a number is its first eleven digits.
+    rows = torch.randn(40, 30, generator=torch.Generator().manual_seed(0)) * 1e3
+    left, right = (neighbors.split_digits(rows, is_left=is_left) for is_left in (1, 0))
+    seen = [
+        (each.view(torch.int32) & -(2**13)).view(torch.float32)
+        for each in (left, right)
+    ]
+    found, true = seen[0].double() @ seen[1].double().T, rows.double() @ rows.double().T
+    norms = torch.linalg.norm(rows.double(), dim=1)
+    assert float(((found - true).abs() / norms[:, None] / norms).max()) < 2.0**-22
+
+
+@pytest.mark.parametrize("many_rows", [10**6, 1])
+def test_kmeans_is_that_of_the_cpu(
+    place: torch.device, monkeypatch, many_rows: int
+) -> None:
+    monkeypatch.setattr(members, "MANY_ROWS", many_rows)
     rng = np.random.default_rng(0)
     counts = [3, 7, 7]
     points = np.zeros((3, 400, 7), dtype=np.float32)

@@ -218,7 +218,8 @@ def _filter_blocks(
     image = graph.step(block, nothing + 1.0, nothing, torch.zeros_like(block))
     products = inner_products(block, image, upper=True).cpu().numpy()
     values, turn = loops.eigenvectors_of_each(products, widths, _in_threads)
-    there = torch.from_numpy(np.ascontiguousarray(turn)).to(block)
+    turn = np.ascontiguousarray(turn, dtype=np.float32)
+    there = torch.from_numpy(turn).to(block)
     block, image = multiply(block, there), multiply(image, there)
     sizes = torch.from_numpy(np.maximum(values, -2.0)).to(block)
     image -= sizes[:, None] * block

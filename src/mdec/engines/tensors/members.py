@@ -33,8 +33,8 @@ from mdec.preparation.recipes import Versions
 # Blocks of vectors are widened to a multiple of this, which moves them in whole words.
 LANES = 16
 
-# From this many rows on tensor cores compare them with the centres of k-means.
-TENSOR_CORE_ROWS = 20_000
+# From this many rows on the work of k-means takes longer than its launches.
+MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -312,14 +312,12 @@ def lloyd(
     used = place < torch.tensor(counts, device=points.device)[:, None]
     used = used[:, None].expand(-1, n_starts, -1)
     seen = points
-    if n_samples >= TENSOR_CORE_ROWS and has_fast_tensor_cores(points.device):
+    if n_samples >= MANY_ROWS and has_fast_tensor_cores(points.device):
         seen = split_digits(points, is_left=True)
-    add_up = _Sums.of(points, n_starts, n_centers)
     left, current = list(range(n_problems)), labels
     for iteration in range(1, max_iter + 1):
         before = current
-        state = points, seen, centers, used, before
-        current, moved, changed = _iteration(*state, add_up)
+        current, moved, changed = _iteration(points, seen, centers, used, before)
         finished = iteration == max_iter or not any(changed)
         out = [i for i, moves in enumerate(changed) if finished or not moves]
         if finished or 8 * len(out) > len(left):
@@ -339,12 +337,7 @@ def lloyd(
 
 
 def _iteration(
-    points: Tensor,
-    seen: Tensor,
-    centers: Tensor,
-    used: Tensor,
-    before: Tensor,
-    add_up: _Sums,
+    points: Tensor, seen: Tensor, centers: Tensor, used: Tensor, before: Tensor
 ) -> tuple[Tensor, Tensor, list[bool]]:
     """Assign the points and move the centres; tell which problems changed.
 
@@ -360,67 +353,47 @@ def _iteration(
         )
     scores = scores.reshape(*points.shape[:2], *centers.shape[1:3])
     labels = scores.argmin(dim=3).mT.contiguous()
-    sums, sizes = add_up(points, labels, centers.shape[2])
+    sums, sizes = _sums_of_clusters(points, labels, centers.shape[2])
     empty = used & (sizes == 0)
     flags = torch.stack([(labels != before).any(dim=2), empty.any(dim=2)])
     changed, lost = flags.any(dim=2).tolist()
     if any(lost):
         _restart_empty(points, centers, labels, sizes, empty)
-        sums, sizes = add_up(points, labels, centers.shape[2])
+        sums, sizes = _sums_of_clusters(points, labels, centers.shape[2])
         changed = (labels != before).flatten(1).any(dim=1).tolist()
     means = sums / sizes.clamp(min=1)[..., None]
     return labels, torch.where(sizes[..., None] > 0, means, centers), changed
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Where the points of many starts of k-means are added up.
+def _sums_of_clusters(
+    points: Tensor, labels: Tensor, n_centers: int
+) -> tuple[Tensor, Tensor]:
+    """Return the sums of the points of each cluster, and how many these are.
 
-    Those of a cluster in blocks of some hundreds, in order; then the blocks. For each
-    point of each start there is the number of the first cluster of its block, and the
-    row of the point; `numbers` are those of all clusters and one more.
+    Few points are multiplied with memberships, in few launches. Of many, those of a
+    cluster are added up in order, in blocks of some hundreds, and then the blocks.
     """
-
-    first: Tensor
-    rows: Tensor
-    numbers: Tensor
-    n_blocks: int
-
-    @classmethod
-    def of(cls, points: Tensor, n_starts: int, n_centers: int) -> _Sums:
-        n_problems, n_samples, _ = points.shape
-        height = 256 * n_centers
-        n_blocks = (n_samples - 1) // height + 1
-        count = partial(torch.arange, device=points.device)
-        block = count(n_problems * n_starts)[:, None] * n_blocks
-        block = block + count(n_samples) // height
-        rows = count(n_problems)[:, None, None] * n_samples + count(n_samples)
-        return cls(
-            (block * n_centers).reshape(n_problems, n_starts, n_samples),
-            rows.expand(-1, n_starts, -1).contiguous(),
-            count(n_problems * n_starts * n_blocks * n_centers + 1, dtype=torch.int32),
-            n_blocks,
-        )
-
-    def __call__(
-        self, points: Tensor, labels: Tensor, n_centers: int
-    ) -> tuple[Tensor, Tensor]:
-        """Return the sums of the points of each cluster, and how many these are."""
-        n_problems, n_starts, _ = labels.shape
-        shape = n_problems, n_starts, self.n_blocks, n_centers
-        keys = (self.first[:n_problems] + labels).int().flatten()
-        keys, order = keys.sort(stable=True)
-        n_clusters = n_problems * n_starts * self.n_blocks * n_centers
-        ends = torch.searchsorted(keys, self.numbers[: n_clusters + 1])
-        sums = embedding_bag(
-            self.rows.view(-1)[order],
-            points.flatten(0, 1),
-            ends,
-            mode="sum",
-            include_last_offset=True,
-        )
-        sums = sums.reshape(*shape, -1).sum(dim=2, dtype=torch.float64)
-        return sums.to(points.dtype), ends.diff().reshape(shape).sum(dim=2)
+    n_problems, n_starts, n_samples = labels.shape
+    if n_samples < MANY_ROWS:
+        inside = points.new_zeros((n_problems, n_samples, n_starts, n_centers))
+        inside = inside.scatter_(3, labels.mT[..., None], 1.0).flatten(2)
+        shape = n_problems, n_starts, n_centers
+        sizes = inside.sum(dim=1).reshape(shape)
+        return (inside.mT @ points).reshape(*shape, -1), sizes
+    count = partial(torch.arange, device=points.device)
+    height = 256 * n_centers
+    n_blocks = (n_samples - 1) // height + 1
+    run = count(n_problems * n_starts).reshape(n_problems, n_starts, 1) * n_blocks
+    keys = (run + count(n_samples) // height) * n_centers + labels
+    keys, order = keys.flatten().sort(stable=True)
+    ends = torch.searchsorted(keys, count(run.numel() * n_blocks * n_centers + 1))
+    rows = order // (n_starts * n_samples) * n_samples + order % n_samples
+    sums = embedding_bag(
+        rows, points.flatten(0, 1), ends, mode="sum", include_last_offset=True
+    )
+    parts = n_problems, n_starts, n_blocks, n_centers
+    sums = sums.reshape(*parts, -1).sum(dim=2, dtype=torch.float64)
+    return sums.to(points.dtype), ends.diff().reshape(parts).sum(dim=2)
 
 
 def _restart_empty(
