@@ -218,8 +218,9 @@ def group_means(X: Any, labels: NDArray[np.integer], points: Any) -> Any:
     """
     n_groups = points.shape[0]
     counts = np.bincount(labels, minlength=n_groups)
-    order = np.argsort(labels, kind="stable")
-    bounds = np.concatenate([[0], np.cumsum(counts)])
+    # As wide as those of rows are, or products would have wider ones than loops take.
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     members = sparse.csr_array(
         (np.ones(labels.size), order, bounds), shape=(n_groups, labels.size)
     )
