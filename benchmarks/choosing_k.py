@@ -68,6 +68,9 @@ NOISES = (
     "negative binomial",
     "row-scaled",
     "heavy-tailed",
+    "binary, 2 factors",
+    "answers from 1 to 5, 3 factors",
+    "Poisson counts, samples of differing depth",
 )
 SHAPES = "gradient", "ring", "batch shift of 1 sd", "batch shift of 3 sd", "uniform"
 
@@ -319,12 +322,18 @@ def firm(data: Path, cells: Path, *, recorded: bool) -> None:
         record("firm", p_values=found, level=NULL_LEVEL)
 
 
+def factors(rng: np.random.Generator, n_factors: int) -> np.ndarray:
+    """Draw what few common factors give to samples."""
+    n, d = NOISE_SHAPE
+    return rng.standard_normal((n, n_factors)) @ rng.standard_normal((n_factors, d))
+
+
 def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
     """Draw data of one kind: one cluster, or a shape that is no cluster."""
     n, d = NOISE_SHAPE
     X = rng.standard_normal((n, d))
     if kind == "correlated":  # five strong factors
-        X += 2.0 * rng.standard_normal((n, 5)) @ rng.standard_normal((5, d))
+        X += 2.0 * factors(rng, 5)
     elif kind == "heavy-tailed":
         X = rng.standard_t(3, (n, d))
     elif kind == "elongated":  # along the diagonal of the cube
@@ -336,6 +345,13 @@ def noise_of(kind: str, rng: np.random.Generator) -> np.ndarray:
         X = rng.negative_binomial(2, 2.0 / (2.0 + means), (n, d)).astype(float)
     elif kind == "row-scaled":
         X *= np.exp(0.5 * rng.standard_normal((n, 1)))
+    elif kind == "binary, 2 factors":
+        X = 1.0 * (0.6 * factors(rng, 2) + X > 0.3)
+    elif kind == "answers from 1 to 5, 3 factors":
+        X = np.clip(np.round(3.0 + 0.6 * factors(rng, 3) + X), 1.0, 5.0)
+    elif kind == "Poisson counts, samples of differing depth":
+        depths = np.exp(0.5 * rng.standard_normal((n, 1)))
+        X = 1.0 * rng.poisson(depths * np.exp(1.0 + 0.5 * rng.standard_normal(d)))
     elif kind == "gradient":
         X += 6.0 * rng.random((n, 1)) * rng.standard_normal((1, d))
     elif kind == "ring":
@@ -357,7 +373,7 @@ def noise(cache: Path, n_sets: int, *, recorded: bool) -> None:
     row("data", "sets", f"p < {NULL_LEVEL:g}, percent", "draws, mean")
     lines, plan = [], Plan(*NOISE_SHAPE, entropy=0)
     for kind in NOISES + SHAPES:
-        path = cache / f"noise-{kind.replace(' ', '-')}.jsonl"
+        path = cache / f"noise-{kind.replace(' ', '-').replace(',', '')}.jsonl"
         path.touch()
         done = [json.loads(line) for line in path.read_text().splitlines()]
         with path.open("a") as file:

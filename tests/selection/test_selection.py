@@ -37,6 +37,7 @@ from mdec.selection.null import (
     default_numbers,
     measure_groups,
     scale_pairs,
+    undo_rounding,
     widest_gap,
 )
 from mdec.selection.rule import (
@@ -193,6 +194,29 @@ def test_few_values_keep_their_shares():
     for _ in range(20):
         drawn = Cloud.of(X).draw(rng)
         np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(X, axis=0))
+
+
+@pytest.mark.parametrize(("n_samples", "n_features"), [(400, 10), (60, 200)])
+def test_draws_of_few_values_are_as_correlated_as_the_data(n_samples, n_features):
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(n_samples, 2)) @ rng.normal(size=(2, n_features))
+    X = (factors + rng.normal(size=(n_samples, n_features)) > 0.3).astype(float)
+    X = X[:, X.any(axis=0) & ~X.all(axis=0)]
+    cloud = Cloud.of(X)
+    assert cloud.is_tied.all()
+    squares = [
+        (np.corrcoef(each, rowvar=False) ** 2).sum()
+        for each in [X, *(cloud.draw(np.random.default_rng(s)) for s in range(9))]
+    ]
+    # Rounding their normal scores once more would leave half of it.
+    assert np.mean(squares[1:]) == pytest.approx(squares[0], rel=0.1)
+
+
+def test_scores_without_ties_stay_as_they_are():
+    rng = np.random.default_rng(0)
+    scores, is_tied = rng.normal(size=(19, 6)), np.zeros(6, dtype=bool)
+    found = undo_rounding(scores, np.empty((20, 0)), is_tied, 0)
+    np.testing.assert_allclose(found, scores, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])
@@ -377,6 +401,16 @@ def test_pairs_become_coordinates_with_these_distances():
     found = scale_pairs(Pairs.of(cosine, "metric"))
     squared = cdist(found, found, "sqeuclidean")
     np.testing.assert_allclose(squared, 2.0 - 2.0 * cosine, atol=1e-9)
+
+
+def test_axes_that_are_less_than_half_real_are_left_out():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    squared = cdist(X, X, "chebyshev") ** 2
+    center = np.eye(40) - 1.0 / 40.0
+    sizes = np.linalg.eigvalsh(-0.5 * center @ squared @ center)
+    found = scale_pairs(Pairs.of(np.sqrt(squared), "metric"))
+    np.testing.assert_allclose((found**2).sum(axis=0), sizes[::-1][: found.shape[1]])
+    assert 2 <= found.shape[1] == (sizes > -2.0 * sizes[0]).sum() < 5
 
 
 def test_blobs_are_counted():
@@ -580,7 +614,17 @@ def test_two_groups_far_apart_are_not_one(n_samples, n_features):
 
 
 @pytest.mark.parametrize(
-    "kind", ["gaussian", "long", "lognormal", "counts", "ratings", "outliers", "cube"]
+    "kind",
+    [
+        "gaussian",
+        "long",
+        "lognormal",
+        "counts",
+        "ratings",
+        "answers",
+        "outliers",
+        "cube",
+    ],
 )
 def test_what_is_one_cluster_is_not_called_groups(kind):
     firm = 0
@@ -592,6 +636,8 @@ def test_what_is_one_cluster_is_not_called_groups(kind):
             "lognormal": np.exp(rng.normal(size=(40, 40))),
             "counts": rng.negative_binomial(2, 0.3, (40, 40)).astype(float),
             "ratings": rng.integers(1, 6, (60, 2)).astype(float),
+            "answers": rng.normal(size=(60, 2)) @ rng.normal(size=(2, 90))
+            > rng.normal(size=(60, 90)),
             "outliers": rng.standard_t(1.5, (60, 6)),
             "cube": rng.random((60, 3)),
         }[kind]

@@ -37,15 +37,18 @@ CERTAIN, HOPELESS = 1e-4, 0.5
 # Samples that are compared: all up to the first, a quarter of more, at most the second;
 # and the most features, values and eigenvalues.
 FEW_SAMPLES, MOST_SAMPLES = 200, 500
-MOST_FEATURES, MOST_VALUES = 1000, 130_000
+MOST_FEATURES, MOST_VALUES = 1000, 65_000
 MAX_TESTED = 12
 
 # The graph that is compared: neighbours, at most a quarter of the samples, and width.
 N_NEIGHBORS, MU = 10, 0.5
 
-# The statistic of Jarque and Bera below which a feature looks normal, if it takes more
-# values than these; one with fewer steps between values than the second has few values.
-NORMAL_BELOW, FEWEST_STEPS, MANY_STEPS = 3.0, 4, 15
+# A feature with fewer steps between its values has few values. Others look normal below
+# a statistic of Jarque and Bera that one normal sample in twenty exceeds.
+MANY_STEPS, NORMAL_BELOW = 15, 6.0
+
+# Steps in which the correlations of features with few values are found.
+TURNS = 4
 
 # Numbers of clusters that "auto" compares.
 MAX_CLUSTERS = 30
@@ -123,7 +126,8 @@ class Cloud:
     Attributes
     ----------
     scores : ndarray of shape (n_samples - 1, n_features)
-        Normal scores of the features, in axes of the samples that leave out the mean.
+        Normal scores of the features, in axes of the samples that leave out the mean,
+        and before they are rounded to few values.
     center, spread : ndarray of shape (n_features,)
         Mean and standard deviation of each feature.
     values : ndarray of shape (n_samples, n_features)
@@ -143,7 +147,7 @@ class Cloud:
     ranks, and their ranks become values again. Far apart groups part the values of a
     feature too. So the gaps between neighbouring values, from the middle of their
     narrowest half, are made to grow to either side, with least squares. Features with
-    few values keep them in their very shares.
+    few values keep them in their very shares. See `undo_rounding` for their scores.
     """
 
     scores: Array
@@ -154,7 +158,7 @@ class Cloud:
     is_tied: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, X: Array) -> Cloud:
+    def of(cls, X: Array, seed: int = 0) -> Cloud:
         """Take the normal scores and the values of a table apart."""
         n_samples, half = len(X), len(X) // 2
         values, center, spread = np.sort(X, axis=0), X.mean(axis=0), X.std(axis=0)
@@ -163,9 +167,8 @@ class Cloud:
         scores = (X - center) / np.where(spread > 0.0, spread, 1.0)
         skewness, excess = (scores**3).mean(axis=0), (scores**4).mean(axis=0) - 3.0
         far = n_samples / 6.0 * (skewness**2 + excess**2 / 4.0)
-        # Ranks of rounded values would lose a part of their correlations.
-        is_normal = (far < NORMAL_BELOW) & (n_steps >= FEWEST_STEPS)
-        is_tied = ~is_normal & (n_steps < min(half, MANY_STEPS))
+        is_tied = n_steps < min(half, MANY_STEPS)
+        is_normal = (far < NORMAL_BELOW) & ~is_tied
         other = stats.rankdata(X[:, ~is_normal], axis=0)
         other = special.ndtri((other - 0.5) / n_samples)
         other -= other.mean(axis=0)
@@ -178,30 +181,79 @@ class Cloud:
             steps[:mode] = fit(steps[:mode], increasing=False).x
             steps[mode:] = fit(steps[mode:]).x
             values[1:, feature] = values[0, feature] + steps.cumsum()
-        axes = linalg.helmert(n_samples)
-        return cls(axes @ scores, center, spread, values, is_normal, is_tied)
+        levels = np.sort(scores[:, is_tied], axis=0)
+        scores = linalg.helmert(n_samples) @ scores
+        if is_tied.any():
+            scores = undo_rounding(scores, levels, is_tied, seed)
+        return cls(scores, center, spread, values, is_normal, is_tied)
 
     def draw(self, rng: np.random.Generator) -> Array:
         """Rotate the scores at random, and make them values again."""
-        n_samples = len(self.values)
-        block = rng.standard_normal((n_samples, n_samples - 1))
-        block -= block.mean(axis=0)
-        vectors, triangle = np.linalg.qr(block)
-        scores = (vectors * np.sign(np.diag(triangle))) @ self.scores
+        n_samples, scores = len(self.values), rotate(self.scores, rng)
         drawn = self.center + self.spread * scores
         skewed = ~self.is_normal & ~self.is_tied
         ranks = (special.ndtr(scores[:, skewed]) * n_samples).astype(np.intp)
         ranks = np.minimum(ranks, n_samples - 1)
         drawn[:, skewed] = np.take_along_axis(self.values[:, skewed], ranks, axis=0)
-        # Each of few values comes as often as it did, so that none is lost.
-        order, few = (
-            scores[:, self.is_tied].argsort(axis=0),
-            self.values[:, self.is_tied],
-        )
-        tied = np.empty_like(few)
-        np.put_along_axis(tied, order, few, axis=0)
-        drawn[:, self.is_tied] = tied
+        few = scores[:, self.is_tied], self.values[:, self.is_tied]
+        drawn[:, self.is_tied] = give_by_rank(*few)
         return drawn
+
+
+def rotate(scores: Array, rng: np.random.Generator) -> Array:
+    """Return samples about a mean of zero that mix the rows of scores at random."""
+    block = rng.standard_normal((len(scores) + 1, len(scores)))
+    block -= block.mean(axis=0)
+    vectors, triangle = np.linalg.qr(block)
+    mixed: Array = (vectors * np.sign(np.diag(triangle))) @ scores
+    return mixed
+
+
+def give_by_rank(scores: Array, values: Array) -> Array:
+    """Give samples the sorted values of each feature, in the order of their scores.
+
+    Each value comes as often as it did, so that none of few is lost.
+    """
+    given = np.empty_like(values)
+    np.put_along_axis(given, scores.argsort(axis=0), values, axis=0)
+    return given
+
+
+def undo_rounding(
+    scores: Array, levels: Array, is_tied: NDArray[np.bool_], seed: int
+) -> Array:
+    """Return the scores that features with few values could be made from.
+
+    Rounding takes a part of the correlations away, and draws would be rounded once
+    more. So the axes of the samples are made longer or shorter, until those of a draw
+    are as long as those of the data, and features keep their lengths.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples - 1, n_features)
+        See `Cloud`, of the data as they are.
+    levels : ndarray of shape (n_samples, n_tied)
+        The sorted scores of the features with few values.
+    is_tied : ndarray of bool of shape (n_features,)
+        Which they are.
+    seed : int
+        Seed of the draws that are compared with the data.
+    """
+    wanted, norms = linalg.eigvalsh(scores @ scores.T), np.linalg.norm(scores, axis=0)
+    least = max(_ROUNDING * wanted[-1], _TINY)
+    for turn in range(TURNS):
+        drawn = rotate(scores, member_stream(seed, turn, "selection", attempt=1))
+        drawn[:, is_tied] = give_by_rank(drawn[:, is_tied], levels)
+        # The first axis is that of the mean.
+        found = linalg.eigvalsh(drawn @ drawn.T)[1:]
+        factors = np.sqrt(np.maximum(wanted, least) / np.maximum(found, least))
+        sizes, axes = linalg.eigh(scores @ scores.T)
+        # Axes of equal length are as good in any direction, and have one factor.
+        same = np.cumsum(np.diff(sizes, prepend=sizes[0]) > _ROUNDING * sizes[-1])
+        factors = (np.bincount(same, factors) / np.bincount(same))[same]
+        scores = (axes * factors) @ (axes.T @ scores)
+        scores *= norms / np.maximum(np.linalg.norm(scores, axis=0), _TINY)
+    return scores
 
 
 def null_reference(
@@ -233,7 +285,7 @@ def null_reference(
     Notes
     -----
     At most 200 samples or a quarter of them are compared, never more than 500, in at
-    most 1000 features and 130,000 values. 12 draws are made, and 39 unless p is above
+    most 1000 features and 65,000 values. 12 draws are made, and 39 unless p is above
     0.5 by then or the data are far beyond all of them.
     """
     rng, n_samples = member_stream(seed, 0, "selection"), tables[0].shape[0]
@@ -248,7 +300,7 @@ def null_reference(
     kernels = [max(p.kernel_shares, key=p.kernel_shares.__getitem__) for p in plans]
 
     with single_threaded_blas():
-        clouds = list(map(Cloud.of, seen))
+        clouds = [Cloud.of(X, seed) for X in seen]
         like = list(map(squared_norms, seen, kernels))
         observed = measure_groups(seen, kernels, like)
         draws: list[Array] = []
@@ -306,8 +358,10 @@ def _take_features(
 def scale_pairs(pairs: Pairs) -> Array:
     """Return coordinates in which samples have given distances, by classical scaling.
 
-    What no axis can show of distances that are not Euclidean is left out. Similarities
-    are taken to be exp(-d^2 / 2) if all are positive, and 1 - d^2 / 2 if not.
+    Distances that are not Euclidean have axes of negative squared length too, so that
+    the others are off by as much: those that are half real at least are taken.
+    Similarities are taken to be exp(-d^2 / 2) if all are positive, and 1 - d^2 / 2 if
+    not.
 
     Examples
     --------
@@ -320,7 +374,7 @@ def scale_pairs(pairs: Pairs) -> Array:
         near = squared.min() > 0.0
         squared = -2.0 * np.log(squared) if near else 2.0 - 2.0 * squared
     sizes, axes = linalg.eigh(_inner_products(squared))
-    shown = sizes > _ROUNDING * max(sizes[-1], 0.0)
+    shown = sizes > max(_ROUNDING * sizes[-1], -2.0 * sizes[0])
     scaled: Array = (axes[:, shown] * np.sqrt(sizes[shown]))[:, ::-1]
     return scaled
 
