@@ -443,7 +443,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path)
     parser.add_argument("--cells", type=Path)
     parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--sets", type=int, default=200, help="sets of each noise")
+    parser.add_argument("--sets", type=int, default=1000, help="sets of each noise")
     parser.add_argument("--record", action="store_true", help="append to the record")
     given = parser.parse_args()
     if given.part == "ensembles":
