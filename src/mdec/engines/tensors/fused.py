@@ -91,10 +91,7 @@ def inner_products(left: Tensor, right: Tensor, upper: bool) -> Tensor:
     shape = n_members, n_left, right.shape[2]
     out = torch.empty(shape, dtype=torch.float64, device=left.device)
     strides = order * n_left, n_left, 1
-    # Turned into float64 here, because GPUs take long to turn single numbers.
-    wide = left.to(out.dtype)
-    other = wide if right is left else right.to(out.dtype)
-    return _sums(wide, other, out, order, strides, upper)
+    return _sums(left, right, out, order, strides, upper, True)
 
 
 def multiply(block: Tensor, matrix: Tensor) -> Tensor:
@@ -103,8 +100,8 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     Sums are those of `mdec.numerics.loops.vectors`, in the precision of the matrices.
     """
     _, order, width = block.shape
-    wide, strides = block.to(matrix.dtype), (order * width, 1, width)
-    return _sums(wide, matrix, torch.empty_like(block), width, strides, False)
+    strides, wide = (order * width, 1, width), matrix.dtype == torch.float64
+    return _sums(block, matrix, torch.empty_like(block), width, strides, False, wide)
 
 
 def _sums(
@@ -114,6 +111,7 @@ def _sums(
     n_terms: int,
     strides: tuple[int, int, int],
     upper: bool,
+    in_float64: bool,
 ) -> Tensor:
     """Write to `out` the sums over terms of products of left and right, in order.
 
@@ -123,7 +121,7 @@ def _sums(
     wide = min(triton.next_power_of_2(n_columns), 128)
     grid = n_members * triton.cdiv(n_rows, 4), triton.cdiv(n_columns, wide)
     both, sizes = (left.contiguous(), right.contiguous()), (n_rows, n_terms, n_columns)
-    how = upper, wide, 4
+    how = upper, in_float64, wide, 4
     _add_products[grid](*both, out, *sizes, *strides, *how, **AS_WRITTEN)
     return out
 
@@ -224,6 +222,7 @@ if triton is not None:
         term_stride,
         row_stride,
         UPPER: tl.constexpr,
+        IN_FLOAT64: tl.constexpr,
         WIDE: tl.constexpr,
         TERMS: tl.constexpr,
     ):
@@ -233,15 +232,16 @@ if triton is not None:
         row, last = (tl.program_id(0) % n_groups) * 4, n_rows - 1
         column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
         inside = column < n_columns
+        dtype: tl.constexpr = tl.float64 if IN_FLOAT64 else tl.float32
         own = left + member * member_stride
         own0, own1 = own + row * row_stride, own + min(row + 1, last) * row_stride
         own2 = own + min(row + 2, last) * row_stride
         own3 = own + min(row + 3, last) * row_stride
         other = right + member * n_terms * n_columns
-        total0 = tl.zeros((WIDE,), right.dtype.element_ty)
-        total1 = tl.zeros((WIDE,), right.dtype.element_ty)
-        total2 = tl.zeros((WIDE,), right.dtype.element_ty)
-        total3 = tl.zeros((WIDE,), right.dtype.element_ty)
+        total0 = tl.zeros((WIDE,), dtype)
+        total1 = tl.zeros((WIDE,), dtype)
+        total2 = tl.zeros((WIDE,), dtype)
+        total3 = tl.zeros((WIDE,), dtype)
         stop = n_terms
         if UPPER:
             stop = tl.where(row < (tl.program_id(1) + 1) * WIDE, n_terms, 0)
@@ -250,18 +250,18 @@ if triton is not None:
             for step in tl.static_range(TERMS):
                 term = start + step
                 place, at = term * n_columns + column, term * term_stride
-                values = tl.load(other + place, mask=inside, other=0.0)
-                total0 += tl.load(own0 + at) * values
-                total1 += tl.load(own1 + at) * values
-                total2 += tl.load(own2 + at) * values
-                total3 += tl.load(own3 + at) * values
+                values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
+                total0 += tl.load(own0 + at).to(dtype) * values
+                total1 += tl.load(own1 + at).to(dtype) * values
+                total2 += tl.load(own2 + at).to(dtype) * values
+                total3 += tl.load(own3 + at).to(dtype) * values
         for term in range(whole, stop):
             place, at = term * n_columns + column, term * term_stride
-            values = tl.load(other + place, mask=inside, other=0.0)
-            total0 += tl.load(own0 + at) * values
-            total1 += tl.load(own1 + at) * values
-            total2 += tl.load(own2 + at) * values
-            total3 += tl.load(own3 + at) * values
+            values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
+            total0 += tl.load(own0 + at).to(dtype) * values
+            total1 += tl.load(own1 + at).to(dtype) * values
+            total2 += tl.load(own2 + at).to(dtype) * values
+            total3 += tl.load(own3 + at).to(dtype) * values
         target = out + (member * n_rows + row) * n_columns + column
         tl.store(target, total0, mask=inside)
         tl.store(target + n_columns, total1, mask=inside & (row + 1 < n_rows))
