@@ -56,6 +56,15 @@ def members_of(X: Array, way: str) -> Ensemble:
     return found
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_one_pair_of_equal_rows_is_together(way: str) -> None:
+    X, _ = binary(80)
+    assert len(np.unique(X, axis=0)) == len(X)
+    X[149] = X[3]
+    labels = members_of(X, way).labels
+    assert np.array_equal(labels[149], labels[3])
+
+
 @pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
 def test_as_many_distinct_rows_as_clusters_are_the_clusters(kernel: str) -> None:
     X = np.zeros((62, 4))

@@ -188,6 +188,15 @@ def test_an_error_of_mdec_itself_is_1() -> None:
     assert "Traceback" in done.stderr
 
 
+def test_help_says_what_may_be_repeated() -> None:
+    import typer
+
+    command = typer.main.get_command(build_app()).commands["fit"]
+    several = {each.name for each in command.params if getattr(each, "multiple", False)}
+    said = {each.name for each in command.params if "may be rep" in (each.help or "")}
+    assert {"view", "drop", "features"} <= several == said
+
+
 def test_help_names_every_exit_code() -> None:
     page = " ".join(shell("-h").stdout.split())
     codes = re.findall(r"\b(\d+)\s+[a-z]", page.partition("Exit codes:")[2])

@@ -187,6 +187,13 @@ def test_what_are_no_views_is_said(views) -> None:
         found.predict(views | {"left": views["right"]})
 
 
+def test_one_table_on_a_cluster_is_enough_to_be_refused(views) -> None:
+    array = pytest.importorskip("dask.array")
+    tables = views | {"right": array.from_array(views["right"])}
+    with pytest.raises(ValueError, match="views are not clustered on a Dask cluster"):
+        model().fit(tables)
+
+
 def test_hostile_names_and_float32(views) -> None:
     name = "</script><b>\u0000\udc80'"
     X = views["left"].astype(np.float32)
