@@ -212,6 +212,17 @@ def changed_file(model, path, **changes):
     write_sealed(path, content, arrays)
 
 
+def one(value):
+    """Return what changes a single number of an array."""
+
+    def change(array):
+        array = array.copy()
+        array.flat[array.size // 2] = value
+        return array
+
+    return change
+
+
 def test_a_newer_format_names_its_version(fitted, tmp_path):
     path = tmp_path / "model.npz"
     changed_file(fitted, path, format=lambda _: 99, mdec=lambda _: "7.0.0")
@@ -232,7 +243,13 @@ def test_a_newer_format_names_its_version(fitted, tmp_path):
         ("ensemble", lambda a: a + 1),
         ("ensemble", lambda a: a[:, :-1]),
         ("n_features", lambda n: n + 1),
+        *[("rows", one(bad)) for bad in (np.nan, np.inf)],
+        *[("means", one(bad)) for bad in (np.nan, np.inf, -0.5)],
+        *[("weights", one(bad)) for bad in (np.nan, np.inf, -0.1)],
+        *[("labels", one(bad)) for bad in (-1, 90)],
+        *[("ensemble", one(bad)) for bad in (-2, 90)],
         ("feature_names", lambda _: ["a"]),
+        ("feature_names", lambda _: [*"abcdefg", 8]),
         ("parameters", lambda p: {**p, "magic": 1}),
         ("learnt", lambda _: [{"power": 1.0}]),
         ("selection", lambda _: {}),
