@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from mdec.numerics import neighbors
@@ -17,6 +18,7 @@ from mdec.numerics.neighbors import (
     nearest_pairs,
     squared_distances,
 )
+from mdec.numerics.sparse_rows import SparseDistances
 
 
 def test_single_precision_is_left_alone_unless_it_is_huge() -> None:
@@ -176,3 +178,12 @@ def test_a_power_of_two_brings_data_to_a_safe_scale(power: int) -> None:
     factor = safe[0, 1]
     np.testing.assert_array_equal(safe, factor * X)
     assert math.frexp(factor)[0] == 0.5
+
+
+@pytest.mark.parametrize("kind", [neighbors.BlockedDistances, SparseDistances])
+def test_one_row_without_a_length_is_refused(kind: type) -> None:
+    X = np.random.default_rng(0).normal(size=(9, 4))
+    X[5, 2] = 1e200
+    rows = csr_array(X) if kind is SparseDistances else X
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large"):
+        kind(rows)

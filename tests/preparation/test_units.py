@@ -206,3 +206,12 @@ def test_no_set_of_the_paper_is_taken_for_measurements(shared) -> None:
         for draw in range(5):
             some = np.random.default_rng(draw).choice(X.shape[1], 40, replace=False)
             assert describe_dominance(X[:, some]) == "", path.name
+
+
+def test_one_count_among_measurements_makes_no_counts():
+    draw = np.random.default_rng(0)
+    X = np.geomspace(1.0, 1e4, 12) * draw.normal(1.0, 0.1, (80, 12))
+    X[7] = 0.0  # a sample that was not measured
+    X[:, 5] = np.rint(X[:, 5])
+    assert find_mixed_units(X)[0]
+    assert "are counts" in find_mixed_units(np.rint(20.0 * X))[1]
