@@ -115,18 +115,22 @@ class Calls:
         """Tell whether any test is seen to call a function."""
         return f"{file} {scope}" in self.called
 
-    def of(self, file: str, scope: str, seconds: float) -> list[str]:
+    def of(
+        self, file: str, scope: str, seconds: float, *, narrow: bool = False
+    ) -> list[str]:
         """Return tests that call a function, until they take so many seconds.
 
-        A compiled function is not seen, nor what a module does when it is loaded: then
-        all tests that call any function of the modules that import from it.
+        The quickest come first, or those that call the fewest functions. A compiled
+        function is not seen, nor what a module does when it is loaded: then all tests
+        that call any function of the modules that import from it.
         """
         functions = {f"{file} {scope}"}
         if not self.knows(file, scope):
             files = importers(file)
             functions = {each for each in self.called if each.split()[0] in files}
         found: list[str] = []
-        for needed, name, calls in self.tests:
+        order = sorted(self.tests, key=lambda test: len(test[2]) if narrow else test[0])
+        for needed, name, calls in order:
             if (ROOT / name.partition("::")[0]).exists() and functions & calls:
                 seconds -= needed
                 if seconds < 0.0:

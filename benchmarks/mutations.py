@@ -8,12 +8,12 @@
 A mutation is one small change of the source: a comparison turned, a sign or a sum
 swapped, a number off by one, a statement left out. A seeded sample, the same number
 from each module, is tried one by one on a copy of the checkout, never on the checkout
-itself, against the tests that call its function, the quickest first, half a minute of
-them, and those of the test file of the module's name. Which they are ``--trace`` finds,
-by running the suite once, or tests that are new since then. Where none is seen to call
-it, as in compiled code, these are asked: tests nearest to the module, those of its
-folder and of the whole fit, and those of all that import it. A mutation that no test
-notices has survived.
+itself, against the tests that call its function, first the quickest, then half a minute
+of those that call few others, and those of the test file of the module's name. Which
+they are ``--trace`` finds, by running the suite once, or tests that are new since then.
+Where none is seen to call it, as in compiled code, these are asked: tests nearest to
+the module, those of its folder and of the whole fit, and those of all that import it.
+A mutation that no test notices has survived.
 
 Each run appends a line of JSON for each mutation to benchmarks/results/mutations.jsonl,
 with the commit that it was made from, and the last line on a mutation counts. A
@@ -670,8 +670,9 @@ def tried(copy: Copy, mutation: Mutation, commit: str, calls: Calls) -> dict[str
     """Show a mutation to the tests; return its line of the record."""
     start = time.perf_counter()
     place = mutation.file, mutation.context.partition(":")[0]
-    quick, all_calling = (calls.of(*place, most) for most in CALLING_LIMITS)
-    stages = [quick, all_calling[len(quick) :]]
+    quick = calls.of(*place, CALLING_LIMITS[0])
+    narrow = calls.of(*place, CALLING_LIMITS[1], narrow=True)
+    stages = [quick, [each for each in narrow if each not in quick]]
     near, more = tests_of(mutation.file)
     if not calls.knows(*place):
         stages[1:1] = near, more
