@@ -8,7 +8,7 @@
 A mutation is one small change of the source: a comparison turned, a sign or a sum
 swapped, a number off by one, a statement left out. A seeded sample, the same number
 from each module, is tried one by one on a copy of the checkout, never on the checkout
-itself, against the tests that call its function, first the quickest, then half a minute
+itself, against the tests that call its function, first the quickest, then a minute
 of those that call few others, and those of the test file of the module's name. Which
 they are ``--trace`` finds, by running the suite once, or tests that are new since then.
 Where none is seen to call it, as in compiled code, these are asked: tests nearest to
@@ -228,7 +228,7 @@ TIMED = [
 
 # Seconds of the processor, and by the clock, for the tests of one mutation; seconds of
 # those that call its function, first and at last.
-CPU_LIMIT, CLOCK_LIMIT, CALLING_LIMITS = 100, 900, (5, 30)
+CPU_LIMIT, CLOCK_LIMIT, CALLING_LIMITS = 100, 900, (5, 60)
 MEMORY_LIMIT = 12 * 2**30
 
 # Exit code of a child that ran no tests, or those of another checkout.
