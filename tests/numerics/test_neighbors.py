@@ -187,3 +187,23 @@ def test_one_row_without_a_length_is_refused(kind: type) -> None:
     rows = csr_array(X) if kind is SparseDistances else X
     with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large"):
         kind(rows)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_rows_in_any_order_have_the_same_neighbors(shuffled: bool) -> None:
+    rng = np.random.default_rng(2)
+    group = np.repeat(np.arange(12), 100)
+    X = 9.0 * rng.normal(size=(12, 6))[group] + rng.normal(size=(1200, 6))
+    if shuffled:
+        X = X[rng.permutation(1200)]
+    distances = BlockedDistances(X)
+    # Rows that come in groups stay; others are brought together.
+    assert (np.diff(distances.order) > 0).all() != shuffled
+    pairs = nearest_pairs(distances, 9)
+    exact = cdist(X, X, "sqeuclidean")
+    np.fill_diagonal(exact, np.inf)
+    ninth = np.sort(exact, axis=1)[:, 8]
+    found = pairs.graph.toarray()
+    np.testing.assert_allclose(found[found > 0.0], exact[found > 0.0], rtol=1e-8)
+    assert (found > 0.0)[exact <= ninth[:, None]].all()
+    assert (pairs.radius <= np.where(found > 0.0, np.inf, exact).min(axis=1)).all()

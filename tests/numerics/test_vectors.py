@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+from mdec.numerics import eigen
 from mdec.numerics.loops import vectors as loops
 
 
@@ -114,3 +116,23 @@ def test_norms_of_what_is_left() -> None:
     expected = np.linalg.norm(image[:, :5] - values * block[:, :5], axis=0)
     found = loops.residual_norms(block, image, values)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_products_have_the_same_digits_in_every_order_of_rows(
+    shuffled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    near = [rng.random(300 - k) for k in (1, 2, 7)]
+    chain = sparse.diags_array(near, offsets=[1, 2, 7], shape=(300, 300))
+    W = sparse.csr_array(chain + chain.T) / 6.0
+    if shuffled:
+        order = rng.permutation(300)
+        W = W[order][:, order]
+        W.sort_indices()
+    block = rng.normal(size=(300, 16)).astype(np.float32)
+    expected = eigen.SparseOperator(W).chebyshev(block, 5, 1.3, 0.1)
+    monkeypatch.setattr(eigen, "CACHED_ORDER", 100)
+    operator = eigen.SparseOperator(W)
+    assert (operator.order is not None) == shuffled
+    np.testing.assert_array_equal(operator.chebyshev(block, 5, 1.3, 0.1), expected)
