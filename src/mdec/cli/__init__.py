@@ -23,7 +23,8 @@ COMMANDS = {
     "consensus": "Combine your own base clusterings; empty cells, NA and -1 are left "
     "out.",
     "compare": "Compare two clusterings: ARI, NMI, and which clusters are which.",
-    "demo": "Cluster handwritten digits, assign new ones, and write the report.",
+    "demo": "Cluster handwritten digits into ten, assign new ones, and write the "
+    "report.",
     "app": "Open a page to read a table, cluster it and explore the result.",
     "datasets": "List, describe and fetch the paper's datasets.",
     "bench": "Run studies: datasets x methods x repetitions.",
