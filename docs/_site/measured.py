@@ -296,6 +296,7 @@ def gpu() -> str:
         "sets DS-26": 0.2,
         "sets DS-30": 0.8,
         "large wide": 12.0,
+        "large long": 20.0,
         "large million": None,
     }
     found = [known[name] for name in goals]
