@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import make_blobs
 from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import adjusted_rand_score, silhouette_score
@@ -282,8 +282,9 @@ def test_draws_stop_when_many_are_as_clear(monkeypatch, n_above, n_draws):
     levels[1 : 1 + n_above] = 0.3
     found = iter(levels)
 
-    def measure(tables, kernels, norms):
+    def measure(tables, kernels, norms, lengths=None):
         assert len(tables) == len(norms) == 1
+        assert lengths in (None, [None])
         assert kernels == ["cosine"]
         return next(found)
 
@@ -320,6 +321,19 @@ def test_large_tables_are_tested_on_some_samples_and_features(
     X = np.random.default_rng(0).normal(size=(n_samples, 8))
     null.null_reference([sparse.csr_array(X)], [Plan(n_samples, 8, entropy=0)])
     assert set(sizes) == {(compared, 5)}
+
+
+def test_given_pairs_keep_their_distances_in_draws():
+    rng = np.random.default_rng(0)
+    data, drawn = rng.normal(size=(2, 30, 4))
+    kernels = ["scaled_gaussian"]
+    norms = [null.squared_norms(data, *kernels)]
+    lengths = [null.pair_lengths(data, *kernels)]
+    np.testing.assert_allclose(lengths[0], np.sort(pdist(data, "sqeuclidean")))
+    own = measure_groups([data], kernels, norms)
+    np.testing.assert_allclose(measure_groups([data], kernels, norms, lengths), own)
+    other = measure_groups([drawn], kernels, norms, lengths)
+    assert not np.allclose(other, measure_groups([drawn], kernels, norms))
 
 
 def groups_of(*tables, norms=None):

@@ -302,10 +302,17 @@ def null_reference(
     with single_threaded_blas():
         clouds = [Cloud.of(X, seed) for X in seen]
         like = list(map(squared_norms, seen, kernels))
+        lengths = [
+            None
+            if metric is None and plan.metric != PRECOMPUTED
+            else pair_lengths(X, kernel)
+            for plan, X, kernel in zip(plans, seen, kernels, strict=True)
+        ]
         observed = measure_groups(seen, kernels, like)
         draws: list[Array] = []
         for look in LOOKS:
-            shared, numbers = (clouds, seed, kernels, like), range(len(draws), look)
+            shared = clouds, seed, kernels, like, lengths
+            numbers = range(len(draws), look)
             for made in map_parallel(
                 _measure_draw, numbers, shared=shared, n_jobs=n_jobs
             ):
@@ -324,11 +331,12 @@ def _measure_draw(
     seed: int,
     kernels: Sequence[str],
     norms: Sequence[Array],
+    lengths: Sequence[Array | None],
 ) -> Array:
     """Draw all tables, rotated alike, and measure the groups in them."""
     key = seed, 2 + number, "selection"
     drawn = [cloud.draw(member_stream(*key)) for cloud in clouds]
-    return measure_groups(drawn, kernels, norms)
+    return measure_groups(drawn, kernels, norms, lengths)
 
 
 def _take_features(
@@ -387,7 +395,10 @@ def _inner_products(squared: Array) -> Array:
 
 
 def measure_groups(
-    tables: Sequence[Array], kernels: Sequence[str], norms: Sequence[Array]
+    tables: Sequence[Array],
+    kernels: Sequence[str],
+    norms: Sequence[Array],
+    lengths: Sequence[Array | None] = (),
 ) -> Array:
     r"""Return what shows groups in tables of the same samples.
 
@@ -401,6 +412,10 @@ def measure_groups(
         In ascending order the squared distances from the mean that samples of each
         table are brought to, along their directions, before they are compared in the
         graph: those of the data, so that samples that differ in scale are no groups.
+    lengths : sequence of (ndarray of shape (n_pairs,) or None), default=()
+        For each table None, or in ascending order the squared distances that pairs are
+        given after that: those of the data where only these are known, with their ties
+        and their largest value.
 
     Returns
     -------
@@ -413,10 +428,16 @@ def measure_groups(
     """
     n_samples = len(tables[0])
     graph, products = np.zeros((2, n_samples, n_samples))
-    for X, kernel, wanted in zip(tables, kernels, norms, strict=True):
+    each = zip(tables, kernels, norms, lengths or [None] * len(tables), strict=True)
+    for X, kernel, wanted, given in each:
         own = _products_about_mean(X, kernel)
         products += own / max(own.trace(), _TINY)
         squared = _distances_at_norms(own, wanted)
+        if given is not None:
+            squared[_pairs_of(squared)] = give_by_rank(
+                squared[_pairs_of(squared)], given
+            )
+            squared = np.triu(squared) + np.triu(squared).T
         graph += _normalized_graph(squared, kernel) / len(tables)
     n_values = len(default_numbers(n_samples)[: MAX_TESTED - 1])
     last = [n_samples - 1 - n_values, n_samples - 2]
@@ -431,6 +452,17 @@ def measure_groups(
 def squared_norms(X: Array, kernel: str) -> Array:
     """Return the squared distances of samples from their mean in ascending order."""
     return np.sort(_products_about_mean(X, kernel).diagonal())
+
+
+def pair_lengths(X: Array, kernel: str) -> Array:
+    """Return the squared distances of all pairs of samples in ascending order."""
+    products = _products_about_mean(X, kernel)
+    squared = _distances_at_norms(products, np.sort(products.diagonal()))
+    return np.sort(squared[_pairs_of(squared)])
+
+
+def _pairs_of(squared: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.triu_indices(len(squared), 1)
 
 
 def _products_about_mean(X: Array, kernel: str) -> Array:
