@@ -136,3 +136,21 @@ def test_products_have_the_same_digits_in_every_order_of_rows(
     operator = eigen.SparseOperator(W)
     assert (operator.order is not None) == shuffled
     np.testing.assert_array_equal(operator.chebyshev(block, 5, 1.3, 0.1), expected)
+
+
+def test_matrices_of_unequal_widths_are_solved_as_each_alone():
+    rng, widths = np.random.default_rng(0), np.array([30, 7, 1, 22])
+    padded = np.zeros((4, 32, 32))
+    for matrix, width in zip(padded, widths, strict=True):
+        rows = rng.normal(size=(50, width))
+        matrix[:width, :width] = rows.T @ rows
+
+    def in_halves(work, widths):
+        return [work(slice(0, 2)), work(slice(2, len(widths)))]
+
+    values, vectors = loops.eigenvectors_of_each(padded, widths, in_halves)
+    for m, width in enumerate(widths):
+        alone = loops.symmetric_eigenvectors(padded[m, :width, :width])
+        np.testing.assert_array_equal(values[m, :width], alone[0])
+        np.testing.assert_array_equal(vectors[m, :width, :width], alone[1])
+        assert not vectors[m, width:].any()

@@ -23,6 +23,8 @@ MAX_TURNS = 60
 # How often vectors that are nearly dependent are made orthonormal.
 MAX_PASSES = 3
 
+_NO_END = "The eigenvalues of a small matrix do not converge"
+
 # A square below this share of the vector's own is rounding alone.
 _ROUNDING = 1e-14
 
@@ -247,9 +249,18 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     It is given on and above the diagonal. Householder's reflections make it
     tridiagonal, and the QL iteration with implicit shifts diagonal.
     """
-    square = np.ascontiguousarray(matrix)[None]
-    values, vectors = eigenvectors_of_each(square, np.array([len(matrix)]))
-    return values[0], vectors[0]
+    width = len(matrix)
+    square, vectors = np.array(matrix, order="C"), np.eye(width)
+    values, beside, scales, scratch = np.zeros((4, width))
+    _tridiagonalize(square, vectors, values, beside, scales, scratch)
+    vectors = np.ascontiguousarray(vectors.T)
+    # Beside the largest values, not its neighbours: where many eigenvalues are zero,
+    # these are rounding themselves.
+    vanishing = 2.0**-52 * np.max(np.abs(values) + np.abs(beside), initial=0.0)
+    if not _diagonalize(values, beside, vectors, vanishing):
+        raise np.linalg.LinAlgError(_NO_END)
+    order = np.argsort(-values, kind="stable")
+    return values[order], vectors[order].T
 
 
 def eigenvectors_of_each(
@@ -272,7 +283,7 @@ def eigenvectors_of_each(
         return found
 
     if not all(in_parts(solve, widths)):
-        raise np.linalg.LinAlgError("The eigenvalues of a small matrix do not converge")
+        raise np.linalg.LinAlgError(_NO_END)
     order = np.argsort(-values, axis=1, kind="stable")
     vectors = np.take_along_axis(vectors, order[:, :, None], axis=1)
     return np.take_along_axis(values, order, axis=1), vectors.transpose(0, 2, 1)
@@ -299,8 +310,6 @@ def _solve_each(
         for i in range(n):
             values[m, i] = beside[i] = scales[i] = scratch[2, i] = 0.0
         _tridiagonalize(own, other, values[m, :n], beside, scales, scratch[2, :n])
-        # Beside the largest values, not its neighbours: where many eigenvalues are
-        # zero, these are rounding themselves.
         largest = 0.0
         for i in range(n):
             size = abs(values[m, i]) + abs(beside[i])
@@ -323,7 +332,7 @@ def _dot(a: Any, b: Any) -> Any:
     return total
 
 
-@inner()
+@jit()
 def _tridiagonalize(
     square: Any, vectors: Any, values: Any, beside: Any, scales: Any, scratch: Any
 ) -> None:
@@ -377,7 +386,7 @@ def _tridiagonalize(
                 row[i] -= weight * p[i]
 
 
-@inner()
+@jit()
 def _diagonalize(values: Any, beside: Any, vectors: Any, vanishing: float) -> bool:
     """Turn rows of vectors until what is beside the diagonal vanishes, if it does."""
     n = values.size
