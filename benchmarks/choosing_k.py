@@ -288,6 +288,10 @@ def rules(cache: Path, *, recorded: bool) -> None:
             "the rule, on members that follow the seed": {
                 n: answers(s, EXPONENTS) for n, s in found.items()
             },
+            "powers of the other families, on its own members": {
+                n: answers([auto["table"]], grid[best]) * SEEDS
+                for n, auto in autos.items()
+            },
             "the rule as it is": first,
             "best K of all (not attainable)": {
                 n: [
