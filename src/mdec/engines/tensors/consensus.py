@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -15,6 +16,9 @@ from mdec.engines.tensors.landmarks import embed_rows, nearest_centers
 
 # Rows copied at a time when the matrix is made smaller.
 _STRIP = 1024
+
+# Pairs of base clusters of some rows that are added up together.
+_PAIRS = 2**26
 
 
 class GramOperator:
@@ -136,7 +140,6 @@ def _shrunk(similarity: Tensor, kept: Tensor) -> Tensor:
     return similarity[: len(kept), : len(kept)]
 
 
-@full_precision()
 def count_overlaps(
     labels: NDArray[np.int32], offsets: NDArray[np.int64], device: torch.device
 ) -> Tensor:
@@ -146,8 +149,8 @@ def count_overlaps(
     none; `offsets` has the number of the first cluster of each member. The counts are
     whole numbers in float64.
     """
-    ones = np.ones(int(offsets[-1]), dtype=np.float32)
-    return LabelRows(labels, offsets, ones, device).shared(lambda rows, _: rows)
+    rows = LabelRows(labels, offsets, np.ones(int(offsets[-1])), device)
+    return rows.shared(lambda clusters, _: torch.ones_like(clusters[:, 0])).double()
 
 
 class LabelRows:
@@ -173,38 +176,46 @@ class LabelRows:
     def parts(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the base clusters of some rows, and how many members cluster each."""
         none = len(self.columns) - 1
-        # Whole numbers up to this many are exact in float32.
-        height = min(2**24, max(1, 2**28 // max(none, 1)))
+        height = max(1, _PAIRS // self.labels.shape[1] ** 2)
         for start in range(0, len(self.labels), height):
             part = torch.from_numpy(self.labels[start : start + height])
             part = part.to(self.device)
             present = part >= 0
             yield torch.where(present, part + self.first, none), present.sum(1)
 
-    def shared(self, scale: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Add up the products of every two columns of the rows, in float64.
+    def shared(self, share: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """Add up what the rows have a share of in every two of their base clusters.
 
-        `scale` maps the rows' memberships, and the numbers of members that cluster
-        each, to one of the two factors.
+        `share` maps the rows' base clusters, and the numbers of members that cluster
+        each, to whole numbers, whose sums do not depend on the order.
         """
-        side = len(self.columns) - 1
-        total = torch.zeros((side, side), dtype=torch.float64, device=self.device)
+        side = len(self.columns)
+        total = torch.zeros(side * side, dtype=torch.int64, device=self.device)
         for clusters, present in self.parts():
-            inside = torch.zeros((len(clusters), side + 1)).to(self.columns)
-            inside = inside.scatter_(1, clusters, 1.0)[:, :side]
-            total += inside.T @ scale(inside, present)
-        return total
+            pairs = clusters[:, :, None] * side + clusters[:, None, :]
+            shares = share(clusters, present)[:, None, None].expand_as(pairs)
+            total.scatter_add_(0, pairs.flatten(), shares.flatten())
+        return total.view(side, side)[:-1, :-1]
 
     def halves(self, *, of_samples: bool) -> NDArray[np.floating]:
-        """Return what `mdec.consensus.graph_cuts.halves_of_labels` adds up to."""
-        tiny = torch.finfo(torch.float64).tiny
+        """Return what `mdec.consensus.graph_cuts.halves_of_labels` adds up to.
 
-        def share(inside: Tensor, present: Tensor) -> Tensor:
-            degrees = (inside @ self.columns[:-1]).clamp(min=tiny)
-            factors = present.clamp(min=1).double().rsqrt() if of_samples else 1.0
-            return inside * (factors / degrees)[:, None]
+        In units so small that the sums of all rows fill 62 binary digits.
+        """
 
-        half: NDArray[np.floating] = (0.5 * self.shared(share)).cpu().numpy()
+        def share(clusters: Tensor, present: Tensor) -> Tensor:
+            degrees = self.columns[clusters].sum(1)
+            factors = present.double().rsqrt() if of_samples else 1.0
+            return torch.where(degrees > 0.0, factors / degrees, 0.0)
+
+        largest = max(float(share(*part).max()) for part in self.parts())
+        digits = min(62 - math.frexp(len(self.labels) * largest)[1], 1000)
+
+        def whole(clusters: Tensor, present: Tensor) -> Tensor:
+            return (share(clusters, present) * 2.0**digits).round().long()
+
+        sums = self.shared(whole).double().cpu().numpy()
+        half: NDArray[np.floating] = np.ldexp(sums, -digits - 1)
         return half
 
     def assign(
