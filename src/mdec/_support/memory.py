@@ -123,6 +123,16 @@ def _free_for_process() -> int | None:
     return min(left, default=None)
 
 
+def resident_memory() -> int:
+    """Return the bytes that this process has in memory, 0 if no one knows."""
+    import psutil
+
+    try:
+        return int(psutil.Process().memory_info().rss)
+    except psutil.Error:  # no /proc
+        return 0
+
+
 def require_memory(n_bytes: int, purpose: str, cure: str) -> None:
     """Raise a MemoryError that names need and cure if the bytes are not free."""
     available = available_memory()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from joblib import effective_n_jobs
-from psutil import Process
 
+from mdec._support.memory import resident_memory
 from mdec._support.progress import duration
 from mdec.anndata import default_consensus
 from mdec.base.costs import estimate_seconds
@@ -163,7 +163,7 @@ class Inputs:
             n_stored = None if rows.csr is None else int(rows.csr.nnz)
             together = min(effective_n_jobs(model.n_jobs), size)
             most = max(most, together * member_memory(plan, n_stored))
-        return int(Process().memory_info().rss) + 4 * n * size + most
+        return resident_memory() + 4 * n * size + most
 
     @property
     def shape(self) -> str:
