@@ -72,7 +72,8 @@ def _overlaps(
         for labels in parts[1:]:
             total += landmarks.count_overlaps(labels, member, offsets)
         tables.append(total)
-    return np.concatenate(tables)
+    # A copy of one would take a tenth of the time that counting takes.
+    return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
 
 def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:

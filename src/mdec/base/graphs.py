@@ -124,7 +124,8 @@ def graph_from_distances(
     )
     graph = sparse.csr_array((data, indices, indptr), shape=distances.shape)
     # Rows with nothing in common are no neighbours, as in a search of sparse rows.
-    graph.eliminate_zeros()
+    if not data.all():
+        graph.eliminate_zeros()
     return graph
 
 

@@ -24,13 +24,17 @@ TOLERANCE = 1e-3
 _TINY = np.finfo(np.float64).tiny
 
 
-def normalized_affinity(W: sparse.csr_array) -> sparse.csr_array:
+def normalized_affinity(
+    W: sparse.csr_array, degrees: Array | None = None
+) -> sparse.csr_array:
     r"""Return the affinity scaled by degrees, the complement of the Laplacian, Eq. 12.
 
     Parameters
     ----------
     W : csr_array of shape (n_samples, n_samples)
         Symmetric similarities, none negative.
+    degrees : ndarray of shape (n_samples,), optional
+        Sums of its rows, where they are known.
 
     Returns
     -------
@@ -48,7 +52,8 @@ def normalized_affinity(W: sparse.csr_array) -> sparse.csr_array:
     array([[0., 1.],
            [1., 0.]])
     """
-    degrees = np.asarray(W.sum(axis=1)).ravel()
+    if degrees is None:
+        degrees = np.asarray(W.sum(axis=1)).ravel()
     scale = 1.0 / np.sqrt(np.maximum(degrees, _TINY))
     rows = np.repeat(scale, np.diff(W.indptr))
     return sparse.csr_array(
@@ -153,7 +158,7 @@ def sparse_leading_vectors(
     ndarray of shape (order, n_vectors)
         Orthonormal columns; float64 of small graphs, float32 of others.
     """
-    affinity = normalized_affinity(W)
+    affinity = normalized_affinity(W, degrees)
     if W.shape[0] <= DENSE_ORDER:
         return leading_vectors(affinity.toarray(), degrees, component, n_vectors, rng)
     known = degrees, component, n_vectors, rng
