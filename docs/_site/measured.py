@@ -177,7 +177,7 @@ def choosing_k() -> str:
                 ),
             ]
             for rule, values in found["rows"].items()
-            if rule != "the same, 0 if no groups are firm"
+            if rule != "the rule, on members that follow the seed"
         ),
     )
 
@@ -318,7 +318,6 @@ def gpu() -> str:
             row("goal", [*[None] * (len(found) - 1), 15.0]),
             row("`fit`, K chosen", (r.get("fit, auto") for r in found)),
             row("goal", [1.0, *[None] * (len(found) - 1)]),
-            ["commit", *(r["commit"] for r in found)],
         ],
     )
 
