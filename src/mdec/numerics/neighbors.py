@@ -298,23 +298,19 @@ class BlockedDistances:
         above the diagonal are made. Near the diagonal comes first because early near
         neighbours spare later work.
         """
-        side = self.tile
+        side, between = self.tile, self.between_places()
         starts = range(0, len(self), side)
         for offset in range(len(starts)):
             for row, column in zip(starts, starts[offset:], strict=False):
                 rows, columns = slice(row, row + side), slice(column, column + side)
-                yield row, column, self.between(rows, columns)
+                yield row, column, between(rows, columns)
 
-    def between(self, rows: slice, columns: slice) -> Array:
-        """Return the rounded distances between places in `order`."""
-        left, right = self._in_order
-        return sum_of_products(left[rows], right[columns].T)
-
-    @cached_property
-    def _in_order(self) -> tuple[Array, Array]:
-        if (np.diff(self.order) > 0).all():
-            return self.left, self.right
-        return self.left[self.order], self.right[self.order]
+    def between_places(self) -> Callable[[slice, slice], Array]:
+        """Return what gives the rounded distances between places in `order`."""
+        left, right = self.left, self.right
+        if (np.diff(self.order) < 0).any():
+            left, right = left[self.order], right[self.order]
+        return lambda rows, columns: sum_of_products(left[rows], right[columns].T)
 
     def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
         """Return the squared distances of pairs sorted by their first rows.

@@ -6,6 +6,7 @@ size of the dense rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -308,9 +309,9 @@ class SparseDistances(BlockedDistances):
         """The rows as they are."""
         return np.arange(len(self))
 
-    def between(self, rows: slice, columns: slice) -> Array:
-        """Return the rounded distances between two tiles."""
-        return self.block(rows, columns)
+    def between_places(self) -> Callable[[slice, slice], Array]:
+        """Return what gives the rounded distances between two tiles."""
+        return self.block
 
     def block(self, rows: slice | NDArray[np.integer], columns: slice) -> Array:
         """Return the rounded distances between some rows and a tile of columns or all.
