@@ -289,7 +289,7 @@ def test_a_dry_run_says_what_would_be_done(tmp_path, capsys):
     assert plan["kind"] == "counts"
     assert "log2(1 + x)" in plan["prepared"]
     assert plan["seed"] == 0
-    assert re.fullmatch(r"about .+ of processor time and .+", plan["estimated work"])
+    assert re.fullmatch(r"about .+ of processor time .+ and .+", plan["estimated work"])
 
 
 @pytest.mark.parametrize(
@@ -387,14 +387,16 @@ def test_work_is_estimated_before_it_begins(tmp_path, capsys):
     path, out = written(tmp_path, ordinary()), tmp_path / "out"
     assert call("fit", path, "--out", out, *SMALL, "--dry-run") == 0
     assert re.search(
-        r"^estimated work +about \d+ s of processor time and \d+\.\d GB of memory$",
+        r"^estimated work +about \d+ s of processor time for the base clusterings and "
+        r"\d+\.\d GB of memory$",
         capsys.readouterr().out,
         re.M,
     )
     assert call("fit", path, "--out", out, *SMALL) == 0
     said = capsys.readouterr().out
     words = (
-        r"^Estimated work: about \d+ s of processor time and \d+\.\d GB of memory\.$"
+        r"^Estimated work: about \d+ s of processor time for the base clusterings and "
+        r"\d+\.\d GB of memory\.$"
     )
     assert re.search(words, said, re.M)
 
@@ -412,7 +414,7 @@ def test_long_work_on_all_genes_names_a_shorter_way(given, instead):
     inputs = Inputs({"": prepare(np.ones((1000, 9000), dtype=np.float32), "none")})
     long, short = MDEC(4, ensemble_size=2000), MDEC(4, ensemble_size=20)
     words = inputs.estimate(long, InputOptions(**given))
-    way = "about .* of processor time and .* GB of memory"
+    way = "about .* of processor time .* and .* GB of memory"
     way += rf"; with --n-top-genes 2000{instead}, about \d.*"
     assert re.fullmatch(way, words)
     assert "with" not in inputs.estimate(short, InputOptions(**given))
@@ -443,12 +445,11 @@ def test_memory_is_estimated():
     code = (
         "import sys, numpy as np\n"
         "from mdec import MDEC\n"
-        "from mdec.cli.inputs import Inputs\n"
-        "from tests.cli.test_prepare import prepare\n"
+        "from mdec.clustering import estimate_memory\n"
         "X = np.random.default_rng(0).normal(size=(6000, 60))\n"
         "model = MDEC(4, ensemble_size=6, n_jobs=2, random_state=0)\n"
         "model.fit(X[:300])\n"
-        "estimate = Inputs({'': prepare(X, 'none')}).memory(model)\n"
+        "estimate = estimate_memory([X], model)\n"
         "model.fit(X)\n"
         "peak = next(x for x in open('/proc/self/status') if 'VmHWM' in x)\n"
         "print(estimate, 1024 * int(peak.split()[1]))"

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joblib import effective_n_jobs
-
-from mdec._support.memory import resident_memory
 from mdec._support.progress import duration
 from mdec.anndata import default_consensus
 from mdec.base.costs import estimate_seconds
-from mdec.base.members import member_memory
 from mdec.cli.options import InputOptions, name_flags
-from mdec.consensus.dendrogram import LINKED_SAMPLES, linkage_memory
-from mdec.consensus.graph_cuts import BLOCKED_SAMPLES
-from mdec.ensemble.plan import Plan
+from mdec.clustering import estimate_memory
 from mdec.estimator import MDEC
 from mdec.generation import resolve_base
 from mdec.preparation.recipes import MANY_CELLS, N_COMPONENTS
@@ -116,8 +110,9 @@ class Inputs:
 
     def estimate(self, model: MDEC, options: InputOptions) -> str:
         """Say about how much work it is, and what would shorten work that is long."""
-        seconds, gigabytes = self.seconds(model), self.memory(model) / 1e9
-        words = f"about {duration(seconds)} of processor time"
+        seconds, tables = self.seconds(model), [t.values for t in self.tables.values()]
+        gigabytes = estimate_memory(tables, model) / 1e9
+        words = f"about {duration(seconds)} of processor time for the base clusterings"
         words += f" and {gigabytes:.1f} GB of memory"
         many = len(self.first.values) > MANY_CELLS
         shorter = self.seconds(model, N_COMPONENTS if many else FEW_FEATURES)
@@ -145,25 +140,6 @@ class Inputs:
             seen = n * model.max_samples, min(d, most) * model.max_features
             total += size * estimate_seconds(base, *seen)
         return total
-
-    def memory(self, model: MDEC) -> int:
-        """Estimate the peak memory of the process in bytes.
-
-        To what it holds already come the labels and the larger of two: base clusterings
-        that are made together, and the consensus of up to so many samples at once.
-        """
-        n, size = len(self.first.values), model.ensemble_size
-        pairs = n if model.consensus == "hierarchical" and n <= LINKED_SAMPLES else 0
-        most = linkage_memory(size * min(n, BLOCKED_SAMPLES), pairs)
-        for each in self.tables.values():
-            rows = as_rows(each.values)
-            base, device = resolve_base(str(model.base), model.device, rows)
-            shares = {n: getattr(model, n) for n in ("max_features", "max_samples")}
-            plan = Plan(*rows.shape, entropy=0, base=base, device=device, **shares)
-            n_stored = None if rows.csr is None else int(rows.csr.nnz)
-            together = min(effective_n_jobs(model.n_jobs), size)
-            most = max(most, together * member_memory(plan, n_stored))
-        return resident_memory() + 4 * n * size + most
 
     @property
     def shape(self) -> str:
