@@ -386,10 +386,11 @@ def test_past_results_are_listed_and_open(page, folder) -> None:
     stopped.mkdir(parents=True)
     (stopped / "checkpoint.json").write_text("{}")
     page.open("table")
-    links = page.wait("const all = $$('#past a'); return all.length && all")
-    [link] = [each for each in links if each.text == RESULT]
+    page.wait("return $$('#past a').length > 0")
     assert "stopped" in page.text("#past")
-    link.click()
+    # The list may be written again meanwhile, so that its links are found and clicked
+    # at once.
+    page.run("$$('#past a').find(a => a.textContent === arguments[0]).click()", RESULT)
     page.wait("return !$('#explore').hidden")
     page.wait_inside("return $$('.halo').length > 1")
     page.run("$$('aside details').forEach(each => each.open = true)")
