@@ -19,7 +19,7 @@ from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory
 from mdec.base.pairs import Metric, Pairs
 from mdec.ensemble.plan import Member, Plan
-from mdec.numerics.affinity import sparse_leading_vectors, unit_rows
+from mdec.numerics.affinity import row_sums, sparse_leading_vectors, unit_rows
 from mdec.numerics.kmeans import kmeans
 from mdec.numerics.magnitude import has_safe_scale
 from mdec.numerics.neighbors import distances_about_mean
@@ -114,9 +114,9 @@ class DrawnRows:
         some = self.samples
         head = slice(most + 1) if some is None else some[: most + 1, None]
         if not sparse.issparse(self.rows):
-            # Most often a few features tell enough rows apart.
-            values = self.rows[head, self.features[:FEW_FEATURES]].tolist()
-            if len(set(map(tuple, values))) > most:
+            # Most often the sum of a few features tells enough rows apart.
+            sums = self.rows[head, self.features[:FEW_FEATURES]].sum(axis=1)
+            if len(set(sums.tolist())) > most:
                 return None
         first = self.rows[head, self.features]
         many = isinstance(first, np.ndarray) and len(first) > most
@@ -156,7 +156,7 @@ def spectral_embedding(
     shape (n_samples, n_vectors).
     """
     component = connected_components(W, connection="strong")[1]
-    degrees = np.asarray(W.sum(axis=1)).ravel()
+    degrees = row_sums(W)
     return unit_rows(sparse_leading_vectors(W, degrees, component, n_vectors, rng))
 
 
