@@ -6,8 +6,8 @@
 Base clusterings of made-up tables are timed in processor seconds, on graphs and with
 landmarks; up to ten million rows come from the record of `many_rows.py npy`, of which
 the sizes in CHECKED are not fitted but compared. Costs are fitted to relative errors,
-none below zero. Prints each table with its time and that of `mdec.base.costs.SECONDS`,
-and the costs that suit these times.
+none below zero. Prints each table with its time and that by
+`mdec.estimator.costs.SECONDS`, and the costs that suit these times.
 
 What `far` prints follows from these costs, from the bytes that the method has to read
 and from what `many_rows.py dask` was seen to send, in proportion to the rows.
@@ -25,7 +25,7 @@ from records import read_lines
 from scipy.optimize import nnls
 
 import mdec
-from mdec.base.costs import SECONDS, estimate_seconds, list_terms
+from mdec.estimator.costs import SECONDS, estimate_seconds, list_terms
 from mdec.rows.blocks import BLOCK_ROWS
 
 SHAPES = {

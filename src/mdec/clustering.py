@@ -16,17 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array, Labels
-from mdec._support.memory import resident_memory
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import root_entropy, view_entropy
 from mdec.base import Base
 from mdec.base.landmarks import pool_rows
-from mdec.base.members import member_memory
 from mdec.base.pairs import Metric
 from mdec.confidence import (
     cluster_support,
@@ -38,20 +35,13 @@ from mdec.confidence import (
     sum_profiles,
 )
 from mdec.consensus import find_consensus
-from mdec.consensus.dendrogram import LINKED_SAMPLES, linkage_memory
-from mdec.consensus.graph_cuts import BLOCKED_SAMPLES
 from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.ensemble.numbering import renumber_columns
-from mdec.ensemble.plan import Plan, is_count
-from mdec.generation import (
-    check_resumable,
-    generate_ensemble,
-    refuse_unseen,
-    resolve_base,
-)
+from mdec.ensemble.plan import is_count
+from mdec.generation import check_resumable, generate_ensemble, refuse_unseen
 from mdec.prediction import Placement, TrainingRows
-from mdec.rows import Rows, as_rows
+from mdec.rows import Rows
 from mdec.selection import KSelection, select_n_clusters
 from mdec.selection.rule import check_k_range
 from mdec.weights import WEIGHTINGS, weights_of_view
@@ -428,37 +418,6 @@ def _choose_k(
         n_jobs=settings.n_jobs,
         progress=progress_hooks().null,
     )
-
-
-def estimate_memory(tables: Sequence[Any], model: Any) -> int:
-    """Estimate the peak memory of a process that fits an estimator, in bytes.
-
-    To what it holds already come the labels and the larger of two: base clusterings
-    that are made together, and the consensus of up to so many samples at once.
-
-    Parameters
-    ----------
-    tables : sequence of array-like
-        What it is fitted to.
-    model : MDEC or MultiViewMDEC
-        The estimator; its parameters are read.
-
-    Returns
-    -------
-    int
-        Bytes.
-    """
-    n, size = tables[0].shape[0], model.ensemble_size
-    pairs = n if model.consensus == "hierarchical" and n <= LINKED_SAMPLES else 0
-    most = linkage_memory(size * min(n, BLOCKED_SAMPLES), pairs)
-    for each in map(as_rows, tables):
-        base, device = resolve_base(str(model.base), model.device, each)
-        shares = {n: getattr(model, n) for n in ("max_features", "max_samples")}
-        plan = Plan(*each.shape, entropy=0, base=base, device=device, **shares)
-        n_stored = None if each.csr is None else int(each.csr.nnz)
-        together = min(effective_n_jobs(model.n_jobs), size)
-        most = max(most, together * member_memory(plan, n_stored))
-    return resident_memory() + 4 * n * size + most
 
 
 def check_n_clusters(n_clusters: Any, n_samples: int) -> Sequence[int] | None:

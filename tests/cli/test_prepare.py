@@ -445,7 +445,7 @@ def test_memory_is_estimated():
     code = (
         "import sys, numpy as np\n"
         "from mdec import MDEC\n"
-        "from mdec.clustering import estimate_memory\n"
+        "from mdec.estimator.costs import estimate_memory\n"
         "X = np.random.default_rng(0).normal(size=(6000, 60))\n"
         "model = MDEC(4, ensemble_size=6, n_jobs=2, random_state=0)\n"
         "model.fit(X[:300])\n"

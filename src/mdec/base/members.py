@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from mdec._support.arrays import Array
 from mdec.base import Base, cluster_by_function, measure_pairs
-from mdec.base.copies import CopiesError, are_distinct, group_copies
+from mdec.base.copies import CopiesError, group_copies
 from mdec.base.graphs import DENSE_SAMPLES, graph_from_distances, similarity_graph
 from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory
@@ -114,15 +114,11 @@ class DrawnRows:
         some = self.samples
         head = slice(most + 1) if some is None else some[: most + 1, None]
         if not sparse.issparse(self.rows):
-            # Most often the sum of a few features tells enough rows apart.
-            sums = self.rows[head, self.features[:FEW_FEATURES]].sum(axis=1)
-            if len(set(sums.tolist())) > most:
+            # Most often a few features tell enough rows apart. Zero has a sign.
+            values = self.rows[head, self.features[:FEW_FEATURES]] + 0.0
+            if len({row.tobytes() for row in values}) > most:
                 return None
-        first = self.rows[head, self.features]
-        many = isinstance(first, np.ndarray) and len(first) > most
-        if many and are_distinct(first):
-            return None
-        if group_copies(first, most) is None:
+        if group_copies(self.rows[head, self.features], most) is None:
             return None
         return group_copies(self.take(), most)
 
@@ -155,6 +151,7 @@ def spectral_embedding(
     W is symmetric and non-negative; the generator starts the solver. The result has
     shape (n_samples, n_vectors).
     """
+    # Of a symmetric graph, and without a transposed copy of it.
     component = connected_components(W, connection="strong")[1]
     degrees = row_sums(W)
     return unit_rows(sparse_leading_vectors(W, degrees, component, n_vectors, rng))

@@ -9,10 +9,9 @@ from typing import Any
 
 from mdec._support.progress import duration
 from mdec.anndata import default_consensus
-from mdec.base.costs import estimate_seconds
 from mdec.cli.options import InputOptions, name_flags
-from mdec.clustering import estimate_memory
 from mdec.estimator import MDEC
+from mdec.estimator.costs import estimate_memory, estimate_seconds
 from mdec.generation import resolve_base
 from mdec.preparation.recipes import MANY_CELLS, N_COMPONENTS
 from mdec.rows import as_rows

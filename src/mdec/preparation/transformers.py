@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -50,7 +51,7 @@ from mdec.preparation.recipes import (
 
 
 class _Transformer(TransformerMixin, BaseEstimator):
-    """A transformer that says what it learns, and what it does to samples."""
+    """A transformer that says what it learns."""
 
     n_features_in_: int
     _accept_sparse: ClassVar[str | bool] = False
@@ -74,6 +75,22 @@ class _Transformer(TransformerMixin, BaseEstimator):
         self._learn(self._validate(X))
         return self
 
+    def _validate(self, X: ArrayLike, *, reset: bool = True) -> Any:
+        return validate_data(
+            self,
+            X,
+            dtype=(np.float64, np.float32),
+            accept_sparse=self._accept_sparse,
+            reset=reset,
+        )
+
+    def _learn(self, X: Array) -> None:
+        """Set the attributes that depend on the training samples."""
+
+
+class _Changer(_Transformer, ABC):
+    """A transformer that gives samples new values."""
+
     def transform(self, X: ArrayLike) -> Array:
         """Return the samples, each changed by itself.
 
@@ -90,23 +107,12 @@ class _Transformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._change(self._validate(X, reset=False))
 
-    def _validate(self, X: ArrayLike, *, reset: bool = True) -> Any:
-        return validate_data(
-            self,
-            X,
-            dtype=(np.float64, np.float32),
-            accept_sparse=self._accept_sparse,
-            reset=reset,
-        )
-
-    def _learn(self, X: Array) -> None:
-        """Set the attributes that depend on the training samples."""
-
-    def _change(self, X: Array) -> Array:
-        raise NotImplementedError
+    @abstractmethod
+    def _change(self, X: Any) -> Array:
+        """Return the new values of checked samples."""
 
 
-class VarianceStabilizer(OneToOneFeatureMixin, _Transformer):
+class VarianceStabilizer(OneToOneFeatureMixin, _Changer):
     """Take a power of each value, so that variance grows less with the mean.
 
     Parameters
@@ -133,7 +139,7 @@ class VarianceStabilizer(OneToOneFeatureMixin, _Transformer):
         return stabilize(X, self.power)
 
 
-class SampleScaler(OneToOneFeatureMixin, _Transformer):
+class SampleScaler(OneToOneFeatureMixin, _Changer):
     """Make samples comparable: centre each, and give all the same spread or sum.
 
     Parameters
@@ -214,7 +220,7 @@ class MostVariable(SelectorMixin, _Transformer):
         return mask
 
 
-class ExpressionPreparation(_Transformer):
+class ExpressionPreparation(_Changer):
     """Recognise the kind of values, and prepare them accordingly.
 
     Counts and abundances of reads (TPM, FPKM, RPKM) are scaled to the same sum and
@@ -342,7 +348,7 @@ class ExpressionPreparation(_Transformer):
         return _check_feature_names_in(self, input_features)[self.features_]
 
 
-class UnitScaler(OneToOneFeatureMixin, _Transformer):
+class UnitScaler(OneToOneFeatureMixin, _Changer):
     """Put measurements in different units on one scale.
 
     Each feature then has mean 0 and standard deviation 1; one of two values has them

@@ -49,7 +49,10 @@ def consensus_map(matrix: Array, mapped: Labels) -> SampleMap:
 
 
 def data_map(values: Array) -> SampleMap | None:
-    """Return the first two principal components of the data, None if there is one."""
+    """Return the first two principal components of the data, None if there is one.
+
+    The values may be overwritten.
+    """
     from sklearn.decomposition import PCA
 
     if min(values.shape) < 2 or not np.ptp(values, axis=0).any():
