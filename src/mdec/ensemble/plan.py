@@ -230,18 +230,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the plan that `to_json` wrote; raise if it is none.
-
-        Parameters
-        ----------
-        content : mapping
-            ``ensemble.parameters``, or what JSON made of them.
-
-        Returns
-        -------
-        Plan
-            Equal to the one written.
-        """
+        """Return the plan that `to_json` wrote; raise if it is none."""
         content = current_names(content)
         names = {field.name for field in fields(cls)}
         optional = {"n_landmarks", "preparation", "max_samples", "metric"}
