@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array, Labels
-from mdec._support.docstrings import describe_as
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import root_entropy, view_entropy
@@ -327,7 +326,6 @@ def cluster_ensemble(
     return find_clusters(ensemble, weights, settings, rows)
 
 
-@describe_as(cluster_ensemble)
 def find_clusters(
     ensemble: LabelBlocks,
     weights: Array,
@@ -339,10 +337,21 @@ def find_clusters(
 
     Parameters
     ----------
+    ensemble : Ensemble or DistributedEnsemble
+        The base clusterings.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    settings : Settings
+        How they become one clustering.
+    rows : sequence of TrainingRows, default=()
+        As in `cluster_ensemble`.
     selection : KSelection, default=None
         How the number of clusters was chosen, if it was; it is not chosen again.
+
+    Returns
+    -------
+    Clustering
+        With a placement where there are rows.
     """
     wanted, start = settings.n_clusters, time.perf_counter()
     ks = check_n_clusters(wanted, ensemble.n_samples)

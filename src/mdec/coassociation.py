@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
-from mdec._support.docstrings import describe_as
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, membership
 from mdec.weights import ensemble_driven_cluster_index
@@ -87,7 +86,6 @@ def scale_by_degree(factor: sparse.csr_array, totals: Array) -> sparse.csr_array
     return sparse.csr_array(sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor)
 
 
-@describe_as(coassociation_factor)
 def locally_weighted_coassociation(
     ensemble: Ensemble, weights: Array | None = None
 ) -> Array:
@@ -95,6 +93,8 @@ def locally_weighted_coassociation(
 
     Parameters
     ----------
+    ensemble : Ensemble
+        The base clusterings.
     weights : ndarray of shape (n_base_clusters,), optional
         Weight of each base cluster; None for the ECI.
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array, Labels
-from mdec._support.docstrings import describe_as
 from mdec._support.memory import require_memory
 from mdec.coassociation import (
     divide_by_presence,
@@ -275,6 +274,86 @@ def greatest_association(
     return max(1.0, float(largest.mean() if complete else largest.max()))
 
 
+def cluster_consensus(association: Array, labels: Labels) -> Array:
+    """Return the mean co-association inside each cluster, from the item consensus.
+
+    :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster of one
+    sample.
+
+    Parameters
+    ----------
+    association, labels : ndarray
+        As in `confidence`.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Mean co-association within each cluster.
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.6, 0.2], [0.0, 1.0]])
+    >>> cluster_consensus(association, np.array([0, 0, 1]))
+    array([0.7, 1. ])
+    """
+    own = association[np.arange(len(labels)), labels]
+    return np.bincount(labels, own) / np.bincount(labels)
+
+
+def cluster_support(association: Array, labels: Labels) -> Array:
+    r"""Return how clearly clusters are set apart, each against its nearest other one.
+
+    From the item consensus: :math:`m(k) / (m(k) + \max_{l \ne k} m(k, l))`, with the
+    mean co-associations m(k) inside a cluster and m(k, l) of its samples with those of
+    another one. 1 without another one, 0.5 where its samples are as near.
+
+    Parameters
+    ----------
+    association, labels : ndarray
+        As in `confidence`.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> association = np.array([[0.8, 0.1], [0.4, 0.3], [0.0, 1.0]])
+    >>> cluster_support(association, np.array([0, 0, 1]))
+    array([0.75, 1.  ])
+    """
+    n_clusters = association.shape[1]
+    means = cluster_indicator(labels, n_clusters) @ association
+    means /= np.bincount(labels, minlength=n_clusters)[:, None]
+    return confidence(means, np.arange(n_clusters))
+
+
+def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
+    """Return the best other cluster of each sample, -1 if there is only one cluster.
+
+    Parameters
+    ----------
+    association, labels : ndarray
+        As in `confidence`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Number of the best other cluster.
+
+    Examples
+    --------
+    >>> second_choice(np.array([[0.9, 0.1, 0.2]]), np.array([0]))
+    array([2], dtype=int32)
+    """
+    if association.shape[1] == 1:
+        return np.full(len(labels), -1, dtype=np.int32)
+    others = association.copy()
+    others[np.arange(len(labels)), labels] = -1.0
+    return others.argmax(axis=1).astype(np.int32)
+
+
 def confidence(association: Array, labels: Labels) -> Array:
     r"""Return how certain the cluster of each sample is.
 
@@ -307,80 +386,16 @@ def confidence(association: Array, labels: Labels) -> Array:
     return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 0.5)
 
 
-@describe_as(confidence)
-def cluster_consensus(association: Array, labels: Labels) -> Array:
-    """Return the mean co-association inside each cluster, from the item consensus.
-
-    :math:`m(k)`, the mean of :math:`A_{ij}` over the pairs in k; 1 for a cluster of one
-    sample.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        Mean co-association within each cluster.
-
-    Examples
-    --------
-    >>> association = np.array([[0.8, 0.1], [0.6, 0.2], [0.0, 1.0]])
-    >>> cluster_consensus(association, np.array([0, 0, 1]))
-    array([0.7, 1. ])
-    """
-    own = association[np.arange(len(labels)), labels]
-    return np.bincount(labels, own) / np.bincount(labels)
-
-
-@describe_as(confidence)
-def cluster_support(association: Array, labels: Labels) -> Array:
-    r"""Return how clearly clusters are set apart, each against its nearest other one.
-
-    From the item consensus: :math:`m(k) / (m(k) + \max_{l \ne k} m(k, l))`, with the
-    mean co-associations m(k) inside a cluster and m(k, l) of its samples with those of
-    another one. 1 without another one, 0.5 where its samples are as near.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        In [0, 1].
-
-    Examples
-    --------
-    >>> association = np.array([[0.8, 0.1], [0.4, 0.3], [0.0, 1.0]])
-    >>> cluster_support(association, np.array([0, 0, 1]))
-    array([0.75, 1.  ])
-    """
-    n_clusters = association.shape[1]
-    means = cluster_indicator(labels, n_clusters) @ association
-    means /= np.bincount(labels, minlength=n_clusters)[:, None]
-    return confidence(means, np.arange(n_clusters))
-
-
-@describe_as(confidence)
-def second_choice(association: Array, labels: Labels) -> NDArray[np.int32]:
-    """Return the best other cluster of each sample, -1 if there is only one cluster.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Number of the best other cluster.
-
-    Examples
-    --------
-    >>> second_choice(np.array([[0.9, 0.1, 0.2]]), np.array([0]))
-    array([2], dtype=int32)
-    """
-    if association.shape[1] == 1:
-        return np.full(len(labels), -1, dtype=np.int32)
-    others = association.copy()
-    others[np.arange(len(labels)), labels] = -1.0
-    return others.argmax(axis=1).astype(np.int32)
-
-
-@describe_as(confidence)
 def memberships(association: Array) -> Array:
     r"""Return how far each sample belongs to each cluster; rows add up to one.
 
     From the item consensus: :math:`m_i(k) / \sum_l m_i(l)`, and equal shares where no
     cluster has any association with a sample.
+
+    Parameters
+    ----------
+    association : ndarray of shape (n_samples, n_clusters)
+        Mean co-association of each sample with each cluster, as from `item_consensus`.
 
     Returns
     -------

@@ -115,14 +115,13 @@ def generate_ensemble(
     max_features : float, default=0.5
         :math:`\tau`, the share of the features that a member uses.
     kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
-        "scaled_gaussian" made the published tables, "scaled_exponential" is Eq. 1 as
-        printed; "cosine", "correlation" and "spearman" are plain similarities. If
-        several are given, each member picks one at random, all equally likely or with
-        the shares given.
+        "scaled_gaussian", "scaled_exponential", "cosine", "correlation" or "spearman".
+        If several are given, each member picks one at random, all equally likely or
+        with the shares given.
     mu_range : tuple of float, default=(0.2, 0.8)
         Interval of the kernel's width.
     n_neighbors_range : tuple of int, default=(5, 20)
-        Interval of the number of neighbours, capped below the number of samples.
+        Interval of the number of neighbours.
     base_n_clusters_range : tuple of int, default=None
         Interval of a member's number of clusters; None is 2 to
         :math:`\lceil\sqrt N\rceil` for the N samples that a member clusters, with
@@ -130,7 +129,7 @@ def generate_ensemble(
     base : {"graph", "landmark", "auto"} or callable, default="graph"
         How a member clusters: by the similarity graph of all samples, or by the ties
         of samples to landmarks, whose cost grows only linearly. "auto" takes landmarks
-        above 20,000 samples, and for rows that are not in memory. A function
+        above 20,000 samples; ``parameters["base"]`` tells which. A function
         ``base(rows, n_clusters, rng)`` gets the rows of the member's subspace, (n, d),
         the number of clusters that it drew, which it may ignore, and its random
         stream; it returns n labels, -1 for rows that it leaves out. See also
@@ -261,10 +260,24 @@ def make_members(
 ) -> Iterator[Outcome]:
     """Yield the members of an ensemble as they are finished, in any order.
 
-    `cluster` gives members their labels, as `mdec.engines.cluster_members`; a
-    checkpoint has those of an earlier run, and keeps those of this one. Each comes with
-    its labels in row blocks, numbered in the order of first samples, or with the reason
-    why it was given up after a second draw.
+    Parameters
+    ----------
+    cluster : callable
+        Gives members their labels, as `mdec.engines.cluster_members`.
+    executor : Executor
+        Works on the blocks of labels.
+    plan : Plan
+        What the members share.
+    ensemble_size : int
+        M.
+    checkpoint : Checkpoint or None
+        Has members of an earlier run, and keeps those of this one.
+
+    Yields
+    ------
+    tuple of Member and list, or Failure
+        The member with its labels in row blocks, numbered in the order of first
+        samples, or why it was given up after a second draw.
     """
     waiting = []
     for index in range(ensemble_size):
@@ -351,8 +364,21 @@ def refuse_unseen(ensemble: LabelBlocks) -> None:
 def resolve_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
     """Return how and where members cluster: what was asked for, or what "auto" takes.
 
-    As a base, landmarks for many samples and for rows that are not in memory; as a
-    device CPUs only for sparse rows and those of Dask arrays.
+    Parameters
+    ----------
+    base : {"graph", "landmark", "auto"}
+        "auto" takes landmarks for many samples, and for rows that are not in memory.
+    device : {"cpu", "cuda", "auto", "torch"}
+        Sparse rows and those of Dask arrays are clustered on CPUs only.
+    rows : Rows
+        The data.
+
+    Returns
+    -------
+    base : {"graph", "landmark"}
+        How.
+    device : {"cpu", "cuda", "torch"}
+        Where.
 
     Examples
     --------

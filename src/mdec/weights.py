@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array
-from mdec._support.docstrings import describe_as
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.rows.work import LocalExecutor, ordered_sum
 
@@ -137,7 +136,6 @@ def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
     return total
 
 
-@describe_as(ensemble_entropy)
 def ensemble_driven_cluster_index(
     ensemble: LabelBlocks, theta: float = 1.0, device: str = "cpu"
 ) -> Array:
@@ -145,8 +143,12 @@ def ensemble_driven_cluster_index(
 
     Parameters
     ----------
+    ensemble : Ensemble
+        The base clusterings.
     theta : float, default=1.0
         Scale of the entropy; the paper has 1.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where to count the overlaps of clusters.
 
     Returns
     -------
@@ -176,7 +178,6 @@ def ensemble_driven_cluster_index(
     return _weight_by_member(index, ensemble)
 
 
-@describe_as(ensemble_entropy)
 def uniform_weights(
     ensemble: LabelBlocks,
     device: str = "cpu",  # noqa: ARG001
@@ -185,6 +186,8 @@ def uniform_weights(
 
     Parameters
     ----------
+    ensemble : Ensemble
+        The base clusterings.
     device : str, default="cpu"
         Not used.
 

@@ -32,8 +32,16 @@ _STREAMS = (
 def root_entropy(random_state: RandomState) -> int:
     """Return the integer from which every stream of a run is derived.
 
-    An integer is used as it is; a generator is asked for 128 bits; None takes fresh
-    entropy from the operating system.
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        An integer is used as it is; a generator is asked for 128 bits; None
+        takes fresh entropy from the operating system.
+
+    Returns
+    -------
+    int
+        Entropy for a `numpy.random.SeedSequence`.
     """
     if random_state is None:
         entropy = np.random.SeedSequence().entropy

@@ -154,7 +154,23 @@ def check_functions(
     device: str,
     rows: Rows,
 ) -> None:
-    """Raise if a base clustering or a metric of a user's own does not fit the rest."""
+    """Raise if a base clustering or a metric of a user's own does not fit the rest.
+
+    Parameters
+    ----------
+    base : str or callable
+        How members cluster.
+    metric : str, callable or None
+        How their distances are measured.
+    kernel : str or tuple of (str, float)
+        What makes similarities of these.
+    preparation : str or None
+        How members prepare features.
+    device : str
+        The CPU is the only place.
+    rows : Rows
+        The data, which must be in memory.
+    """
     measure = f"metric={name_of(metric or '')}"
     part = f"base={name_of(base)}" if metric is None else measure
     names = [kernel] if isinstance(kernel, str) else [name for name, _ in kernel]

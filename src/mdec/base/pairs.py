@@ -45,10 +45,19 @@ class Pairs:
     def of(cls, matrix: Any, source: str) -> Pairs:
         """Check a matrix and decide by its diagonal what it holds.
 
-        Distances: none negative, zeros on the diagonal. Or similarities: one positive
-        number on the diagonal, which nothing exceeds. Symmetric, all up to rounding;
-        small asymmetries are taken to their mean. `source` is where the matrix comes
-        from, for the sentence that refuses it.
+        Parameters
+        ----------
+        matrix : array-like of shape (n_samples, n_samples)
+            Distances: none negative, zeros on the diagonal. Or similarities: one
+            positive number on the diagonal, which nothing exceeds. Symmetric, all up
+            to rounding.
+        source : str
+            Where it comes from, for the sentence that refuses it.
+
+        Returns
+        -------
+        Pairs
+            With small asymmetries taken to their mean.
 
         Examples
         --------
@@ -69,9 +78,21 @@ class Pairs:
         return Pairs(self.values[np.ix_(samples, samples)], self.similar)
 
     def graph(self, kernel: str, n_neighbors: int, mu: float) -> sparse.csr_array:
-        """Return the similarity graph of one member: symmetric, no self-loops.
+        """Return the similarity graph of one member.
 
-        Similarities that are given need no kernel and no width.
+        Parameters
+        ----------
+        kernel : str
+            What makes similarities of distances; given similarities need none.
+        n_neighbors : int
+            Similarities kept per sample.
+        mu : float
+            Width of the kernel.
+
+        Returns
+        -------
+        csr_array of shape (n_samples, n_samples)
+            Symmetric, non-negative, no self-loops.
         """
         if not self.similar:
             return graph_from_distances(self.values, kernel, n_neighbors, mu)
@@ -111,9 +132,21 @@ class PairwiseRows:
 def compare_new_pairs(known: Array, new: Array) -> tuple[Array, Array, bool]:
     """Return training pairs and those of new rows, ready to be searched.
 
-    From what the model was fitted to, (n_old, n_old), and the same from new rows to the
-    training rows, (n_new, n_old): squared distances of both, or similarities below
-    zero, and whether they are similarities.
+    Parameters
+    ----------
+    known : ndarray of shape (n_old, n_old)
+        What the model was fitted to.
+    new : ndarray of shape (n_new, n_old)
+        The same from new rows to the training rows.
+
+    Returns
+    -------
+    old : ndarray of shape (n_old, n_old)
+        Squared distances, or similarities below zero.
+    new : ndarray of shape (n_new, n_old)
+        The same.
+    similar : bool
+        Whether they are similarities.
     """
     values, similar = _check_pairs(known, "the model's matrix")
     new = new.astype(np.float64)

@@ -9,12 +9,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
 from mdec._support.arrays import Array
-from mdec._support.docstrings import describe_as
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor, divide_by_presence, presence_rows
 from mdec.confidence import sum_profiles
 from mdec.consensus.graph_cuts import (
-    bipartite,
     bipartite_rows,
     draw_rows,
     halves_of_labels,
@@ -52,7 +50,6 @@ ROWS_PER_REGION = 10
 DIMENSIONS = 50
 
 
-@describe_as(bipartite)
 def hierarchical(
     ensemble: Ensemble,
     n_clusters: int,
@@ -64,12 +61,21 @@ def hierarchical(
 
     Parameters
     ----------
+    ensemble : Ensemble
+        The base clusterings.
     n_clusters : int
         Number of clusters; exactly that many come out.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for the ECI.
     random_state : int, RandomState, Generator or None
         Seed of the micro-regions; nothing is random below 60,000 distinct samples.
     device : {"cpu", "cuda", "torch"}, default="cpu"
         Where to link samples; a GPU is used if the similarities of all pairs fit it.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples.
 
     Notes
     -----
@@ -102,14 +108,22 @@ def hierarchical(
 def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     """Return the merges of average linkage, Eqs. 24 to 26.
 
-    These are pairs of samples, one from each of the two regions that merge, and the
-    mean co-associations of the regions. Samples that share every label are merged
-    first: no other sample can be more similar to one of them. Of equal similarities
-    the pair with the lowest samples is merged first, a region being named by its
-    lowest sample; similarities are equal if they differ by less than about 1e-9 of the
-    largest. Above 4000 distinct samples those of similar labels are numbered together,
-    and similarities are in float32, whose rounding may tell equal ones apart. Where
-    members leave samples out, see `mdec.consensus.hierarchical`.
+    Returns
+    -------
+    pairs : ndarray of shape (n_samples - 1, 2)
+        Samples, one from each of the two regions that merge.
+    similarities : ndarray of shape (n_samples - 1,)
+        Mean co-association of the two regions.
+
+    Notes
+    -----
+    Samples that share every label are merged first: no other sample can be more
+    similar to one of them. Of equal similarities the pair with the lowest samples is
+    merged first, a region being named by its lowest sample; similarities are equal if
+    they differ by less than about 1e-9 of the largest. Above 4000 distinct samples
+    those of similar labels are numbered together, and similarities are in float32,
+    whose rounding may tell equal ones apart. Where members leave samples out, see
+    `mdec.consensus.hierarchical`.
     """
     from mdec.numerics.loops.linkage import products_of_pairs
 
@@ -176,7 +190,17 @@ def link_pairs(
 def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
     """Return what rounds similarities when it is added to them and taken away.
 
-    To about 1e-9 of the largest; zero in float32, which has fewer digits.
+    Parameters
+    ----------
+    largest : float
+        What the similarities are at most.
+    dtype : dtype
+        Their precision.
+
+    Returns
+    -------
+    floating
+        Rounds to about 1e-9 of the largest; zero in float32, which has fewer digits.
 
     Examples
     --------

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array, Labels
-from mdec._support.docstrings import describe_as
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
 from mdec.consensus.partitions import (
@@ -106,7 +105,6 @@ def bipartite(
     return ensemble.join(cut_graph(ensemble, *settings, of_samples=False))
 
 
-@describe_as(bipartite)
 def spectral(
     ensemble: Ensemble,
     n_clusters: int,
@@ -121,8 +119,21 @@ def spectral(
 
     Parameters
     ----------
+    ensemble : Ensemble
+        The base clusterings.
     n_clusters : int
         Number of clusters.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for the ECI.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the eigenvectors are computed.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, numbered in the order of first samples.
 
     Notes
     -----
@@ -267,15 +278,34 @@ def cut_blocks(
 ) -> list[Any]:
     r"""Cut the graph :math:`B = diag(p) Z diag(c)` of samples and base clusters.
 
-    Returns the executor's handles of the clusters of each block, as `cut_graph`; fewer
-    than asked for only if the ensemble tells fewer groups apart. The centres come from
-    the k-means of at most 50,000 rows drawn at random; every row then goes to its
-    nearest centre.
+    Parameters
+    ----------
+    ensemble : LabelBlocks
+        The base clusterings, whose memberships are Z.
+    n_clusters : int
+        Number of clusters.
+    weights : ndarray of shape (n_base_clusters,)
+        Weight w of each base cluster.
+    random_state : int, RandomState, Generator or None
+        Seed of the eigen-solver, of the drawn rows and of k-means.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where the rows are gone through, if they are here.
+    of_samples : bool, default=False
+        The eigenvectors are those of the samples' co-association, as of the spectral
+        consensus. Otherwise p is one, c is w, and vectors have unit length over the
+        base clusters, as of the bipartite consensus.
+
+    Returns
+    -------
+    list
+        The executor's handles of the clusters of each block, numbered in the order of
+        first samples; fewer than asked for only if the ensemble tells fewer groups
+        apart.
 
     Notes
     -----
-    Of the bipartite consensus p is one, c the weights w of the base clusters, and
-    vectors have unit length over these. For that of the samples' co-association:
+    The centres come from the k-means of at most 50,000 rows drawn at random; every row
+    then goes to its nearest centre.
 
     With :math:`A = F F^T` the co-association and :math:`D = diag(A 1)`, the
     eigenvectors of :math:`D^{-1/2} F F^T D^{-1/2}` are :math:`D^{-1/2} F V`, where V

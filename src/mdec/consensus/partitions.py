@@ -139,9 +139,18 @@ def match_clusters(
 ) -> tuple[list[str], list[str], NDArray[np.int64]]:
     """Count samples by their clusters, with matched clusters on the diagonal.
 
-    Of two clusterings, named by strings: the clusters of `a` in their order, where
-    numbers count by size, those of `b` in the order that matches, and the samples in
-    both.
+    Parameters
+    ----------
+    a, b : ndarray of str of shape (n_samples,)
+        Two clusterings.
+
+    Returns
+    -------
+    rows, columns : list of str
+        Clusters of `a` in their order, and of `b` in the order that matches; numbers
+        count by size.
+    counts : ndarray of shape (n_rows, n_columns)
+        Samples in both.
 
     Examples
     --------

@@ -27,8 +27,16 @@ Kernel = str | Sequence[str] | Mapping[str, float]
 def check_kernel(kernel: Kernel) -> str | Shares:
     """Return one kernel by its name, several as sorted names with their shares.
 
-    Several are drawn alike, or with positive shares, which need not add up to one;
-    those that are returned do. The order in which names are given does not matter.
+    Parameters
+    ----------
+    kernel : str, sequence of str or mapping of str to float
+        One name; several, drawn alike; or names with positive shares, which need not
+        add up to one.
+
+    Returns
+    -------
+    str or tuple of (str, float)
+        The shares add up to one. The order in which names are given does not matter.
 
     Examples
     --------

@@ -197,7 +197,15 @@ class Ensemble:
     def among(self, samples: NDArray[np.integer]) -> Ensemble:
         """Return the ensemble of some samples, with clusters numbered anew.
 
-        It has the members that cluster any of them; how these were made is left out.
+        Parameters
+        ----------
+        samples : ndarray
+            Their rows.
+
+        Returns
+        -------
+        Ensemble
+            Of the members that cluster any of them; how these were made is left out.
         """
         labels = self.labels[samples]
         clustering = np.flatnonzero((labels >= 0).any(axis=0))
@@ -360,7 +368,20 @@ class Ensemble:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], labels: NDArray[Any]) -> Ensemble:
-        """Return the ensemble that `to_json` wrote, of labels; raise if it is none."""
+        """Return the ensemble of labels and what `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : mapping
+            What JSON made of it; names may be absent.
+        labels : ndarray of shape (n_samples, n_members)
+            The labels.
+
+        Returns
+        -------
+        Ensemble
+            Equal to the one written.
+        """
         ensemble = cls(
             labels.astype(np.int32, casting="same_kind"),
             tuple(Member.from_json(member) for member in content["members"]),
@@ -440,10 +461,19 @@ class Ensemble:
 def membership(
     labels: NDArray[np.integer], offsets: NDArray[np.int64]
 ) -> sparse.csr_array:
-    """Return the membership of some samples in the base clusters, ones where they lie.
+    """Return the membership of some samples in the base clusters.
 
-    Labels, (n_rows, n_members), are -1 where a member leaves a sample out; `offsets`
-    has the number of the first cluster of each member, and of all clusters.
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_members)
+        The samples' base clusters, -1 where a member leaves a sample out.
+    offsets : ndarray of shape (n_members + 1,)
+        Number of the first cluster of each member, and of all clusters.
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_base_clusters)
+        Ones where a sample lies in a base cluster.
     """
     present = labels >= 0
     columns = (labels + offsets[:-1])[present].astype(np.int32)

@@ -230,7 +230,18 @@ class Plan:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the plan that `to_json` wrote; raise if it is none."""
+        """Return the plan that `to_json` wrote; raise if it is none.
+
+        Parameters
+        ----------
+        content : mapping
+            ``ensemble.parameters``, or what JSON made of them.
+
+        Returns
+        -------
+        Plan
+            Equal to the one written.
+        """
         content = current_names(content)
         names = {field.name for field in fields(cls)}
         optional = {"n_landmarks", "preparation", "max_samples", "metric"}

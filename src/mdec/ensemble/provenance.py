@@ -169,9 +169,22 @@ def join_views(
 ) -> tuple[tuple[View, ...], tuple[int, ...]]:
     """Return the views of joined ensembles, and the view of each of their members.
 
-    From the views of each ensemble, which of them each of its members is of, and how
-    much each ensemble counts, which its views divide; None if every member counts
-    alike.
+    Parameters
+    ----------
+    views : sequence of tuple of View
+        Those of each ensemble.
+    origins : sequence of tuple of int
+        Which of them each of its members is of.
+    shares : sequence of float or None
+        How much each ensemble counts, which its views divide; None if every member
+        counts alike.
+
+    Returns
+    -------
+    views : tuple of View
+        Those of all ensembles.
+    origins : tuple of int
+        Which of these each member is of.
     """
     found: list[View] = []
     places: list[int] = []

@@ -14,7 +14,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mdec import generation
-from mdec._support.docstrings import describe_as
 from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import RandomState
 from mdec.base import Base
@@ -42,15 +41,13 @@ except ImportError:  # before scikit-learn 1.9
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
-@describe_as(generation.generate_ensemble)
 @dataclass(eq=False, repr=False)
 class MDEC(CallbackSupportMixin, ClusteringEstimator):
     r"""Multidiversified ensemble clustering.
 
-    A hundred base clusterings, the members of the ensemble, are made, each in a random
-    half of the features and with a randomly drawn similarity kernel; their clusters are
-    weighted by how much the rest of the ensemble agrees with them; a consensus function
-    combines them.
+    A hundred base clusterings are made, each in a random half of the features and
+    with a randomly drawn similarity kernel; their clusters are weighted by how much
+    the rest of the ensemble agrees with them; a consensus function combines them.
 
     Parameters
     ----------
@@ -60,16 +57,60 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         suggestion depends on the data alone: `random_state` does not change it.
     consensus : {"hierarchical", "spectral", "bipartite"}, default="hierarchical"
         Consensus function: MDEC-HC, MDEC-SC or MDEC-BG.
+    ensemble_size : int, default=100
+        M, the number of base clusterings.
+    max_features : float, default=0.5
+        :math:`\tau`, the share of the features that a base clustering uses.
+    kernel : str, list of str or mapping of str to float, default="scaled_gaussian"
+        "scaled_gaussian" made the published tables, "scaled_exponential" is Eq. 1 as
+        printed; "cosine", "correlation" and "spearman" are plain similarities. If
+        several are given, each base clustering picks one at random, all equally likely
+        or with the shares given.
+    mu_range : tuple of float, default=(0.2, 0.8)
+        Interval of the kernel's width.
+    n_neighbors_range : tuple of int, default=(5, 20)
+        Interval of the number of neighbours, capped below the number of samples.
+    base_n_clusters_range : tuple of int, default=None
+        Interval of the base clusterings' number of clusters; None is 2 to
+        :math:`\lceil\sqrt N\rceil`, with landmarks at most 100.
     weighting : {"entropy", "uniform"}, default="entropy"
         Weights of the base clusters: the ECI, or all equal.
+    base : {"graph", "landmark", "auto"} or callable, default="graph"
+        How a base clustering is made: from the similarity graph of all samples, or
+        from their ties to landmarks, whose cost grows only linearly. "auto" uses
+        landmarks above 20,000 samples, and for rows that are not in memory. A function
+        ``base(rows, n_clusters, rng) -> labels`` of your own gets the rows of a
+        subspace, the number of clusters drawn, which it may ignore, and a random
+        stream; -1 leaves a row out. `mdec.base.from_estimator` makes one of any
+        scikit-learn clusterer.
+    metric : None, "precomputed" or callable, default=None
+        "precomputed": X has the distances or similarities of all pairs of samples,
+        as the diagonal shows. Features are not drawn then, and `max_features`
+        has no effect; k, mu, the number of clusters and, with `max_samples`, the
+        samples still are. A function ``metric(rows) -> (n, n) matrix`` of your own
+        measures the rows of each subspace. See `generate_ensemble`.
     preparation : {None, "diversified"} or mapping of these, default=None
         "diversified": each base clustering draws how expression values are prepared.
         In `MultiViewMDEC` also by the names of views.
+    max_samples : float, default=1.0
+        Share of the samples that a base clustering clusters, drawn without
+        replacement; the others are unlabelled (-1) in it, except for copies of
+        those drawn. The paper uses 1.
     min_confidence : float, default=None
         Samples with less confidence are left out (-1 in `labels_`), and so are new
         rows in `predict`. None leaves out no sample.
+    device : {"cpu", "cuda", "auto", "torch"}, default="cpu"
+        "cuda" uses an NVIDIA GPU, "auto" does where there is one; needs the extra
+        `gpu`. The draws are the same, labels differ by rounding only.
+    checkpoint : path-like, default=None
+        Folder that stores each finished base clustering, so that a run that was
+        stopped continues from there. Needs an integer `random_state`.
+    n_jobs : int, default=None
+        Base clusterings made at the same time, as in joblib; changes no label.
     random_state : int, RandomState, Generator or None, default=None
         Seed; an integer makes the result repeatable.
+    verbose : int, default=0
+        Above 0, finished base clusterings and the time left are written to stderr.
 
     Attributes
     ----------
@@ -169,12 +210,16 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @describe_as(generation.generate_ensemble)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Cluster the rows of X; of a Dask array the results are Dask arrays as well.
+        """Cluster the rows of X.
 
         Parameters
         ----------
+        X : array-like, sparse, RowSource or Dask array of shape (n_samples, n_features)
+            At least three samples, not all equal; no missing values. Sparse rows stay
+            sparse, for the scaled kernels and the cosine. Files larger than memory are
+            opened with `mdec.rows.open_rows`. Of a Dask array the rows stay on the
+            workers, and `labels_` and `confidence_` are Dask arrays.
         y : object, default=None
             Not used.
 

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdec._support.arrays import Array
-from mdec._support.docstrings import describe_as
 from mdec._support.memory import MAX_BYTES
 from mdec.clustering import Clustering, NumberOfClusters, Settings
 from mdec.confidence import firm_labels
@@ -180,11 +179,17 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         """
         return self._fitted.membership
 
-    @describe_as(Clustering.recluster)
     def recluster(
         self, n_clusters: NumberOfClusters | None = None, consensus: str | None = None
     ) -> Any:
         """Return new labels from the fitted ensemble; nothing is generated again.
+
+        Parameters
+        ----------
+        n_clusters : int, "auto" or pair of int, default=None
+            Number of clusters; None for that of the fit.
+        consensus : str, default=None
+            Consensus function; None for that of the fit.
 
         Returns
         -------
@@ -239,9 +244,13 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         """
         return self._place(*self._read_new_rows(X))[0]
 
-    @describe_as(predict)
     def predict_proba(self, X: Any) -> Array:
         """Return how far new rows belong to each cluster.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------
@@ -253,9 +262,13 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         base = placement.base_clusters(tables, n_jobs=self._parameters.n_jobs)
         return placement.memberships(base)
 
-    @describe_as(predict)
     def predict_confidence(self, X: Any) -> Array:
         """Return the confidence of new rows in their clusters.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------
@@ -266,13 +279,17 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         """
         return self._place(*self._read_new_rows(X))[1]
 
-    @describe_as(predict)
     def unlike_training(self, X: Any) -> NDArray[np.bool_]:
         """Tell which new rows are unlike anything in training.
 
         Such a row is farther from its nearest training rows, measured by how far these
         are from theirs, than 99 of 100 training rows are (below a hundred rows, than
         any of them); of several tables, in at least one.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------
@@ -283,9 +300,13 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         placement, tables = self._read_new_rows(X)
         return placement.are_unlike(tables)
 
-    @describe_as(predict)
     def place(self, X: Any) -> PlacedRows:
         """Return clusters, confidence and the flag of new rows, in one go.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------

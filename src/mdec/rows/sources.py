@@ -107,9 +107,28 @@ def read_checked_header(
 ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return what the header of an .npy array says, if it can be true.
 
-    The shape, whether columns come first, and the type of the numbers, of an array of
-    `n_bytes` that the file is at the start of. Python objects, and headers that claim
-    more than is there, are refused with one sentence.
+    Parameters
+    ----------
+    file : file
+        The array, from its first byte on.
+    n_bytes : int
+        Its size.
+    name : str
+        How messages name it.
+
+    Returns
+    -------
+    shape : tuple of int
+        Of the array.
+    by_columns : bool
+        Whether columns come first.
+    dtype : dtype
+        Type of its numbers; Python objects are refused.
+
+    Raises
+    ------
+    DamagedFileError
+        One sentence that says what is wrong.
     """
     try:
         shape, by_columns, dtype = read_npy_header(file)

@@ -226,9 +226,18 @@ def undo_rounding(
 
     Rounding takes a part of the correlations away, and draws would be rounded once
     more. So the axes of the samples are made longer or shorter, until those of a draw
-    are as long as those of the data, and features keep their lengths. Scores are those
-    of `Cloud`, of the data as they are; levels are the sorted ones of features that are
-    tied.
+    are as long as those of the data, and features keep their lengths.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples - 1, n_features)
+        See `Cloud`, of the data as they are.
+    levels : ndarray of shape (n_samples, n_tied)
+        The sorted scores of the features with few values.
+    is_tied : ndarray of bool of shape (n_features,)
+        Which they are.
+    seed : int
+        Seed of the draws that are compared with the data.
     """
     wanted, norms = linalg.eigvalsh(scores @ scores.T), np.linalg.norm(scores, axis=0)
     least = max(_ROUNDING * wanted[-1], _TINY)
@@ -258,10 +267,20 @@ def null_reference(
 ) -> NullReference:
     """Compare the groups with those of draws that have one cluster.
 
-    Of tables of the same samples, or all their pairs, with the plans by which members
-    look at them, and the user's own metric, if there is one. The seed is that of the
-    samples, the features and the draws; ``progress(done, n_draws)`` is called with the
-    draws up to the next look.
+    Parameters
+    ----------
+    tables : sequence of ndarray or csr_array
+        The same samples in one table or several, or all their pairs.
+    plans : sequence of Plan
+        How members look at each table: by which kernel, by features or pairs.
+    seed : int, default=0
+        Seed of the samples, the features and the draws.
+    metric : callable, default=None
+        The user's own measure of the pairs of rows, if there is one.
+    n_jobs : int, default=None
+        Draws made at the same time; changes nothing else.
+    progress : callable, default=None
+        Called as ``progress(done, n_draws)`` with the draws up to the next look.
 
     Notes
     -----
