@@ -19,7 +19,7 @@ HOSTILE = [
     "{{ 7 * 7 }}",
     "n" * 200,
     "javascript:alert(1)",
-    "\u202eevil &amp; <b>bold</b>",
+    "\u202e\u2028evil &amp; <b>bold</b>",
     '=HYPERLINK("http://x.invalid","click")',
     "</template></script><!--",
 ]

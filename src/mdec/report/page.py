@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mdec._support.optional import import_optional
 from mdec.confidence import AMBIGUOUS
 from mdec.report import graphics
-from mdec.report.compute import Column, Description, sample_order
+from mdec.report.compute import Column, Description
+from mdec.report.layout import SIZE, radius
 from mdec.report.solutions import Solution
 
 # Shares are kept in steps of this: finer than the four digits of labels.csv.
@@ -42,7 +43,7 @@ def render_report(described: Description) -> str:
     from markupsafe import Markup
 
     script = _read("shared.js") + _read("report.js")
-    shown, tree = described["solutions"][described["chosen"]], described["tree"]
+    shown = described["solutions"][described["chosen"]]
     clustering, notes = described["clustering"], described["notes"]
     context = {
         "selection": clustering.criteria,
@@ -54,7 +55,6 @@ def render_report(described: Description) -> str:
         **described,
         **context,
         shown=shown,
-        order=sample_order(shown["labels"], tree["position"]),
         style=Markup(_read("shared.css") + _read("report.css")),
         script=Markup(script),
         data=Markup(pack_data(described, context)),
@@ -76,7 +76,7 @@ def _environment() -> Any:
     )
     environment.filters["px"] = graphics.coordinate
     environment.globals |= {"graphics": graphics, "zip": zip, "linspace": np.linspace}
-    environment.globals["ambiguous_below"] = AMBIGUOUS
+    environment.globals |= {"ambiguous_below": AMBIGUOUS, "map_size": SIZE}
     return environment
 
 
@@ -99,7 +99,8 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
     No HTML parser takes it for markup. `context` is that of `render_parts`.
     """
     values, solutions = described["signature_values"], described["solutions"]
-    selection, pca = described["clustering"].criteria, described["pca"]
+    selection = described["clustering"].criteria
+    maps = [each for each in (described["map"], described["pca"]) if each]
     packed = [_pack_solution(each, described) for each in solutions]
     for number, (content, shown) in enumerate(zip(packed, solutions, strict=True)):
         if number != described["chosen"]:
@@ -107,11 +108,6 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
     content = {
         "names": described["names"],
         "palette": graphics.COLOURS,
-        "classes": graphics.CLASS_COLOURS,
-        "ramp": graphics.RAMP,
-        "missing": graphics.MISSING,
-        "points": graphics.MOST_POINTS,
-        "shades": _pack(graphics.SHADES),
         "contrasts": _pack(graphics.CONTRASTS),
         "bars": _pack(described["bars"]),
         "chosen": described["chosen"],
@@ -120,7 +116,10 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
         "solutions": packed,
         "position": _pack(described["tree"]["position"]),
         "tracked": _pack(described["tracked"]),
-        "axes": None if pca is None else pca["axes"],
+        "radius": radius(len(described["names"])),
+        # In tenths of a unit of the figure.
+        "maps": [_pack(np.rint(10.0 * each["places"]).astype(int)) for each in maps],
+        "axes": maps[-1]["axes"],
         "columns": [_pack_column(each) for each in described["columns"]],
         "signature": None,
         "cdf": {
@@ -140,14 +139,16 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
 
 
 def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
-    values = described["signature_values"]
+    values, markers = described["signature_values"], shown["markers"]
+    used = [] if values is None else values["features"].tolist()
+    wanted = [] if markers is None else markers["features"].tolist()
     # One dendrogram of each half is cut into all numbers: clusters join finer ones.
     finest = described["solutions"][-1]["halves"]
     joins = np.zeros((len(finest), int(finest.max()) + 1), dtype=np.int32)
     joins[np.arange(len(finest))[:, None], finest] = shown["halves"]
     return _pack_clusters(shown) | {
         "joins": _pack(joins),
-        "features": [] if values is None else graphics.signature_rows(shown, values),
+        "features": [used.index(each) for each in wanted if each in used],
     }
 
 

@@ -1,5 +1,6 @@
-// The page is complete without this script, for the number of clusters of the run. The
-// script shows the other numbers, links the figures with the list and saves tables.
+// Without this script the page has its tables and charts, for the number of clusters of the
+// run. The script draws the figures that follow K, colours or a selection, links them with the
+// list and saves tables.
 
 const packed = document.getElementById("data");
 const data = JSON.parse(packed.textContent);
@@ -20,7 +21,7 @@ function unpackSolution(each) {
 data.solutions.forEach(unpackSolution);
 const stored = data.solutions.length;
 const ofRun = () => data.solutions.slice(0, stored);
-for (const name of ["position", "finest", "tracked", "bars", "shades", "contrasts"]) {
+for (const name of ["position", "finest", "tracked", "bars", "contrasts"]) {
   data[name] = unpack(data[name]);
 }
 const count = data.names.length;
@@ -98,16 +99,27 @@ const channels = (shade) => [1, 3, 5].map((place) => parseInt(shade.slice(place,
 const pixel = (red, green, blue) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
 const pixels = (palette) => Uint32Array.from(range(palette.length / 3),
   (i) => pixel(...palette.subarray(3 * i, 3 * i + 3)));
-const SHADES = pixels(data.shades);
 const CONTRASTS = pixels(data.contrasts);
-const RAMP = data.ramp.map(channels);
 
-function ramp(share) {
-  const place = Math.min(Math.max(share, 0), 1) * (RAMP.length - 1);
-  const i = Math.min(Math.floor(place), RAMP.length - 2);
-  return "#" + RAMP[i].map((low, j) => Math.round(low + (place - i) * (RAMP[i + 1][j] - low))
-    .toString(16).padStart(2, "0")).join("");
+// Known classes are no clusters, and have none of their colours (after Tol).
+const CLASSES = ["#332288", "#88ccee", "#117733", "#ddcc77", "#cc6677", "#882255",
+  "#44aa99", "#999933", "#aa4499", "#ee8866", "#bbcc33", "#ffaabb"];
+const MISSING = "#8d97a3";
+
+// Numbers, from the lowest to the highest.
+const RAMP = ["#5b2a86", "#3f6fb0", "#2a9d8f", "#8cc152", "#e0b000"];
+
+function blend(colours, share) {
+  const place = Math.min(Math.max(share, 0), 1) * (colours.length - 1);
+  const i = Math.min(Math.floor(place), colours.length - 2);
+  const above = channels(colours[i + 1]);
+  return channels(colours[i]).map((low, j) => Math.round(low + (place - i) * (above[j] - low)));
 }
+const ramp = (share) => "#" + blend(RAMP, share)
+  .map((level) => level.toString(16).padStart(2, "0")).join("");
+
+// From no consensus to full consensus, in 256 levels.
+const SHADES = Uint32Array.from(range(256), (i) => pixel(...blend(["#f7f9fc", "#08306b"], i / 255)));
 
 // Draw the values of pixels, row by row.
 function drawPixels(canvas, width, height, values) {
@@ -116,12 +128,13 @@ function drawPixels(canvas, width, height, values) {
   canvas.getContext("2d").putImageData(content, 0, 0);
 }
 
-function fillStrip(image, samples, shade) {
+function fillSmall(image, width, height, values) {
   const canvas = element("canvas");
-  drawPixels(canvas, samples.length, 1,
-    Uint32Array.from(samples, (i) => pixel(...channels(shade(i)))));
+  drawPixels(canvas, width, height, values);
   image.setAttribute("href", canvas.toDataURL());
 }
+const fillStrip = (image, samples, shade) => fillSmall(image, samples.length, 1,
+  Uint32Array.from(samples, (i) => pixel(...channels(shade(i)))));
 
 // Browsers hold on to every picture that has an address, of megabytes each. What changes with
 // K is drawn behind the figure, where its picture stays as an empty place for the pointer.
@@ -152,11 +165,14 @@ const matrix = find(".matrix", heatmap);
 const consensusOf = ({ halves }, a, b) => range(rounds).filter((half) =>
   halves[half * count + a] === halves[half * count + b]).length / rounds;
 
-// A point is the mean over a block of pairs, where they are more than it has points.
+// Points of a side of the heatmap, at most. One is the mean over a block of pairs.
+const POINTS = 700;
+fillSmall(find(".scale", heatmap), 1, 256, SHADES.toReversed());
+
 function drawHeatmap() {
   const { heat, halves } = solution();
   const own = range(rounds).map((half) => Uint16Array.from(heat, (i) => halves[half * count + i]));
-  const step = Math.ceil(count / data.points);
+  const step = Math.ceil(count / POINTS);
   const side = Math.ceil(count / step);
   const wide = (block) => Math.min(step, count - block * step);
   const values = new Uint32Array(side * side);
@@ -211,6 +227,7 @@ function drawSignatures() {
   const { top, row } = figure.dataset;
   const { heat, features } = solution();
   find("#fig-signatures").hidden = !features.length;
+  figure.setAttribute("viewBox", `0 0 960 ${+top + row * features.length + 6}`);
   const values = find(".values", figure);
   values.setAttribute("height", row * features.length);
   if (features.length) {
@@ -220,7 +237,6 @@ function drawSignatures() {
   find(".names", figure).replaceChildren(...features.map((feature, i) => svg("text",
     { x: 144, y: +top + row * i + 11.5, "data-tip": data.signature.names[feature] },
     shorten(data.signature.names[feature]))));
-  figure.setAttribute("viewBox", `0 0 960 ${+top + row * features.length + 6}`);
 }
 const shorten = (name) => (name.length <= 20 ? name : name.slice(0, 19) + "…");
 
@@ -232,15 +248,19 @@ function drawItems() {
   const order = solution().items;
   const y = (value) => bottom - value * (bottom - top);
   const step = (right - left) / order.length;
-  all(".items rect", figure).forEach((bar, i) => {
-    const level = y(solution().own[order[i]]);
-    bar.dataset.i = order[i];
-    bar.setAttribute("y", level.toFixed(1));
-    bar.setAttribute("height", (bottom - level).toFixed(1));
-    bar.style.fill = colour(solution().cluster[order[i]]);
-  });
+  find(".items", figure).replaceChildren(...order.map((sample, i) => {
+    const level = y(solution().own[sample]);
+    return svg("rect", { "data-i": sample, x: (+left + i * step).toFixed(1), y: level.toFixed(1),
+      width: Math.max(0.92 * step, 0.6), height: (bottom - level).toFixed(1),
+      fill: colour(solution().cluster[sample]) });
+  }));
   find(".other", figure).setAttribute("points", order.map((sample, i) =>
     `${(+left + (i + 0.5) * step).toFixed(1)},${y(solution().other[sample]).toFixed(1)}`).join(" "));
+}
+
+function drawTracks() {
+  all("#fig-tracking .track").forEach((track, i) => fillStrip(track, data.tracked,
+    (sample) => colour(data.solutions[i].cluster[sample])));
 }
 
 function drawTracking() {
@@ -252,14 +272,14 @@ function drawTracking() {
 
 // ---- The maps
 
-const maps = all("#fig-map svg, #fig-pca svg").map((figure) => {
-  const dots = all(".samples circle", figure);
-  dots.forEach((dot, i) => { dot.dataset.i = i; });
-  const ring = svg("circle", { class: "ring", r: +dots[0].getAttribute("r") + 4,
-    visibility: "hidden" });
+const maps = all("#fig-map svg, #fig-pca svg").map((figure, number) => {
+  const tenths = unpack(data.maps[number]);
+  const places = range(count).map((i) => [tenths[2 * i] / 10, tenths[2 * i + 1] / 10]);
+  const dots = places.map(([cx, cy], i) => svg("circle", { cx, cy, r: data.radius, "data-i": i }));
+  find(".samples", figure).append(...dots);
+  const ring = svg("circle", { class: "ring", r: data.radius + 4, visibility: "hidden" });
   const rope = svg("polygon", { class: "rope", visibility: "hidden" });
   figure.append(ring, rope);
-  const places = dots.map((dot) => [+dot.getAttribute("cx"), +dot.getAttribute("cy")]);
   return { figure, dots, ring, rope, places };
 });
 let selected = null;
@@ -269,7 +289,7 @@ function paintNumbers(name, number) {
   const low = Math.min(...there);
   const high = Math.max(...there);
   return { name, low, high, number, of: (i) => (Number.isFinite(number(i))
-    ? ramp((number(i) - low) / ((high - low) || 1)) : data.missing) };
+    ? ramp((number(i) - low) / ((high - low) || 1)) : MISSING) };
 }
 
 // A number alone would read as that of a cluster.
@@ -282,8 +302,8 @@ const paints = [
   ...data.columns.filter((column) => column.kind !== "words").map((column) => {
     if (column.kind === "numbers") { return paintNumbers(column.name, (i) => column.numbers[i]); }
     const there = column.levels.filter((each) => each !== "");
-    const shade = (level) => (level === "" ? data.missing
-      : data.classes[there.indexOf(level) % data.classes.length]);
+    const shade = (level) => (level === "" ? MISSING
+      : CLASSES[there.indexOf(level) % CLASSES.length]);
     return { name: column.name, classes: () => column.levels, legend: shade,
       of: (i) => shade(column.cells[i]), words: levelWords(column) };
   }),
@@ -317,7 +337,7 @@ function drawMaps() {
       level === "" ? "missing" : (paint.words ?? String)(level))));
   } else {
     const bar = element("span", { class: "ramp" });
-    bar.style.background = `linear-gradient(to right, ${data.ramp.join(", ")})`;
+    bar.style.background = `linear-gradient(to right, ${RAMP.join(", ")})`;
     const round = (value) => String(Number(value.toPrecision(4)));
     legend.replaceChildren(element("span", { class: "scale" }, round(paint.low), bar,
       round(paint.high)));
@@ -330,14 +350,14 @@ function drawMaps() {
 // The number of each cluster above its middle sample.
 function drawMiddles() {
   const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-  for (const { figure, places, dots } of maps) {
+  for (const { figure, places } of maps) {
     find(".middles", figure).replaceChildren(...solution().order.map((cluster) => {
       const own = places.filter((_, i) => solution().cluster[i] === cluster);
       const centre = [0, 1].map((axis) => median(own.map((place) => place[axis])));
       const away = ([x, y]) => Math.abs(x - centre[0]) + Math.abs(y - centre[1]);
       const [x, y] = own.reduce((best, place) => (away(place) < away(best) ? place : best));
       return svg("text", { class: "halo", "text-anchor": "middle", x,
-        y: y - dots[0].getAttribute("r") - 3 }, alias(cluster) || String(cluster));
+        y: y - data.radius - 3 }, alias(cluster) || String(cluster));
     }));
   }
 }
@@ -780,8 +800,7 @@ const heard = {
   },
   clusters: (names) => {
     given = names;
-    all("#fig-tracking .track").forEach((track, i) => fillStrip(track, data.tracked,
-      (sample) => colour(data.solutions[i].cluster[sample])));
+    drawTracks();
     show(now);
   },
   feature: ({ name, values }) => {
@@ -804,5 +823,6 @@ window.addEventListener("message", (event) => {
 
 document.documentElement.classList.add("live");
 if (app) { document.documentElement.classList.add("framed"); }
+drawTracks();
 show(now);
 tell({ ready: data.names, cuts: data.solutions.map((each) => each.k) });
