@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba.core import event
+from numba.core.errors import TypingError
 
 from mdec.numerics.loops import dense
 from mdec.numerics.loops.jit import COMPILING, inner, jit, report_compiling
@@ -82,6 +84,32 @@ def test_compiling_is_told_once_and_only_inside() -> None:
     assert told == [COMPILING]
     assert more(np.int16(3)) == 7.0
     assert told == [COMPILING]
+
+
+def test_the_collector_runs_again_after_compiling() -> None:
+    while_compiling = []
+
+    class Listener(event.Listener):
+        def on_start(self, event: event.Event) -> None:  # noqa: ARG002
+            while_compiling.append(gc.isenabled())
+
+        def on_end(self, event: event.Event) -> None:
+            pass
+
+    listener = Listener()
+    event.register("numba:compile", listener)
+
+    @jit()
+    def refused(x: str) -> float:
+        return x.no_such_attribute
+
+    try:
+        with pytest.raises(TypingError):
+            refused("")
+    finally:
+        event.unregister("numba:compile", listener)
+    assert while_compiling == [False]
+    assert gc.isenabled()
 
 
 def test_what_is_compiled_is_not_told() -> None:

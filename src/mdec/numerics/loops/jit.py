@@ -9,6 +9,7 @@ loop. The larger or smaller of two numbers of one more type is a function to com
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -95,6 +96,32 @@ def inner(**options: Any) -> Callable[[Function], Function]:
     return decorate
 
 
+class _Collector(event.Listener):
+    """Stops the garbage collector while numba compiles.
+
+    It would look again and again through what the compiler makes, a sixth of its time.
+    """
+
+    def __init__(self) -> None:
+        self.was_on: list[bool] = []
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        self.was_on.append(gc.isenabled())
+        gc.disable()
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        if self.was_on.pop():
+            if not gc.get_freeze_count():
+                # What is there counts as old, or all of it would be looked through.
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
+
+
+_events: Any = event
+_events.register("numba:compile", _Collector())
+
+
 class _Listener(event.Listener):
     """Tells once of a loop of this package that is not in the cache."""
 
@@ -114,10 +141,9 @@ class _Listener(event.Listener):
 @contextmanager
 def report_compiling(tell: Callable[[str], None]) -> Iterator[None]:
     """Call `tell` with one line when the first loop has to be compiled meanwhile."""
-    events: Any = event
     listener = _Listener(tell)
-    events.register("numba:compile", listener)
+    _events.register("numba:compile", listener)
     try:
         yield
     finally:
-        events.unregister("numba:compile", listener)
+        _events.unregister("numba:compile", listener)
