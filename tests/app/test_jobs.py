@@ -182,8 +182,7 @@ def test_a_server_answers_on_this_machine_and_ends_with_its_runs(root) -> None:
         assert ask("start", {})["start"] == "people.csv"
         options = {"label_column": "kind", "ensemble_size": 9000}
         ask("run", {"file": "people.csv", "out": "long", "options": options})
-        events = opener.open(base + "events", timeout=60)
-        assert json.loads(events.readline().decode().removeprefix("data: "))
+        assert [each["folder"] for each in ask("jobs", {})] == ["long"]
         wait_for_members(root / "long", 1)
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=90)

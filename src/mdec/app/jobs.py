@@ -37,10 +37,10 @@ class Job:
 
 
 class Jobs:
-    """The runs in a folder; `version` grows with every change."""
+    """The runs in a folder."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.version = root, 0
+        self.root = root
         self._jobs: dict[int, Job] = {}
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.RLock()
@@ -91,7 +91,6 @@ class Jobs:
     def _set(self, number: int, **new: Any) -> None:
         with self._lock:
             self._jobs[number] = replace(self._jobs[number], **new)
-            self.version += 1
 
     def _tell_to_stop(self) -> None:
         """Let the process of the run end, and kill it if it does not."""

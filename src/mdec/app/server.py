@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import secrets
 import socket
 import sys
@@ -19,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from mdec.app.explore import Result
@@ -47,16 +45,11 @@ _EXPLORE = {
     "rename": ("clusters",),
     "predict": ("file",),
 }
-# Seconds between looks at the runs, and at most between two messages about them.
-_LOOK, _SILENCE = 0.2, 15.0
-
 Given = dict[str, Any]
 
 
 class Page:
     """What the page asks for; `start` is the table or the result to open first."""
-
-    server: uvicorn.Server | None = None
 
     def __init__(self, folder: Folder, start: str = "") -> None:
         self.folder, self.start = folder, start
@@ -74,7 +67,6 @@ class Page:
         routes = [
             Route("/", self.static),
             Route("/static/{name}", self.static),
-            Route("/events", self.events),
             Route("/results/{name}/{file}", self.file),
             Route("/upload", self.upload, methods=["POST"]),
             Route("/api/{act}", self.api, methods=["POST"]),
@@ -93,20 +85,6 @@ class Page:
         else:
             return Response(status_code=404)
         return Response(content, media_type=f"text/{kind}")
-
-    async def events(self, _: Request) -> Response:
-        """Return a stream of the runs, each time that one of them has changed."""
-
-        async def stream() -> AsyncIterator[str]:
-            last, silent = -1, 0.0
-            while not (self.server and self.server.should_exit):
-                if self.jobs.version != last or silent > _SILENCE:
-                    last, silent = self.jobs.version, 0.0
-                    yield f"data: {json.dumps(self.jobs.snapshot())}\n\n"
-                await asyncio.sleep(_LOOK)
-                silent += _LOOK
-
-        return StreamingResponse(stream(), media_type="text/event-stream")
 
     async def upload(self, request: Request) -> Response:
         """Keep a file that arrives."""
@@ -132,9 +110,14 @@ class Page:
     async def api(self, request: Request) -> Response:
         """Do what the page asks for, and answer in JSON."""
         act, given = request.path_params["act"], await request.json()
-        own: Given = {"start": self.describe, "look": self.look, "run": self.run}
-        if act in ("stop", "resume"):
-            return JSONResponse(getattr(self.jobs, act)(given["number"]))
+        own: Given = {
+            "start": self.describe,
+            "look": self.look,
+            "run": self.run,
+            "jobs": lambda _: self.jobs.snapshot(),
+            "stop": lambda given: self.jobs.stop(given["number"]),
+            "resume": lambda given: self.jobs.resume(given["number"]),
+        }
         if act in own:
             return JSONResponse(await run_in_threadpool(own[act], given))
         if act not in _EXPLORE:
@@ -202,10 +185,10 @@ def serve(
         page = Page(folder, name)
         # A log of requests would show the token.
         how: Given = {"access_log": False, "log_level": "error", "server_header": False}
-        page.server = uvicorn.Server(uvicorn.Config(page.build(port, token), **how))
+        server = uvicorn.Server(uvicorn.Config(page.build(port, token), **how))
         address = f"http://{HOST}:{port}/?token={token}"
         sys.stdout.write(f"Open {address}\nCtrl-C ends it.\n")
         sys.stdout.flush()
         if browser:
             webbrowser.open(address)
-        page.server.run(sockets=[listening])
+        server.run(sockets=[listening])

@@ -352,8 +352,17 @@ function drawJobs(jobs) {
   }
 }
 
-const events = new EventSource("/events");
-events.addEventListener("message", (event) => drawJobs(JSON.parse(event.data)));
+// That the server has ended is said where something is asked of it.
+let latestJobs = "";
+async function watch() {
+  const jobs = await ask("jobs").catch(() => null);
+  if (jobs && JSON.stringify(jobs) !== latestJobs) {
+    latestJobs = JSON.stringify(jobs);
+    drawJobs(jobs);
+  }
+  setTimeout(watch, 400);
+}
+watch();
 
 // ---- A result: the report, and what the server finds for it
 
