@@ -63,8 +63,10 @@ def test_clusters_keep_the_numbers_of_the_run(root, client) -> None:
 def test_the_parts_of_a_solution_are_those_of_the_report(root, client) -> None:
     page = (root / NAME / "report.html").read_text(encoding="utf-8")
     found = ask(client, "recluster", k=3, consensus="hierarchical")
-    for name in ("clusters", "features", "signatures", "known", "histogram"):
+    for name in ("clusters", "features", "signatures", "known"):
         assert found["parts"][name].strip() in page, name
+    sure = MDEC.load(root / NAME / "model.npz").confidence_
+    assert found["histogram"] == np.histogram(sure, 20, (0.0, 1.0))[0].tolist()
 
 
 def test_quick_clusters_are_those_of_the_samples_of_the_report(

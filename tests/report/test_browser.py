@@ -203,6 +203,15 @@ def test_everything_follows_the_number(opened, reports):
         ]
         assert page.texts(".facts b")[0] == str(solution["n_clusters"])
         assert len(page.all("#fig-cluster-consensus rect")) == solution["n_clusters"]
+        tips = page.run(
+            "return [...document.querySelectorAll('#fig-histogram rect')]"
+            ".map(each => each.dataset.tip)"
+        )
+        counts = [int(tip.split()[-2]) for tip in tips]
+        assert counts == [n for n in solution["histogram"] if n]
+        dots = solution["markers"]
+        assert len(page.all("#fig-dots circle")) == dots["effects"].size
+        assert page.texts("#fig-dots .names") == dots["names"]
         saved = page.saved("map")
         assert [int(row[1]) for row in saved[1:]] == named.tolist()
         sure = [float(row[2]) for row in saved[1:]]
@@ -239,6 +248,28 @@ def test_everything_follows_the_number(opened, reports):
     assert page.one("#fig-heatmap .tree").get_attribute("visibility") == "visible"
     page.all("#fig-tracking .track")[1].click()
     assert page.texts("#shown") == ["3"]
+
+
+def test_charts_have_round_ticks_and_their_values(opened, reports):
+    described = reports(40)[0]
+    page = opened(40)
+    assert page.run("return ticks(0, 0.37, 4)") == [0, 0.1, 0.2, 0.3]
+    for name in ("score", "eigengap", "silhouette", "agreement", "pac"):
+        tips = page.run(
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".map(each => each.dataset.tip)",
+            f"#fig-{name} circle",
+        )
+        assert tips == [
+            f"K = {row['n_clusters']}: {row[name]:.3f}" for row in described["criteria"]
+        ]
+        assert len(page.all(f"#fig-{name} .chosen")) == 1
+    lines = page.run(
+        "return [...document.querySelectorAll('#fig-cdf polyline')]"
+        ".map(each => each.getAttribute('points').split(' ').length)"
+    )
+    selection = described["clustering"].criteria
+    assert lines == [len(selection.levels)] * len(described["criteria"])
 
 
 def test_a_group_that_stays_keeps_its_colour(opened):
@@ -301,7 +332,7 @@ def test_list_and_maps_point_at_each_other(opened):
     page.point_at(row)
     marked = page.all("#fig-map .samples circle")[int(row.get_attribute("data-i"))]
     assert page.run(place, ring) == page.run(place, marked)
-    page.point_at(page.one("#fig-items .items rect"))
+    page.point_at(page.one("#fig-items .item"))
     assert "confidence" in tip.text
 
 
@@ -503,7 +534,7 @@ def test_hostile_names_do_nothing_and_compute_nothing(opened, reports):
     assert page.console() == []
 
 
-def test_tables_and_charts_are_read_without_a_script(opened):
+def test_words_and_tables_are_read_without_a_script(opened):
     page = opened(40)
     static = re.sub(r"<script.*?</script>", "", page.path.read_text(), flags=re.DOTALL)
     page.path.write_text(static)
@@ -513,10 +544,10 @@ def test_tables_and_charts_are_read_without_a_script(opened):
         for each in page.all("main [id]")
         if each.is_displayed()
     }
-    charts = {"fig-dots", "fig-histogram", "fig-cluster-consensus", "all-criteria"}
-    assert charts | {"cluster-table", "signature-list", "known-table", "list"} <= shown
-    drawn = {f"fig-{name}" for name in ("map", "pca", "heatmap", "items", "signatures")}
-    assert not {*drawn, "fig-tracking", "control", "paint", "search"} & shown
+    tables = {"cluster-table", "functions", "signature-list", "feature-table"}
+    assert tables | {"all-criteria", "known-table", "list"} <= shown
+    assert not {"fig-map", "fig-heatmap", "control", "paint", "search"} & shown
+    assert not any(each.is_displayed() for each in page.all("figure, svg"))
     assert "drawn by JavaScript" in page.one("main").text
     assert not page.one(".save").is_displayed()
     assert len(page.all("#list tbody tr")) == 25

@@ -185,7 +185,7 @@ class Result:
             shown,
             selection={"n_clusters": self.summary.get("suggested_n_clusters")},
             n_clusters=found.n_clusters,
-            again=f"mdec consensus {self.path.name}/{ENSEMBLE}",
+            command=f"mdec consensus {self.path.name}/{ENSEMBLE}",
             settings={"consensus": consensus},
         )
         return pack_live(shown, words) | {"consensus": consensus, "quick": quick}

@@ -1,4 +1,4 @@
-"""The page: figures, tables and the data of its script, filled into the template."""
+"""The page: tables, frames of figures and the data of its script, in the template."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from mdec.report import graphics
 from mdec.report.compute import Column, Description
 from mdec.report.layout import SIZE, radius
 from mdec.report.solutions import Solution
+
+# What the page says of one solution, by the names of their macros in parts.html.
+PARTS = ("facts", "clusters", "signatures", "features", "known", "again")
 
 # Shares are kept in steps of this: finer than the four digits of labels.csv.
 _STEPS = 65535
@@ -49,7 +52,7 @@ def render_report(described: Description) -> str:
         "selection": clustering.criteria,
         "n_clusters": clustering.n_clusters,
         "settings": notes.settings,
-        "again": notes.again,
+        "command": notes.again,
     }
     page: str = template.render(
         **described,
@@ -74,9 +77,8 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["px"] = graphics.coordinate
-    environment.globals |= {"graphics": graphics, "zip": zip, "linspace": np.linspace}
-    environment.globals |= {"ambiguous_below": AMBIGUOUS, "map_size": SIZE}
+    environment.globals |= {"colour": graphics.colour, "map_size": SIZE}
+    environment.globals["ambiguous_below"] = AMBIGUOUS
     return environment
 
 
@@ -94,7 +96,7 @@ def content_policy(script: str) -> str:
 
 
 def pack_data(described: Description, context: dict[str, Any]) -> str:
-    """Return what the script needs to show another number of clusters, as JSON.
+    """Return what the script draws, for all numbers of clusters, as JSON.
 
     No HTML parser takes it for markup. `context` is that of `render_parts`.
     """
@@ -108,7 +110,6 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
     content = {
         "names": described["names"],
         "palette": graphics.COLOURS,
-        "contrasts": _pack(graphics.CONTRASTS),
         "bars": _pack(described["bars"]),
         "chosen": described["chosen"],
         "below": AMBIGUOUS,
@@ -122,10 +123,15 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
         "axes": maps[-1]["axes"],
         "columns": [_pack_column(each) for each in described["columns"]],
         "signature": None,
+        "suggested": selection.n_clusters,
+        "criteria": described["criteria"],
         "cdf": {
             "levels": selection.levels.tolist(),
             "shares": selection.cdf.round(6).tolist(),
-            "k": selection.table["n_clusters"].tolist(),
+        },
+        "histograms": {
+            name: {"shares": each["shares"].tolist(), "edges": each["edges"].tolist()}
+            for name, each in described["histograms"].items()
         },
     }
     if values is not None:
@@ -153,7 +159,15 @@ def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
 
 
 def _pack_clusters(shown: Solution) -> dict[str, Any]:
-    numbers = shown["numbers"]
+    numbers, markers = shown["numbers"], shown["markers"]
+    dots: dict[str, Any] = {"names": []}
+    if markers is not None and markers["names"]:
+        dots = {
+            "names": markers["names"],
+            "clusters": numbers[shown["cluster_order"]].tolist(),
+            "effects": _pack(graphics.contrast_levels(markers["effects"])),
+            "shares": _pack(np.rint(255.0 * markers["shares"]).astype(int)),
+        }
     # Names of the clusters go to the page, with one more for no second choice.
     names = np.append(numbers, 0)
     return {
@@ -161,6 +175,9 @@ def _pack_clusters(shown: Solution) -> dict[str, Any]:
         "cluster": _pack(numbers[shown["labels"]]),
         "second": _pack(names[shown["second"]]),
         "sure": _pack(np.rint(_STEPS * shown["confidence"]).astype(int)),
+        "clusters": shown["clusters"],
+        "histogram": shown["histogram"].tolist(),
+        "dots": dots,
     }
 
 
@@ -186,39 +203,19 @@ def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
     shown : Solution
         One that is not on the page.
     **context
-        As in `render_report`: `selection`, `again`, `n_clusters` and `settings`.
+        As in `render_report`: `selection`, `command`, `n_clusters` and `settings`.
 
     Returns
     -------
     dict of str
         HTML that the script of the page puts in its places.
     """
-    names = ["parts.html", "figures.html"]
-    templates = [_environment().get_template(name) for name in names]
-    parts, figures = (each.make_module(context) for each in templates)
-    found = {
-        "facts": parts.facts(shown),
-        "clusters": parts.cluster_table(shown),
-        "signatures": parts.signature_list(shown),
-        "dots": figures.dot_figure(shown),
-        "features": parts.feature_table(shown),
-        "again": parts.other_command(shown),
-        "consensus": figures.cluster_figure(shown),
-        "histogram": figures.confidence_figure(shown),
-    }
-    if shown["scores"]:
-        found["known"] = parts.known_table(shown)
-    return {name: str(words) for name, words in found.items()}
+    parts = _environment().get_template("parts.html").make_module(context)
+    return {name: str(getattr(parts, name)(shown)) for name in PARTS}
 
 
 def pack_live(shown: Solution, parts: dict[str, str]) -> dict[str, Any]:
     """Return a solution as the script of the page takes it while the page is open."""
-    markers = shown["markers"]
-    order, clusters = shown["numbers"].tolist(), _pack_clusters(shown)
     halves = _pack(shown["halves"])
-    return clusters | {
-        "order": order,
-        "halves": halves,
-        "parts": parts,
-        "listed": [] if markers is None else markers["names"],
-    }
+    order = {"order": shown["numbers"].tolist()}
+    return _pack_clusters(shown) | order | {"halves": halves, "parts": parts}

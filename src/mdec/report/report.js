@@ -1,6 +1,5 @@
-// Without this script the page has its tables and charts, for the number of clusters of the
-// run. The script draws the figures that follow K, colours or a selection, links them with the
-// list and saves tables.
+// Without this script the page has its words and tables, for the number of clusters of the run.
+// The script draws all figures, links them with the list and saves tables.
 
 const packed = document.getElementById("data");
 const data = JSON.parse(packed.textContent);
@@ -16,12 +15,16 @@ function unpackSolution(each) {
     if (each[name]) { each[name] = unpack(each[name]); }
   }
   each.sure = Float64Array.from(unpack(each.sure), (value) => value / 65535);
+  if (each.dots.names.length) {
+    each.dots.effects = unpack(each.dots.effects);
+    each.dots.shares = unpack(each.dots.shares);
+  }
   return each;
 }
 data.solutions.forEach(unpackSolution);
 const stored = data.solutions.length;
 const ofRun = () => data.solutions.slice(0, stored);
-for (const name of ["position", "finest", "tracked", "bars", "contrasts"]) {
+for (const name of ["position", "finest", "tracked", "bars"]) {
   data[name] = unpack(data[name]);
 }
 const count = data.names.length;
@@ -97,9 +100,6 @@ function swatch(shade) {
 
 const channels = (shade) => [1, 3, 5].map((place) => parseInt(shade.slice(place, place + 2), 16));
 const pixel = (red, green, blue) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
-const pixels = (palette) => Uint32Array.from(range(palette.length / 3),
-  (i) => pixel(...palette.subarray(3 * i, 3 * i + 3)));
-const CONTRASTS = pixels(data.contrasts);
 
 // Known classes are no clusters, and have none of their colours (after Tol).
 const CLASSES = ["#332288", "#88ccee", "#117733", "#ddcc77", "#cc6677", "#882255",
@@ -115,11 +115,14 @@ function blend(colours, share) {
   const above = channels(colours[i + 1]);
   return channels(colours[i]).map((low, j) => Math.round(low + (place - i) * (above[j] - low)));
 }
-const ramp = (share) => "#" + blend(RAMP, share)
-  .map((level) => level.toString(16).padStart(2, "0")).join("");
+const hex = (levels) => "#" + levels.map((level) => level.toString(16).padStart(2, "0")).join("");
+const ramp = (share) => hex(blend(RAMP, share));
 
-// From no consensus to full consensus, in 256 levels.
-const SHADES = Uint32Array.from(range(256), (i) => pixel(...blend(["#f7f9fc", "#08306b"], i / 255)));
+// From no consensus to full consensus, and from the lowest values to the highest.
+const levels = (n, colours) => Uint32Array.from(range(n), (i) => pixel(...blend(colours, i / (n - 1))));
+const SHADES = levels(256, ["#f7f9fc", "#08306b"]);
+const CONTRAST = ["#2166ac", "#f7f7f7", "#b2182b"];
+const CONTRASTS = levels(255, CONTRAST);
 
 // Draw the values of pixels, row by row.
 function drawPixels(canvas, width, height, values) {
@@ -240,23 +243,158 @@ function drawSignatures() {
 }
 const shorten = (name) => (name.length <= 20 ? name : name.slice(0, 19) + "…");
 
-// ---- Bars of the samples and rows of the tracking
+// ---- Charts: two scales in a frame, with ticks
+
+// Round numbers that cover a range.
+function ticks(low, high, about = 5) {
+  const span = (high - low) || 1;
+  const power = 10 ** Math.floor(Math.log10(span / about));
+  const step = power * [1, 2, 5, 10].find((factor) => span / (factor * power) <= about + 0.5);
+  const first = Math.ceil(low / step - 1e-9);
+  return range(Math.floor(high / step + 1e-9) - first + 1)
+    .map((i) => Number(((first + i) * step).toPrecision(10)));
+}
+
+const scale = ([low, high], from, to) => (value) =>
+  from + (value - low) / ((high - low) || 1) * (to - from);
+const middle = { "text-anchor": "middle" };
+
+// `x` and `y` are the names of the axes and their ranges; a tick is a value with its words.
+function chart(id, x, y, { marks = ticks(...x[1]).map((at) => [at, at]), about = 5, right = 12 } = {}) {
+  const figure = find(`#fig-${id} svg`);
+  const { width, height } = figure.viewBox.baseVal;
+  const [left, top, end, bottom] = [54, 12, width - right, height - 40];
+  const across = scale(x[1], left, end);
+  const up = scale(y[1], bottom, top);
+  const side = (top + bottom) / 2;
+  figure.replaceChildren(
+    ...ticks(...y[1], about).flatMap((at) => [
+      svg("line", { class: "grid", x1: left, x2: end, y1: up(at), y2: up(at) }),
+      svg("text", { x: left - 6, y: up(at) + 4, "text-anchor": "end" }, at)]),
+    ...marks.map(([at, words]) => svg("text", { ...middle, x: across(at), y: bottom + 16 }, words)),
+    svg("text", { ...middle, class: "name", x: (left + end) / 2, y: height - 6 }, x[0]),
+    svg("text", { ...middle, class: "name", x: 12, y: side, transform: `rotate(-90 12 ${side})` },
+      y[0]));
+  return {
+    figure, end,
+    bar: (from, to, value, attributes) => figure.append(svg("rect", { x: across(from),
+      width: across(to) - across(from), y: up(value), height: bottom - up(value), ...attributes })),
+    line: (places, attributes) => figure.append(svg("polyline", { ...attributes,
+      points: places.map(([a, b]) => `${across(a).toFixed(1)},${up(b).toFixed(1)}`).join(" ") })),
+    dot: (a, b, attributes) => figure.append(svg("circle", { cx: across(a), cy: up(b), ...attributes })),
+  };
+}
+
+const short = (value) => String(Number(value.toPrecision(4)));
+
+function drawHistogram(id, names, edges, heights, tip, low = -Infinity) {
+  const whole = edges.at(-1) - edges[0];
+  const { bar } = chart(id, [names[0], [edges[0], edges.at(-1)]],
+    [names[1], [0, 1.08 * Math.max(...heights)]], { about: 4 });
+  heights.forEach((height, i) => {
+    if (height) {
+      bar(edges[i] + 0.0015 * whole, edges[i + 1] - 0.0015 * whole, height, {
+        class: edges[i + 1] <= low + 1e-9 ? "low" : "bar",
+        "data-tip": `${short(edges[i])} to ${short(edges[i + 1])}: ${tip(height)}` });
+    }
+  });
+}
+
+function drawConfidence() {
+  const { histogram } = solution();
+  drawHistogram("histogram", ["confidence", "samples"],
+    range(histogram.length + 1).map((i) => i / histogram.length), histogram,
+    (height) => `${height} samples`, data.below);
+}
+
+function drawClusters() {
+  const rows = solution().clusters.filter((row) => row.consensus !== null);
+  const every = Math.max(1, Math.floor(rows.length / 12));
+  const marks = rows.map((row, i) => [i, row.cluster]).filter(([i]) => i % every === 0);
+  const { bar } = chart("cluster-consensus", ["cluster", [-0.6, rows.length - 0.4]],
+    ["cluster consensus", [0, 1]], { marks });
+  rows.forEach(({ cluster, consensus, size }, i) => bar(i - 0.35, i + 0.35, consensus, {
+    fill: colour(cluster),
+    "data-tip": `cluster ${called(cluster)}: ${fixed(consensus)}, ${size} samples` }));
+}
 
 function drawItems() {
-  const figure = find("#fig-items svg");
-  const { left, right, top, bottom } = figure.dataset;
-  const order = solution().items;
-  const y = (value) => bottom - value * (bottom - top);
-  const step = (right - left) / order.length;
-  find(".items", figure).replaceChildren(...order.map((sample, i) => {
-    const level = y(solution().own[sample]);
-    return svg("rect", { "data-i": sample, x: (+left + i * step).toFixed(1), y: level.toFixed(1),
-      width: Math.max(0.92 * step, 0.6), height: (bottom - level).toFixed(1),
-      fill: colour(solution().cluster[sample]) });
-  }));
-  find(".other", figure).setAttribute("points", order.map((sample, i) =>
-    `${(+left + (i + 0.5) * step).toFixed(1)},${y(solution().other[sample]).toFixed(1)}`).join(" "));
+  const { items, own, other, cluster } = solution();
+  const { bar, line } = chart("items", ["samples, by cluster and falling consensus",
+    [0, items.length]], ["item consensus", [0, 1]], { marks: [], about: 4 });
+  const width = Math.max(0.92, 0.6 * items.length / 894);
+  items.forEach((i, at) => bar(at, at + width, own[i],
+    { class: "item", "data-i": i, fill: colour(cluster[i]) }));
+  line(items.map((i, at) => [at + 0.5, other[i]]), { class: "other" });
 }
+
+function drawCdf() {
+  const { figure, end, line } = chart("cdf", ["consensus of a pair", [0, 1]],
+    ["share of pairs", [0, 1]], { right: 74 });
+  figure.append(svg("text", { class: "name", x: end + 12, y: 20 }, "K"));
+  data.criteria.forEach(({ n_clusters: k }, i) => {
+    const hue = `hsl(${Math.round(250 - 210 * i / Math.max(data.criteria.length - 1, 1))} 65% 48%)`;
+    const bold = k === data.suggested;
+    const [x, y] = [end + 26 + 30 * Math.floor(i / 14), 38 + 16 * (i % 14)];
+    line(data.cdf.levels.map((level, j) => [level, data.cdf.shares[i][j]]),
+      { stroke: hue, "stroke-width": bold ? 3.5 : 1.4, "data-tip": `K = ${k}` });
+    figure.append(svg("rect", { x: x - 14, y: y - 8, width: 10, height: 8, fill: hue }),
+      svg("text", { class: "small", x, y, "font-weight": bold ? "bold" : "normal" }, k));
+  });
+}
+
+function drawCriterion(name, words) {
+  const rows = data.criteria.map((row) => [row.n_clusters, row[name]]);
+  const values = rows.map(([, value]) => value).filter((value) => value !== undefined);
+  const low = Math.min(0, ...values);
+  const high = 1.08 * Math.max(0.01, ...values);
+  const marks = rows.filter((_, i) => i % Math.max(1, Math.floor(rows.length / 10)) === 0)
+    .map(([k]) => [k, k]);
+  const { line, dot } = chart(name, ["number of clusters K", [rows[0][0] - 0.3, rows.at(-1)[0] + 0.3]],
+    [words, [low - 0.04 * (high - low), high]], { marks, about: 4 });
+  const there = rows.filter(([, value]) => value !== undefined);
+  line(there, { class: "line" });
+  for (const [k, value] of there) {
+    const bold = k === data.suggested;
+    dot(k, value, { r: bold ? 6 : 3.5, class: bold ? "dot chosen" : "dot",
+      "data-tip": `K = ${k}: ${value.toFixed(3)}` });
+  }
+}
+
+// Features that mark the clusters, by the share of samples with high values and the effect.
+function drawDots() {
+  const figure = find("#fig-dots svg");
+  if (!figure) { return; }
+  const { names, clusters, effects, shares } = solution().dots;
+  find("#fig-dots").hidden = !names.length;
+  if (!names.length) { return; }
+  const step = Math.min(60, 580 / clusters.length);
+  const dots = svg("g", { class: "contrast" });
+  dots.append(...Array.from(effects, (effect, at) => svg("circle", {
+    cx: 190 + step * (at % clusters.length), cy: 33 + 18 * Math.floor(at / clusters.length),
+    r: 1 + 6.6 * shares[at] / 255, fill: hex(blend(CONTRAST, effect / 254)) })));
+  figure.setAttribute("viewBox", `0 0 960 ${40 + 18 * names.length}`);
+  figure.replaceChildren(...clusters.map((cluster, i) =>
+    svg("text", { ...middle, class: "small", x: 190 + step * i, y: 12 }, cluster)),
+  ...names.map((name, i) => svg("text", { class: "names", "text-anchor": "end", x: 166,
+    y: 37 + 18 * i, "data-tip": name }, shorten(name))), dots);
+}
+
+// What stays as K changes.
+function drawFixed() {
+  drawCdf();
+  for (const [name, words] of [["score", "score"], ["eigengap", "eigengap"],
+    ["silhouette", "silhouette on 1 - A"], ["agreement", "split-half agreement (ARI)"],
+    ["pac", "PAC (low is clear)"]]) {
+    drawCriterion(name, words);
+  }
+  for (const [name, { edges, shares }] of Object.entries(data.histograms)) {
+    drawHistogram(name, ["value", "share"], edges, shares,
+      (share) => `${(100 * share).toFixed(2)}% of the values`);
+  }
+}
+
+// ---- Rows of the tracking
 
 function drawTracks() {
   all("#fig-tracking .track").forEach((track, i) => fillStrip(track, data.tracked,
@@ -338,9 +476,8 @@ function drawMaps() {
   } else {
     const bar = element("span", { class: "ramp" });
     bar.style.background = `linear-gradient(to right, ${RAMP.join(", ")})`;
-    const round = (value) => String(Number(value.toPrecision(4)));
-    legend.replaceChildren(element("span", { class: "scale" }, round(paint.low), bar,
-      round(paint.high)));
+    legend.replaceChildren(element("span", { class: "scale" }, short(paint.low), bar,
+      short(paint.high)));
   }
   if (solution().sure.some((sure) => sure < data.below)) {
     legend.append(element("span", { class: "rings" }, element("i", {}), "ambiguous"));
@@ -570,6 +707,9 @@ function show(index) {
   for (const each of all(".single")) { each.hidden = k > 1; }
   drawHeatmap();
   drawSignatures();
+  drawDots();
+  drawClusters();
+  drawConfidence();
   drawItems();
   drawTracking();
   drawMiddles();
@@ -580,9 +720,6 @@ function show(index) {
 function nameClusters() {
   for (const place of all(".swatch[data-cluster]")) {
     place.style.background = colour(+place.dataset.cluster);
-  }
-  for (const place of all("rect[data-cluster]")) {
-    place.setAttribute("fill", colour(+place.dataset.cluster));
   }
   for (const place of all(".alias")) {
     const name = alias(+place.dataset.cluster);
@@ -605,7 +742,7 @@ function describe(sample) {
   const shown = paints[paintChoice.value];
   const paint = data.columns.find((column) => column.name === shown.name)
     ?? (shown.number && { name: shown.name,
-      cells: { [sample]: String(Number(shown.number(sample).toPrecision(4))) } });
+      cells: { [sample]: short(shown.number(sample)) } });
   return `${data.names[sample]}\ncluster ${called(solution().cluster[sample])}, confidence `
     + fixed(solution().sure[sample])
     + (solution().k > 1 ? `\nsecond choice ${solution().second[sample]}` : "")
@@ -640,7 +777,7 @@ const describeChip = ({ inside, outside, high }) =>
 function point(event) {
   const target = event.target;
   const marked = target.closest("svg .block, svg .matrix, svg > .strip, .beside, .values, "
-    + ".samples circle, .items rect, .chip, [data-tip]");
+    + ".samples circle, .item, .chip, [data-tip]");
   tip.hidden = !marked;
   if (target.closest("#fig-map, #fig-pca, #fig-items")) { mark(sampleOf(target)); }
   if (!marked) { return; }
@@ -687,7 +824,7 @@ const tables = {
       chip.closest("tr").cells[0].textContent.trim().split(/\s/)[0],
       find("i", chip).textContent, find("b", chip).textContent,
       chip.dataset.inside, chip.dataset.outside])],
-  cdf: () => [["consensus", ...data.cdf.k.map((k) => `K = ${k}`)],
+  cdf: () => [["consensus", ...data.criteria.map((row) => `K = ${row.n_clusters}`)],
     ...data.cdf.levels.map((level, i) => [level, ...data.cdf.shares.map((row) => row[i])])],
   tracking: () => [["sample", ...ofRun().map((each) => `K = ${each.k}`)],
     ...Array.from(data.tracked, (i) => [data.names[i], ...ofRun().map((each) => each.cluster[i])])],
@@ -789,7 +926,7 @@ const heard = {
   // After those of the run comes the last that was sent; the app has the others.
   solution: (content) => {
     const features = data.signature
-      ? content.listed.map((name) => data.signature.names.indexOf(name)).filter((i) => i >= 0) : [];
+      ? content.dots.names.map((name) => data.signature.names.indexOf(name)).filter((i) => i >= 0) : [];
     data.solutions[stored] = unpackSolution({ ...content, features });
     show(stored);
     requestAnimationFrame(() => setTimeout(() => tell({ painted: true })));
@@ -823,6 +960,7 @@ window.addEventListener("message", (event) => {
 
 document.documentElement.classList.add("live");
 if (app) { document.documentElement.classList.add("framed"); }
+drawFixed();
 drawTracks();
 show(now);
 tell({ ready: data.names, cuts: data.solutions.map((each) => each.k) });
