@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -21,7 +22,7 @@ _HEADERS = {
 }
 
 
-class Guard:
+class Guard(BaseHTTPMiddleware):
     """Lets requests of the page through, and marks all answers.
 
     The host must be this machine by number, so that no other name leads here; the
@@ -30,27 +31,16 @@ class Guard:
     """
 
     def __init__(self, app: Any, port: int, token: str) -> None:
-        self.app, self.token, self.host = app, token, f"{HOST}:{port}"
+        super().__init__(app)
+        self.token, self.host = token, f"{HOST}:{port}"
         self.name, self.secret = f"mdec-{port}", secrets.token_urlsafe(32)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def dispatch(self, request: Request, call_next: Any) -> Response:
         """Answer a request, or refuse it."""
-
-        async def mark(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                there = {name.decode().lower() for name, _ in message["headers"]}
-                message["headers"] += [
-                    (name.encode(), value.encode())
-                    for name, value in _HEADERS.items()
-                    if name not in there
-                ]
-            await send(message)
-
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-        else:
-            answer = self._refuse(Request(scope)) or self.app
-            await answer(scope, receive, mark)
+        answer: Response = self._refuse(request) or await call_next(request)
+        for name, value in _HEADERS.items():
+            answer.headers.setdefault(name, value)
+        return answer
 
     def _refuse(self, request: Request) -> Response | None:
         """Return the answer to a stranger, or to one who brings the token."""

@@ -283,7 +283,7 @@ def _write_model(
     path: Path, model: MDEC | MultiViewMDEC, steps: TableSteps | None
 ) -> dict[str, Any]:
     """Write a model and return the bytes of its file, or why it is left out."""
-    size = sum(_row_bytes(each.rows) for each in model.clustering_.rows)
+    size = sum(each.rows.data.nbytes for each in model.clustering_.rows)
     if size > MODEL_BYTES:
         return {
             "left_out": f"its training rows take {size / 1e6:.0f} MB, more than the "
@@ -294,10 +294,6 @@ def _write_model(
     else:
         write_model(path, model, steps.to_json(), steps.arrays)
     return {"bytes": path.stat().st_size}
-
-
-def _row_bytes(rows: Any) -> int:
-    return int(rows.data.nbytes if sparse.issparse(rows) else rows.nbytes)
 
 
 def read_result_model(
