@@ -10,11 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 from mdec import Ensemble
 from mdec._support import memory
-from mdec.coassociation import (
-    coassociation_factor,
-    locally_weighted_coassociation,
-    scale_by_degree,
-)
+from mdec.coassociation import coassociation_factor, locally_weighted_coassociation
+from mdec.confidence import sum_profiles
 from mdec.weights import ensemble_driven_cluster_index
 
 EXAMPLE = np.array(
@@ -144,10 +141,9 @@ def test_degrees_are_the_sums_of_the_rows() -> None:
     weights = rng.uniform(0.1, 1.0, ensemble.n_base_clusters)
     factor = coassociation_factor(ensemble, weights)
     A = (factor @ factor.T).toarray()
-    degrees = A.sum(axis=1)
-    scaled = scale_by_degree(factor, np.asarray(factor.sum(axis=0)).ravel())
-    np.testing.assert_allclose(
-        (scaled @ scaled.T).toarray(),
-        A / np.sqrt(degrees[:, None] * degrees[None, :]),
-        atol=1e-12,
-    )
+    degrees, clusters = A.sum(axis=1), np.arange(20) % 3
+    profiles = sum_profiles(ensemble, ensemble.split(clusters), weights, 3)
+    found = profiles.means(by_degree=True) @ factor.T
+    scaled = A / np.sqrt(degrees[:, None])
+    expected = [scaled[clusters == k].mean(axis=0) for k in range(3)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)

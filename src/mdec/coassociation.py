@@ -75,17 +75,6 @@ def divide_by_presence(sums: Array, draws: Array) -> Array:
     return np.where(draws > 0.0, sums / np.where(draws > 0.0, draws, 1.0), 0.0)
 
 
-def scale_by_degree(factor: sparse.csr_array, totals: Array) -> sparse.csr_array:
-    r"""Divide rows of the factor by the roots of their degrees.
-
-    Rows of :math:`D^{-1/2} F` with :math:`D_{jj} = \sum_i A_{ij}`; `totals` is
-    :math:`F^T 1`, over all samples.
-    """
-    # A sample that no member clusters has no row to divide.
-    degrees = np.maximum(factor @ totals, np.finfo(np.float64).tiny)
-    return sparse.csr_array(sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor)
-
-
 def locally_weighted_coassociation(
     ensemble: Ensemble, weights: Array | None = None
 ) -> Array:

@@ -12,12 +12,7 @@ from scipy import sparse
 
 from mdec._support.arrays import Array, Labels
 from mdec._support.memory import require_memory
-from mdec.coassociation import (
-    divide_by_presence,
-    factor_rows,
-    presence_rows,
-    scale_by_degree,
-)
+from mdec.coassociation import divide_by_presence, factor_rows, presence_rows
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.rows.work import ordered_sum
 
@@ -123,9 +118,10 @@ def _sum_rows(
     complete: bool,
     totals: Array | None = None,
 ) -> Array:
-    """Sum over each cluster the factor, ones and presence.
+    r"""Sum over each cluster the factor, ones and presence.
 
-    With the factor's sums over all samples each of its rows is scaled by degree.
+    With the factor's sums over all samples, :math:`F^T 1`, each of its rows is divided
+    by the root of its degree, :math:`D_{jj} = \sum_i A_{ij}`.
     """
     n_base, n_members = int(offsets[-1]), 0 if complete else len(offsets) - 1
     total = np.zeros((n_clusters, n_base + 1 + n_members))
@@ -133,7 +129,9 @@ def _sum_rows(
         inside = cluster_indicator(clusters, n_clusters)
         factor = factor_rows(labels, offsets, weights)
         if totals is not None:
-            factor = scale_by_degree(factor, totals)
+            # A sample that no member clusters has no row to divide.
+            degrees = np.maximum(factor @ totals, np.finfo(np.float64).tiny)
+            factor = sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor
         total[:, :n_base] += (inside @ factor).toarray()
         total[:, n_base] += inside.sum(axis=1)
         if not complete:

@@ -186,12 +186,11 @@ def generate_ensemble(
             check_indices(X), accept_sparse="csr", dtype=FLOATS, ensure_min_samples=3
         )
     rows = X if isinstance(X, Rows) else as_rows(X)
-    shares = check_kernel(kernel)
-    own_base = base if callable(base) else None
-    own_metric = metric if callable(metric) else None
-    if callable(base) or metric is not None:
+    shares, given = check_kernel(kernel), {"base": base, "metric": metric}
+    own: dict[str, Any] = {name: each for name, each in given.items() if callable(each)}
+    if own or metric is not None:
         check_functions(base, metric, shares, preparation, device, rows)
-        base, device = (base if callable(base) else "graph"), "cpu"
+        base, device = name_of(own.get("base", "graph")), "cpu"
     else:
         base, device = resolve_base(base, device, rows)
     if ensemble_size < 1:
@@ -201,7 +200,7 @@ def generate_ensemble(
     plan = Plan(
         *rows.shape,
         entropy=root_entropy(random_state),
-        base=name_of(base),
+        base=base,
         device=device,
         max_features=max_features,
         kernel=shares,
@@ -226,17 +225,10 @@ def generate_ensemble(
         )
     store = None
     if checkpoint is not None:
-        check_resumable(random_state, base=own_base, metric=own_metric)
+        check_resumable(random_state, **own)
         digest = digest_of_rows(rows, whole=plan.base != "landmark")
         store = Checkpoint(checkpoint, digest, plan, rows.executor)
-    cluster = partial(
-        cluster_members,
-        rows=rows,
-        plan=plan,
-        n_jobs=n_jobs,
-        base=own_base,
-        metric=own_metric,
-    )
+    cluster = partial(cluster_members, rows=rows, plan=plan, n_jobs=n_jobs, **own)
     report = report_progress(progress, ensemble_size, verbose)
     outcomes: list[Outcome] = []
     compiling: AbstractContextManager[None] = nullcontext()
@@ -317,8 +309,8 @@ def _number_clusters(
 
 def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelBlocks:
     """Put finished members side by side, where they are; report those that failed."""
-    failures = [each for each in outcomes if isinstance(each, Failure)]
-    failures.sort(key=lambda failure: failure.index)
+    failed = [each for each in outcomes if isinstance(each, Failure)]
+    failures = tuple(sorted(failed, key=lambda failure: failure.index))
     _report_failures(failures, len(outcomes))
     made = [each for each in outcomes if not isinstance(each, Failure)]
     made.sort(key=lambda each: each[0].index)
@@ -326,12 +318,11 @@ def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelB
     columns = zip(*(parts for _, parts in made), strict=True)
     parts = [rows.executor.call(np.stack, list(each), 1) for each in columns]
     if rows.source is None:
-        executor = rows.executor
-        return DistributedEnsemble(executor, parts, plan, members, tuple(failures))
-    return Ensemble(parts[0], members, tuple(failures), plan.to_json())
+        return DistributedEnsemble(rows.executor, parts, plan, members, failures)
+    return Ensemble(parts[0], members, failures, plan.to_json())
 
 
-def _report_failures(failures: list[Failure], ensemble_size: int) -> None:
+def _report_failures(failures: Sequence[Failure], ensemble_size: int) -> None:
     """Warn of members that were dropped; raise if they are more than a tenth."""
     if not failures:
         return
@@ -361,7 +352,7 @@ def refuse_unseen(ensemble: LabelBlocks) -> None:
         )
 
 
-def resolve_base(base: str, device: str, rows: Rows) -> tuple[str, str]:
+def resolve_base(base: Any, device: str, rows: Rows) -> tuple[str, str]:
     """Return how and where members cluster: what was asked for, or what "auto" takes.
 
     Parameters
@@ -430,13 +421,10 @@ def _preparation_kind(
     return kind_of_values(rows.array)[0]
 
 
-def check_resumable(
-    random_state: RandomState, **functions: Callable[..., Any] | None
-) -> None:
+def check_resumable(random_state: RandomState, **functions: Callable[..., Any]) -> None:
     """Raise if a checkpoint would not find the same members again."""
     for name, function in functions.items():
-        if function is not None:
-            check_findable(name, function)
+        check_findable(name, function)
     if not isinstance(random_state, (int, np.integer)):
         raise ValueError(
             "a checkpoint needs an integer random_state; without one the next run "

@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import make_blobs
 from sklearn.isotonic import isotonic_regression
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import silhouette_score
 
 from mdec import MDEC, Ensemble, MultiViewMDEC, generate_ensemble
 from mdec.base.graphs import similarity_graph
@@ -28,10 +28,10 @@ from mdec.selection.criteria import (
     eigengaps,
     merge_gaps,
     proportion_ambiguous,
-    rand_index,
 )
 from mdec.selection.null import (
     Cloud,
+    Marginals,
     NullReference,
     compare_with_null,
     default_numbers,
@@ -126,17 +126,6 @@ def test_merge_gaps_are_those_of_the_dendrogram():
     # Four clusters last from the merge at 0.7 to that at 0.4, whatever their order.
     gaps = merge_gaps(np.array([0.4, 0.9, 0.7, 0.2, 0.1]), [2, 3, 4])
     np.testing.assert_allclose(gaps, [0.1, 0.2, 0.3])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_rand_index_is_scikit_learns(seed):
-    rng = np.random.default_rng(seed)
-    first, second = rng.integers(0, 4, size=(2, 30))
-    assert rand_index(first, second) == pytest.approx(
-        adjusted_rand_score(first, second)
-    )
-    assert rand_index(np.zeros(5, int), np.zeros(5, int)) == 1.0
-    assert rand_index(np.zeros(5, int), np.arange(5)) == 0.0
 
 
 def test_null_draws_keep_distributions_and_correlations_and_mix_groups():
@@ -282,10 +271,10 @@ def test_draws_stop_when_many_are_as_clear(monkeypatch, n_above, n_draws):
     levels[1 : 1 + n_above] = 0.3
     found = iter(levels)
 
-    def measure(tables, kernels, norms, lengths=None):
-        assert len(tables) == len(norms) == 1
-        assert lengths in (None, [None])
-        assert kernels == ["cosine"]
+    def measure(tables, marginals):
+        assert len(tables) == len(marginals) == 1
+        assert marginals[0].lengths is None
+        assert marginals[0].kernel == "cosine"
         return next(found)
 
     monkeypatch.setattr(null, "measure_groups", measure)
@@ -326,21 +315,22 @@ def test_large_tables_are_tested_on_some_samples_and_features(
 def test_given_pairs_keep_their_distances_in_draws():
     rng = np.random.default_rng(0)
     data, drawn = rng.normal(size=(2, 30, 4))
-    kernels = ["scaled_gaussian"]
-    norms = [null.squared_norms(data, *kernels)]
-    lengths = [null.pair_lengths(data, *kernels)]
-    np.testing.assert_allclose(lengths[0], np.sort(pdist(data, "sqeuclidean")))
-    own = measure_groups([data], kernels, norms)
-    np.testing.assert_allclose(measure_groups([data], kernels, norms, lengths), own)
-    other = measure_groups([drawn], kernels, norms, lengths)
-    assert not np.allclose(other, measure_groups([drawn], kernels, norms))
+    plain = Marginals.of(data, "scaled_gaussian")
+    pairs = Marginals.of(data, "scaled_gaussian", pairs=True)
+    np.testing.assert_allclose(pairs.lengths, np.sort(pdist(data, "sqeuclidean")))
+    own = measure_groups([data], [plain])
+    np.testing.assert_allclose(measure_groups([data], [pairs]), own)
+    other = measure_groups([drawn], [pairs])
+    assert not np.allclose(other, measure_groups([drawn], [plain]))
 
 
 def groups_of(*tables, norms=None):
     """What shows groups in tables whose samples keep their norms, or have others."""
-    kernels = ["scaled_gaussian"] * len(tables)
-    norms = norms or list(map(null.squared_norms, tables, kernels))
-    return measure_groups(tables, kernels, norms)
+    if norms is None:
+        marginals = [Marginals.of(X, "scaled_gaussian") for X in tables]
+    else:
+        marginals = [Marginals("scaled_gaussian", each) for each in norms]
+    return measure_groups(tables, marginals)
 
 
 def eigenvalues_of(X):

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 
 # What a file may claim to hold before it is refused, unless the caller says more.
 MAX_BYTES = 4 * 2**30
 
-# Files of a group of processes: its limit and what it takes; and the word in its
-# statistics for what of that is a cache, which gives way. By the kind of file system,
-# for both versions of Linux's control groups.
+# Both versions of Linux's control groups: where the groups of processes lie, a group's
+# files of its limit and of what it takes, and the word in its statistics for what of
+# that is a cache, which gives way.
+_VERSION_1 = ("sys/fs/cgroup/memory",)
+_VERSION_2 = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
 _GROUP_FILES = {
-    "cgroup2": ("memory.max", "memory.current", "inactive_file"),
-    "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    _VERSION_1: (
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+    _VERSION_2: ("memory.max", "memory.current", "inactive_file"),
 }
 
 
@@ -44,49 +49,25 @@ def _free_in_groups(root: Path = Path("/")) -> int | None:
     The limit of a group holds for all groups inside, so that the least counts. `root`
     is the folder that has the folders proc and sys.
     """
-    return min(
-        (
-            free
-            for kind, folder, depth in _find_groups(root)
-            for group in (folder, *folder.parents[:depth])
-            if (free := _free_in_group(group, *_GROUP_FILES[kind])) is not None
-        ),
-        default=None,
-    )
-
-
-@lru_cache(maxsize=8)
-def _find_groups(root: Path) -> list[tuple[str, Path, int]]:
-    """Return the kind and folder of this process's groups, and how deep they lie.
-
-    A process stays where it was started, so that they are looked for once.
-    """
-    found: list[tuple[str, Path, int]] = []
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
-        mounts = (root / "proc/self/mountinfo").read_text().splitlines()
     except (OSError, ValueError):  # not Linux
-        return found
-    groups = [line.split(":", 2) for line in lines if line.count(":") >= 2]
-    for number, controllers, path in groups:
-        v2 = number == "0" and not controllers
-        if not v2 and "memory" not in controllers.split(","):
+        return None
+    free: list[int | None] = []
+    for line in lines:
+        controllers, _, path = line.partition(":")[2].partition(":")
+        version = _VERSION_2 if line.startswith("0::") else _VERSION_1
+        if version == _VERSION_1 and "memory" not in controllers.split(","):
             continue
-        kind = "cgroup2" if v2 else "cgroup"
-        for line in mounts:
-            place, _, system = line.partition(" - ")
-            above, mounted, options = place.split()[3], place.split()[4], system.split()
-            if options[0] != kind or not (v2 or "memory" in options[-1].split(",")):
-                continue
+        for top in map(root.joinpath, version):
             # A container may see its own group alone, whatever its path outside is.
-            inside = Path(path).parts[1:]
-            if Path(path).is_relative_to(above):
-                inside = Path(path).relative_to(above).parts
-            folder = root / mounted.lstrip("/")
-            if not folder.joinpath(*inside).is_dir():
-                inside = ()
-            found.append((kind, folder.joinpath(*inside), len(inside)))
-    return found
+            inside = top / path.lstrip("/")
+            group = inside if inside.is_dir() else top
+            groups = [
+                each for each in (group, *group.parents) if each.is_relative_to(top)
+            ]
+            free += [_free_in_group(each, *_GROUP_FILES[version]) for each in groups]
+    return min((n for n in free if n is not None), default=None)
 
 
 def _free_in_group(
@@ -107,18 +88,19 @@ def _free_in_group(
 
 def _free_for_process() -> int | None:
     """Return what the limits on this process, as set by ulimit -v and -d, leave."""
-    try:
-        import resource
+    import psutil
 
-        pages = [int(word) for word in Path("/proc/self/statm").read_text().split()]
-    except (ImportError, OSError):  # not Linux
+    process = psutil.Process()
+    try:
+        used = process.memory_info()
+        taken = {psutil.RLIMIT_AS: used.vms, psutil.RLIMIT_DATA: used.data}
+        limits = {kind: process.rlimit(kind)[0] for kind in taken}
+    except (AttributeError, OSError, psutil.Error):  # not Linux
         return None
-    used = {resource.RLIMIT_AS: pages[0], resource.RLIMIT_DATA: pages[5]}
-    limits = {kind: resource.getrlimit(kind)[0] for kind in used}
     left = [
-        max(0, limit - used[kind] * resource.getpagesize())
+        max(0, limit - taken[kind])
         for kind, limit in limits.items()
-        if limit != resource.RLIM_INFINITY
+        if limit != psutil.RLIM_INFINITY
     ]
     return min(left, default=None)
 

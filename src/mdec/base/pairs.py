@@ -153,7 +153,7 @@ def compare_new_pairs(known: Array, new: Array) -> tuple[Array, Array, bool]:
     if similar:
         return -values, -new / float(known[0, 0]), True
     slack = _slack(new, new)
-    _refuse_pairs(
+    refuse_pairs(
         new,
         lambda part: new[part] < -slack,
         "the distance of new row {i} to training row {j} is {value:.6g}; a distance is "
@@ -184,7 +184,7 @@ def _check_pairs(matrix: Any, source: str) -> tuple[Array, bool]:
         )
 
     def refuse(bad: Callable[[slice], NDArray[np.bool_]], sentence: str) -> None:
-        _refuse_pairs(values, bad, f"{source}: {sentence}")
+        refuse_pairs(values, bad, f"{source}: {sentence}")
 
     pair = "samples {i} and {j} have {value:.6g}"
     refuse(lambda part: ~np.isfinite(values[part]), f"{pair}; fill it.")
@@ -231,7 +231,7 @@ def _slack(given: NDArray[Any], values: Array) -> float:
     return math.sqrt(float(np.finfo(kind).eps)) * largest
 
 
-def _refuse_pairs(
+def refuse_pairs(
     values: Array, bad: Callable[[slice], NDArray[np.bool_]], sentence: str
 ) -> None:
     """Raise for the first pair that is bad, row by row, which the sentence names."""

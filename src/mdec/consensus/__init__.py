@@ -1,6 +1,7 @@
 """Consensus functions: from an ensemble and a number of clusters to labels."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from mdec._support.random import RandomState
 from mdec.consensus.dendrogram import hierarchical
 from mdec.consensus.graph_cuts import bipartite, cut_graph, spectral
 from mdec.consensus.matrix import from_matrix
-from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble import LabelBlocks
 
 __all__ = [
     "CONSENSUS",
@@ -22,20 +23,8 @@ __all__ = [
 ]
 
 
-class Consensus(Protocol):
-    """The signature of every consensus function."""
-
-    def __call__(
-        self,
-        ensemble: Ensemble,
-        n_clusters: int,
-        weights: Array | None = None,
-        random_state: RandomState = None,
-        device: str = "cpu",
-    ) -> NDArray[np.int32]: ...
-
-
-CONSENSUS: dict[str, Consensus] = {
+# All have one signature.
+CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
     "hierarchical": hierarchical,
     "spectral": spectral,
     "bipartite": bipartite,

@@ -11,6 +11,7 @@ from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.parallel import single_threaded_blas
 from mdec._support.random import RandomState, consensus_stream
+from mdec.base.pairs import refuse_pairs
 from mdec.consensus.dendrogram import cut, link_pairs
 from mdec.consensus.partitions import number_by_appearance, trivial_partition
 from mdec.numerics.affinity import unit_rows
@@ -92,23 +93,23 @@ def check_matrix(matrix: ArrayLike) -> Array:
         f"clustering a consensus matrix of {len(given)} samples",
         "cluster the data themselves, which needs no such matrix",
     )
-    if not np.isfinite(given).all():
-        i, j = np.argwhere(~np.isfinite(given))[0]
-        raise ValueError(
-            f"the consensus matrix has no number for samples {i} and {j}, which no "
-            "clustering may have seen together; make it of more clusterings."
-        )
+    refuse_pairs(
+        given,
+        lambda rows: ~np.isfinite(given[rows]),
+        "the consensus matrix has no number for samples {i} and {j}, which no "
+        "clustering may have seen together; make it of more clusterings.",
+    )
     if given.min() < -_TOLERANCE or given.max() > 1.0 + _TOLERANCE:
         raise ValueError(
             f"a consensus matrix has numbers from 0 to 1, got {given.min():.4g} to "
             f"{given.max():.4g}; divide counts by the number of clusterings."
         )
-    if not np.allclose(given, given.T, rtol=0.0, atol=_TOLERANCE):
-        i, j = np.argwhere(np.abs(given - given.T) > _TOLERANCE)[0]
-        raise ValueError(
-            f"a consensus matrix is symmetric; samples {i} and {j} have "
-            f"{given[i, j]:.4g} and {given[j, i]:.4g}."
-        )
+    refuse_pairs(
+        given,
+        lambda rows: np.abs(given[rows] - given.T[rows]) > _TOLERANCE,
+        "a consensus matrix is symmetric; samples {i} and {j} have {value:.4g} and "
+        "{other:.4g}.",
+    )
     if np.abs(np.diag(given) - 1.0).max() > _TOLERANCE:
         raise ValueError(
             "a consensus matrix has ones on its diagonal; give similarities, not "

@@ -15,14 +15,13 @@ from scipy import sparse
 
 from mdec._support.archives import DAMAGED, DamagedFileError, read_sealed, write_sealed
 from mdec._support.memory import MAX_BYTES
-from mdec.ensemble.numbering import check_numbers, number_columns, renumber_columns
+from mdec.ensemble.numbering import number_columns, renumber_columns
 from mdec.ensemble.plan import Member, Plan, current_names, is_count
 from mdec.ensemble.provenance import (
     Failure,
     View,
     join_names,
     join_views,
-    member_weights,
     read_only,
     view_shares,
 )
@@ -186,12 +185,9 @@ class Ensemble:
             With the view's own parameters, failures and names.
         """
         view, number = self.views[number], range(len(self.views))[number]
-        chosen = [m for m, origin in enumerate(self.origins) if origin == number]
-        names = dict(self.names)
-        if view.features:
-            names["features"] = view.features
-        some = self[chosen]
-        own = view.failures, view.parameters, names
+        some = self[[m for m, origin in enumerate(self.origins) if origin == number]]
+        known = {"features": view.features} if view.features else {}
+        own = view.failures, view.parameters, {**self.names, **known}
         return type(self)(some.labels, some.members, *own)
 
     def among(self, samples: NDArray[np.integer]) -> Ensemble:
@@ -215,9 +211,25 @@ class Ensemble:
 
     @cached_property
     def member_weights(self) -> NDArray[np.float64] | None:
-        """How much each member counts, if views have shares of their own."""
+        r"""How much each member counts, if views have shares of their own.
+
+        :math:`g_m = s_v M / M_v` for the members of a view v with the share
+        :math:`s_v`, :math:`M_v` of the M members. The co-association is then
+        :math:`\sum_v s_v A_v`, with :math:`A_v` that of the members of v alone.
+
+        Examples
+        --------
+        >>> one = Ensemble.from_labels([[0, 1], [0, 0], [1, 0]])
+        >>> views = {"a": one, "b": one[:1]}
+        >>> Ensemble.concatenate(views, weights=[1, 1]).member_weights
+        array([0.75, 0.75, 1.5 ])
+        """
         shares = [view.share for view in self.views if view.share is not None]
-        return member_weights(shares, self.origins) if shares else None
+        if not shares:
+            return None
+        sizes = np.bincount(self.origins, minlength=len(shares))
+        factors = np.asarray(shares) * len(self) / np.maximum(sizes, 1)
+        return factors[np.array(self.origins)]
 
     @property
     def n_samples(self) -> int:
@@ -391,8 +403,7 @@ class Ensemble:
             tuple(View.from_json(view) for view in content.get("views", ())),
             tuple(content.get("origins", ())),
         )
-        check_numbers(ensemble.labels)
-        ensemble._check_lengths()
+        ensemble._check_labels()
         ensemble._check_members()
         return ensemble
 
@@ -410,8 +421,14 @@ class Ensemble:
         for member, origin in zip(self.members, self.origins or repeat(0)):  # noqa: B905
             plans[origin].refuse_foreign(member)
 
-    def _check_lengths(self) -> None:
-        """Raise unless members, origins and names are as many as the labels have."""
+    def _check_labels(self) -> None:
+        """Raise unless samples can fill the clusters, and what belongs to them fits."""
+        labels = self.labels
+        if labels.ndim != 2 or 0 in labels.shape:
+            raise ValueError("labels are no table")
+        greatest = labels.max(axis=0)
+        if labels.min() < -1 or greatest.min() < 0 or greatest.max() >= len(labels):
+            raise ValueError("labels are no cluster numbers")
         n_views = len(self.views)
         if (
             len(self.members) not in (0, len(self))

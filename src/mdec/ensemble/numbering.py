@@ -144,15 +144,6 @@ def number_blocks(executor: Executor, labels: list[Any]) -> tuple[list[Any], int
     return executor.map(renumber, labels, rank), int(rank.max(initial=-1)) + 1
 
 
-def check_numbers(labels: NDArray[np.int32]) -> None:
-    """Raise unless every column numbers its clusters as samples can fill them."""
-    if labels.ndim != 2 or 0 in labels.shape:
-        raise ValueError("labels are no table")
-    greatest = labels.max(axis=0)
-    if labels.min() < -1 or greatest.min() < 0 or greatest.max() >= len(labels):
-        raise ValueError("labels are no cluster numbers")
-
-
 def _from_zero(present: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[np.int32]:
     labels = np.full(absent.shape, -1, dtype=np.int32)
     labels[~absent] = np.unique(present, return_inverse=True)[1]

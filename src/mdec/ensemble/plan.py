@@ -165,11 +165,14 @@ class Plan:
             object.__setattr__(self, name, value)
 
     def _check_parts(self) -> None:
-        """Raise for parts that no ensemble has, or that do not go together."""
+        """Raise for parts that no ensemble has, or that do not go together.
+
+        A file may hold values without end, of which messages show a part.
+        """
         for name, least in {"n_samples": 1, "n_features": 1, "entropy": 0}.items():
             if not is_count(value := getattr(self, name), least):
                 number = f"a whole number of at least {least}"
-                raise ValueError(f"{name}={_short(value)} must be {number}.")
+                raise ValueError(f"{name}={reprlib.repr(value)} must be {number}.")
         shares = self.kernel_shares
         draws.check_kernel(self.kernel if isinstance(self.kernel, str) else shares)
         if abs(math.fsum(shares.values()) - 1.0) > 1e-9:
@@ -179,9 +182,11 @@ class Plan:
             raise ValueError("base and metric must be names.")
         if self.device not in PLACES:
             known = ", ".join(PLACES)
-            raise ValueError(f"device={_short(self.device)} is not one of {known}.")
+            raise ValueError(
+                f"device={reprlib.repr(self.device)} is not one of {known}."
+            )
         if self.preparation is not None and self.preparation not in RECIPES:
-            kind = _short(self.preparation)
+            kind = reprlib.repr(self.preparation)
             raise ValueError(f"preparation={kind} is not one of {', '.join(RECIPES)}.")
         landmark, pairs = self.base == "landmark", self.metric == "precomputed"
         here_only = self.has_own_base or self.metric
@@ -401,8 +406,3 @@ def is_count(value: Any, least: int) -> bool:
     """Tell whether a value is a whole number from `least` up, and no truth value."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     return whole and bool(value >= least)
-
-
-def _short(value: Any) -> str:
-    """Return a value as a message shows it: a file may hold one without end."""
-    return reprlib.repr(value)

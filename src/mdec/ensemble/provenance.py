@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mdec.ensemble.plan import current_names
 
@@ -120,27 +119,6 @@ def view_shares(
             f"{len(names)} views."
         )
     return [each / sum(numbers) for each in numbers]
-
-
-def member_weights(
-    shares: Sequence[float], origins: Sequence[int]
-) -> NDArray[np.float64]:
-    r"""Return how much each member counts, so that views have their shares.
-
-    Notes
-    -----
-    :math:`g_m = s_v M / M_v` for the members of a view v with the share :math:`s_v`,
-    :math:`M_v` of the M members. The co-association is then
-    :math:`\sum_v s_v A_v`, with :math:`A_v` that of the members of v alone.
-
-    Examples
-    --------
-    >>> member_weights([0.5, 0.5], [0, 0, 0, 1])
-    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
-    """
-    sizes = np.bincount(origins, minlength=len(shares))
-    factors = np.asarray(shares) * len(origins) / np.maximum(sizes, 1)
-    return factors[np.asarray(origins)]
 
 
 def join_names(

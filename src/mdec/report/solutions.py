@@ -24,7 +24,7 @@ from mdec.confidence import (
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.signatures import Markers, Signature
-from mdec.selection.criteria import cuts, rand_index
+from mdec.selection.criteria import cuts
 from mdec.selection.rule import KSelection
 
 MAX_SOLUTIONS = 30
@@ -366,7 +366,9 @@ def compare_functions(
             row["scores"] = scores(known[rows][there], labels[there])
         found.append(row | {"mean_confidence": float(sure.mean())})
     for row in found:
-        row["agreement"] = [rand_index(row["labels"], e["labels"]) for e in found]
+        row["agreement"] = [
+            adjusted_rand_score(row["labels"], e["labels"]) for e in found
+        ]
     return found
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from sklearn.metrics import adjusted_rand_score
 
 from mdec._support.arrays import Array, Labels
+from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus.dendrogram import cut, falling, merges
 from mdec.ensemble import Ensemble
+from mdec.weights import WEIGHTINGS
 
 # Monti et al. count a pair as ambiguous between these shares of the clusterings.
 AMBIGUOUS_SHARES = 0.1, 0.9
+
+# Random splits of the members into halves that are compared.
+N_SPLITS = 5
 
 
 def cuts(ensemble: Ensemble, weights: Array, ks: Sequence[int]) -> NDArray[np.int32]:
@@ -63,22 +70,6 @@ def consensus_distribution(partitions: Labels) -> tuple[Array, Array]:
     counts[-1] -= n_samples
     levels = np.arange(n_partitions + 1) / n_partitions
     return levels, np.cumsum(counts) / max(counts.sum(), 1.0)
-
-
-def rand_index(first: Labels, second: Labels) -> float:
-    """Return the adjusted Rand index of two clusterings, numbered from 0.
-
-    Examples
-    --------
-    >>> rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
-    1.0
-    """
-    table = np.zeros((first.max() + 1, second.max() + 1))
-    np.add.at(table, (first, second), 1.0)
-    cells = table, table.sum(axis=1), table.sum(axis=0), table.sum(keepdims=True)
-    both, rows, columns, pairs = ((each * (each - 1.0)).sum() for each in cells)
-    expected, most = rows * columns / max(pairs, 1.0), (rows + columns) / 2.0
-    return float((both - expected) / (most - expected)) if most > expected else 1.0
 
 
 def proportion_ambiguous(levels: Array, cdf: Array) -> float:
@@ -164,3 +155,50 @@ def coassociation_silhouette(coassociation: Array, labels: Labels) -> float:
     greater = np.maximum(np.maximum(own, other), np.finfo(float).tiny)
     silhouette = np.where(sizes[labels] > 1, (other - own) / greater, 0.0)
     return float(silhouette.mean())
+
+
+def measure_numbers(
+    ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return the table, the levels and the distributions of an ensemble's consensus.
+
+    They are those of `KSelection`, the table without a score.
+    """
+    weights = WEIGHTINGS[weighting](ensemble)
+    similarity = locally_weighted_coassociation(ensemble, weights)
+    pairs, heights = merges(ensemble, weights)
+    partitions = cut_merges(pairs, heights, ks)
+    halves = _cut_halves(ensemble, ks, weighting, rng)
+    distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
+    areas = np.array([cdf_area(*each) for each in distributions])
+    agreements = [
+        np.mean(list(map(adjusted_rand_score, halves[::2, i], halves[1::2, i])))
+        for i in range(len(ks))
+    ]
+    table = {
+        "n_clusters": np.array(ks),
+        "pac": np.array([proportion_ambiguous(*each) for each in distributions]),
+        "delta_area": delta_area(areas),
+        "eigengap": eigengaps(similarity, ks),
+        "merge_gap": merge_gaps(heights, ks),
+        "agreement": np.array(agreements),
+        "silhouette": np.array(
+            [coassociation_silhouette(similarity, each) for each in partitions]
+        ),
+    }
+    levels, cdf = distributions[0][0], np.stack([each[1] for each in distributions])
+    return {"table": table, "cdf": cdf, "levels": levels}
+
+
+def _cut_halves(
+    ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Return consensus clusters of both halves of random splits of the members."""
+    size = len(ensemble)
+    if size == 1:
+        halves = [ensemble, ensemble]
+    else:
+        orders = [rng.permutation(size) for _ in range(N_SPLITS)]
+        chosen = [h for o in orders for h in (o[: size // 2], o[size // 2 :])]
+        halves = [ensemble[half.tolist()] for half in chosen]
+    return np.stack([cuts(half, WEIGHTINGS[weighting](half), ks) for half in halves])

@@ -200,6 +200,37 @@ class Cloud:
         return drawn
 
 
+@dataclass(frozen=True)
+class Marginals:
+    """Distances in a table that its draws are given before they are compared.
+
+    Attributes
+    ----------
+    kernel : str
+        The kernel that compares samples.
+    norms : ndarray of shape (n_samples,)
+        In ascending order the squared distances of samples from their mean, which they
+        are brought to along their directions: those that differ in scale are no groups.
+    lengths : ndarray of shape (n_pairs,) or None
+        In ascending order the squared distances of pairs after that, with their ties
+        and their largest value, where only these are known.
+    """
+
+    kernel: str
+    norms: Array
+    lengths: Array | None = None
+
+    @classmethod
+    def of(cls, X: Array, kernel: str, *, pairs: bool = False) -> Marginals:
+        """Measure a table, or what `scale_pairs` makes of pairs."""
+        products = _products_about_mean(X, kernel)
+        norms = np.sort(products.diagonal())
+        if not pairs:
+            return cls(kernel, norms)
+        squared = _distances_at_norms(products, norms)
+        return cls(kernel, norms, np.sort(squared[np.triu_indices(len(X), 1)]))
+
+
 def rotate(scores: Array, rng: np.random.Generator) -> Array:
     """Return samples about a mean of zero that mix the rows of scores at random."""
     block = rng.standard_normal((len(scores) + 1, len(scores)))
@@ -297,22 +328,20 @@ def null_reference(
         _take_features(table, plan, some, rng, metric)
         for table, plan in zip(tables, plans, strict=True)
     ]
-    kernels = [max(p.kernel_shares, key=p.kernel_shares.__getitem__) for p in plans]
-
     with single_threaded_blas():
         clouds = [Cloud.of(X, seed) for X in seen]
-        like = list(map(squared_norms, seen, kernels))
-        lengths = [
-            None
-            if metric is None and plan.metric != PRECOMPUTED
-            else pair_lengths(X, kernel)
-            for plan, X, kernel in zip(plans, seen, kernels, strict=True)
+        marginals = [
+            Marginals.of(
+                X,
+                max(plan.kernel_shares, key=plan.kernel_shares.__getitem__),
+                pairs=metric is not None or plan.metric == PRECOMPUTED,
+            )
+            for X, plan in zip(seen, plans, strict=True)
         ]
-        observed = measure_groups(seen, kernels, like)
+        observed = measure_groups(seen, marginals)
         draws: list[Array] = []
         for look in LOOKS:
-            shared = clouds, seed, kernels, like, lengths
-            numbers = range(len(draws), look)
+            shared, numbers = (clouds, seed, marginals), range(len(draws), look)
             for made in map_parallel(
                 _measure_draw, numbers, shared=shared, n_jobs=n_jobs
             ):
@@ -326,17 +355,12 @@ def null_reference(
 
 
 def _measure_draw(
-    number: int,
-    clouds: Sequence[Cloud],
-    seed: int,
-    kernels: Sequence[str],
-    norms: Sequence[Array],
-    lengths: Sequence[Array | None],
+    number: int, clouds: Sequence[Cloud], seed: int, marginals: Sequence[Marginals]
 ) -> Array:
     """Draw all tables, rotated alike, and measure the groups in them."""
     key = seed, 2 + number, "selection"
     drawn = [cloud.draw(member_stream(*key)) for cloud in clouds]
-    return measure_groups(drawn, kernels, norms, lengths)
+    return measure_groups(drawn, marginals)
 
 
 def _take_features(
@@ -394,28 +418,15 @@ def _inner_products(squared: Array) -> Array:
     return products
 
 
-def measure_groups(
-    tables: Sequence[Array],
-    kernels: Sequence[str],
-    norms: Sequence[Array],
-    lengths: Sequence[Array | None] = (),
-) -> Array:
+def measure_groups(tables: Sequence[Array], marginals: Sequence[Marginals]) -> Array:
     r"""Return what shows groups in tables of the same samples.
 
     Parameters
     ----------
     tables : sequence of ndarray of shape (n_samples, n_features)
         The samples, in each table.
-    kernels : sequence of str
-        The kernel of each table.
-    norms : sequence of ndarray of shape (n_samples,)
-        In ascending order the squared distances from the mean that samples of each
-        table are brought to, along their directions, before they are compared in the
-        graph: those of the data, so that samples that differ in scale are no groups.
-    lengths : sequence of (ndarray of shape (n_pairs,) or None), default=()
-        For each table None, or in ascending order the squared distances that pairs are
-        given after that: those of the data where only these are known, with their ties
-        and their largest value.
+    marginals : sequence of Marginals
+        The distances that the samples of each table are given: those of the data.
 
     Returns
     -------
@@ -428,17 +439,15 @@ def measure_groups(
     """
     n_samples = len(tables[0])
     graph, products = np.zeros((2, n_samples, n_samples))
-    each = zip(tables, kernels, norms, lengths or [None] * len(tables), strict=True)
-    for X, kernel, wanted, given in each:
-        own = _products_about_mean(X, kernel)
+    for X, known in zip(tables, marginals, strict=True):
+        own = _products_about_mean(X, known.kernel)
         products += own / max(own.trace(), _TINY)
-        squared = _distances_at_norms(own, wanted)
-        if given is not None:
-            squared[_pairs_of(squared)] = give_by_rank(
-                squared[_pairs_of(squared)], given
-            )
+        squared = _distances_at_norms(own, known.norms)
+        if known.lengths is not None:
+            above = np.triu_indices(n_samples, 1)
+            squared[above] = give_by_rank(squared[above], known.lengths)
             squared = np.triu(squared) + np.triu(squared).T
-        graph += _normalized_graph(squared, kernel) / len(tables)
+        graph += _normalized_graph(squared, known.kernel) / len(tables)
     n_values = len(default_numbers(n_samples)[: MAX_TESTED - 1])
     last = [n_samples - 1 - n_values, n_samples - 2]
     values = linalg.eigvalsh(graph, subset_by_index=last)[::-1]
@@ -447,22 +456,6 @@ def measure_groups(
     # Of several axes of equal size each is as good.
     alone = sizes[1] - sizes[0] > _ROUNDING * sizes[1]
     return np.append(values, widest_gap(axes[:, 1]) if alone else 0.0).round(9)
-
-
-def squared_norms(X: Array, kernel: str) -> Array:
-    """Return the squared distances of samples from their mean in ascending order."""
-    return np.sort(_products_about_mean(X, kernel).diagonal())
-
-
-def pair_lengths(X: Array, kernel: str) -> Array:
-    """Return the squared distances of all pairs of samples in ascending order."""
-    products = _products_about_mean(X, kernel)
-    squared = _distances_at_norms(products, np.sort(products.diagonal()))
-    return np.sort(squared[_pairs_of(squared)])
-
-
-def _pairs_of(squared: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    return np.triu_indices(len(squared), 1)
 
 
 def _products_about_mean(X: Array, kernel: str) -> Array:

@@ -16,23 +16,10 @@ from mdec._support.progress import Progress
 from mdec._support.random import member_stream
 from mdec.base import Base
 from mdec.base.pairs import PRECOMPUTED, Metric
-from mdec.coassociation import locally_weighted_coassociation
-from mdec.consensus.dendrogram import merges
 from mdec.ensemble import Ensemble
 from mdec.ensemble.plan import Plan
 from mdec.generation import generate_ensemble
-from mdec.selection.criteria import (
-    cdf_area,
-    coassociation_silhouette,
-    consensus_distribution,
-    cut_merges,
-    cuts,
-    delta_area,
-    eigengaps,
-    merge_gaps,
-    proportion_ambiguous,
-    rand_index,
-)
+from mdec.selection.criteria import cuts, measure_numbers
 from mdec.selection.null import (
     NULL_LEVEL,
     NullReference,
@@ -44,7 +31,6 @@ from mdec.weights import WEIGHTINGS
 # The criteria are measured on at most this many samples and members.
 MAX_SAMPLES = 1000
 MAX_MEMBERS = 100
-N_SPLITS = 5
 
 # Of so many samples a member clusters at least these.
 FEWEST_CLUSTERED = 50
@@ -213,8 +199,9 @@ def select_n_clusters(
                 own = {"base": base or "graph", "metric": metric, "n_jobs": n_jobs}
                 part = _make_members(ensemble, tables, plans, rng, seed, own)
     with single_threaded_blas():
-        found = _measure(part, ks, weighting, rng)
+        found = measure_numbers(part, ks, weighting, rng)
     table = found["table"]
+    table["score"] = suggestion_score(table)
     candidates = list_candidates(table, partitions)
     suggested, reason = suggest(table, candidates, null, allow_one=allow_one)
     return KSelection(
@@ -391,48 +378,3 @@ def describe_sizes(labels: Labels) -> str:
     low, high = f"{100 * shares[-1]:.2g} %", f"{100 * shares[0]:.2g} %"
     span = low if low == high else f"{low} to {high}"
     return f"{shares.size} clusters with {span} of the samples each"
-
-
-def _measure(
-    ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Return the table, the levels and the distributions of an ensemble's consensus."""
-    weights = WEIGHTINGS[weighting](ensemble)
-    similarity = locally_weighted_coassociation(ensemble, weights)
-    pairs, heights = merges(ensemble, weights)
-    partitions = cut_merges(pairs, heights, ks)
-    halves = _cut_halves(ensemble, ks, weighting, rng)
-    distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
-    areas = np.array([cdf_area(*each) for each in distributions])
-    agreements = [
-        np.mean(list(map(rand_index, halves[::2, i], halves[1::2, i])))
-        for i in range(len(ks))
-    ]
-    table = {
-        "n_clusters": np.array(ks),
-        "pac": np.array([proportion_ambiguous(*each) for each in distributions]),
-        "delta_area": delta_area(areas),
-        "eigengap": eigengaps(similarity, ks),
-        "merge_gap": merge_gaps(heights, ks),
-        "agreement": np.array(agreements),
-        "silhouette": np.array(
-            [coassociation_silhouette(similarity, each) for each in partitions]
-        ),
-    }
-    table["score"] = suggestion_score(table)
-    levels, cdf = distributions[0][0], np.stack([each[1] for each in distributions])
-    return {"table": table, "cdf": cdf, "levels": levels}
-
-
-def _cut_halves(
-    ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """Return consensus clusters of both halves of random splits of the members."""
-    size = len(ensemble)
-    if size == 1:
-        halves = [ensemble, ensemble]
-    else:
-        orders = [rng.permutation(size) for _ in range(N_SPLITS)]
-        chosen = [h for o in orders for h in (o[: size // 2], o[size // 2 :])]
-        halves = [ensemble[half.tolist()] for half in chosen]
-    return np.stack([cuts(half, WEIGHTINGS[weighting](half), ks) for half in halves])
