@@ -95,11 +95,6 @@ MAP: list[tuple[str, str, str]] = [
         "bench/baselines/test_label_kmeans.py",
         "bench/baselines/test_objectives.py",
     ),
-    (
-        "bench/baselines/_loops.py",
-        "bench/baselines/test_trajectories.py",
-        "bench/baselines/test_spce.py",
-    ),
     ("bench/baselines/_partitioning.py", "bench/baselines/test_partitioning.py", ""),
     ("bench/baselines/_spce.py", "bench/baselines/test_spce.py", ""),
     ("bench/datasets.py", "", ""),

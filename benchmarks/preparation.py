@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from mdec import Ensemble, generate_ensemble
 from mdec.bench.evaluation import nmi_max
-from mdec.bench.methods import PEERS
+from mdec.bench.methods import METHODS, resolve
 from mdec.consensus import CONSENSUS
 from mdec.datasets import load_dataset
 from mdec.preparation import (
@@ -66,6 +66,8 @@ MIXTURES = [
     (1, 1, 0.75, 0.35),
     (1, 1, 1, 0.5, 0.35),
 ]
+# Clusterers of the data themselves.
+PEERS = [name for name, method in METHODS.items() if method.generator is None]
 SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 
 Array = NDArray[np.float64]
@@ -288,8 +290,8 @@ def peers(values: Callable[[Array], Array]) -> Variant:
     def variant(X: Array, n_clusters: int, seed: int) -> dict[str, Labels]:
         Z = values(X)
         return {
-            name: cluster(Z, n_clusters, random_state=seed)
-            for name, cluster in PEERS.items()
+            name: resolve(METHODS[name].function)(Z, n_clusters, random_state=seed)
+            for name in PEERS
         }
 
     return variant

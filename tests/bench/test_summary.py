@@ -14,11 +14,13 @@ from scipy import stats
 
 from mdec.bench.evaluation import METRICS, clustering_accuracy, purity
 from mdec.bench.pages import (
+    TABLE_FORMATS,
+    Section,
     _distance_section,
     _summary_section,
     _test_sentence,
     describe_scores,
-    render_table,
+    render,
     score_rows,
     write_report,
 )
@@ -401,7 +403,8 @@ def test_cells_show_spread_count_status_and_the_published_value() -> None:
     known = {("x", "a"): (94.0, 1.0, 100, ""), ("x", "d"): (np.nan, np.nan, 0, "OM")}
     published = ScoreTable.from_scores("accuracy", ["x"], table.methods, known)
     rows = score_rows(table, published)
-    shown = render_table(["", *table.methods], rows)
+    section = Section("", "", headers=["", *table.methods], rows=rows)
+    shown = {kind: render(f"table.{kind}", section=section) for kind in TABLE_FORMATS}
     assert "**[95.00 ± 5.00]** (paper 94.00, +1.00)" in shown["md"]
     assert "**87.50 ± 3.54** (2 runs, paper OM) | OM |" in shown["md"]
     assert "| - |" in shown["md"]  # no average for a method that lost a dataset

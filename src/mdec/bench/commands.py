@@ -31,17 +31,6 @@ from mdec.bench.study import narrow, read_study, study_names
 SECONDS_BETWEEN_LINES = 10.0
 
 
-def examples(*lines: str) -> str:
-    """Return the end of a help text: commands to try, one on each line.
-
-    Examples
-    --------
-    >>> examples("mdec demo")
-    'Examples:\\n\\nmdec demo'
-    """
-    return "\n\n".join(["Examples:", *lines])
-
-
 bench_app = typer.Typer(
     help="Run studies: datasets x methods x repetitions.", no_args_is_help=True
 )
@@ -55,7 +44,7 @@ Folder = Annotated[
 ]
 
 
-@bench_app.command("list", epilog=examples("mdec bench list"))
+@bench_app.command("list", epilog="Examples:\n\nmdec bench list")
 def list_studies() -> None:
     """List the studies that come with the package."""
     for name in study_names():
@@ -63,10 +52,8 @@ def list_studies() -> None:
 
 
 @bench_app.command(
-    epilog=examples(
-        "mdec bench run paper-tables --jobs 2",
-        "mdec bench run my-study.toml --dataset DS-05",
-    )
+    epilog="Examples:\n\nmdec bench run paper-tables --jobs 2\n\n"
+    "mdec bench run my-study.toml --dataset DS-05"
 )
 def run(
     study: Annotated[str, typer.Argument(help="A .toml file, or a study's name.")],
@@ -139,7 +126,7 @@ def _show_progress(*, quiet: bool) -> Iterator[Notify | None]:
         yield None if quiet else show
 
 
-@bench_app.command(epilog=examples("mdec bench report paper-tables.jsonl"))
+@bench_app.command(epilog="Examples:\n\nmdec bench report paper-tables.jsonl")
 def report(
     records: Annotated[Path, typer.Argument(help="File that `bench run` wrote.")],
     output: Annotated[
@@ -168,7 +155,7 @@ def report(
     typer.echo(f"{len(files)} files in {folder}; start with {folder / 'report.html'}")
 
 
-@datasets_app.command("list", epilog=examples("mdec datasets list"))
+@datasets_app.command("list", epilog="Examples:\n\nmdec datasets list")
 def list_known_datasets(
     kind: Annotated[
         str | None,
@@ -180,22 +167,16 @@ def list_known_datasets(
     table = Table("id", "name", "N", "D", "K", "kind", "on disk", box=None)
     for info in list_datasets(kind):
         shape = (info.n_samples, info.n_features, info.n_classes)
-        here = (
-            "yes" if _on_disk(info.id, folder) else "by hand" if info.manual else "no"
-        )
+        here = "yes"
+        try:
+            fetch_dataset(info.id, folder=folder, download=False)
+        except FileNotFoundError:
+            here = "by hand" if info.manual else "no"
         table.add_row(info.id, info.name, *map(str, shape), info.kind, here)
     Console().print(table)
 
 
-def _on_disk(name: str, folder: Path | None) -> bool:
-    try:
-        fetch_dataset(name, folder=folder, download=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-@datasets_app.command(epilog=examples("mdec datasets info DS-05"))
+@datasets_app.command(epilog="Examples:\n\nmdec datasets info DS-05")
 def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
     """Show what is known about a dataset."""
     found = dataset_info(name)
@@ -219,7 +200,7 @@ def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
         typer.echo(f"as loaded: classes sha256 {found.classes_sha256}")
 
 
-@datasets_app.command(epilog=examples("mdec datasets fetch DS-05 DS-20"))
+@datasets_app.command(epilog="Examples:\n\nmdec datasets fetch DS-05 DS-20")
 def fetch(
     names: Annotated[
         list[str] | None, typer.Argument(help="Ids or names; none for all.")
@@ -236,7 +217,7 @@ def fetch(
         typer.echo(f"{dataset_info(name).id}: {len(paths)} file(s) in place")
 
 
-@datasets_app.command(epilog=examples("mdec datasets path DS-05"))
+@datasets_app.command(epilog="Examples:\n\nmdec datasets path DS-05")
 def path(
     name: Annotated[
         str | None, typer.Argument(help="Id or name; none for the folder of all.")

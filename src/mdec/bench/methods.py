@@ -2,14 +2,17 @@
 
 A method is ``function(data, n_clusters, *, random_state, **parameters) -> labels``,
 where data is the ensemble if the method names a generator and X if it does not. Studies
-name any such function as "module:function". Clusterers from other packages are imported
-when they are used.
+name any such function as "module:function"; those of registry/methods.toml and the
+baselines have a short name too. Clusterers from other packages are imported when they
+are used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -44,8 +47,8 @@ class Method:
     """
 
     function: str
-    generator: str | None
-    parameters: Parameters
+    generator: str | None = None
+    parameters: Parameters = field(default_factory=dict)
 
 
 def resolve(function: str) -> Any:
@@ -262,41 +265,11 @@ def sc3s(X: Array, n_clusters: int, *, random_state: int) -> Labels:
     return np.unique(cells.obs[f"sc3s_{n_clusters}"], return_inverse=True)[1]
 
 
-PEERS = {
-    "k-means": kmeans,
-    "spectral kNN": spectral_knn,
-    "Ward": ward,
-    "HDBSCAN": hdbscan,
-    "FINCH": finch,
-    "Leiden": leiden,
-    "Genie": genie,
-    "consensusclustering": consensusclustering,
-    "inmoose": inmoose,
-    "scanpy Leiden": scanpy_leiden,
-    "SC3s": sc3s,
-}
-
-GENERATORS = {
-    "mdec": "mdec.generation:generate_ensemble",
-    "prepared": f"{__name__}:generate_prepared_ensemble",
-    "components": f"{__name__}:generate_components",
-    "kmeans": "mdec.bench.baselines:generate_kmeans_ensemble",
-    "stratified": "mdec.bench.baselines:generate_stratified_ensemble",
-}
-
-_MDEC = {"MDEC-HC": "hierarchical", "MDEC-SC": "spectral", "MDEC-BG": "bipartite"}
-
-METHODS: dict[str, Method] = {
-    **{
-        name: Method(f"{__name__}:baseline", generator, {"name": name})
-        for name, generator in GENERATION.items()
-    },
-    **{
-        name: Method(f"{__name__}:mdec", "mdec", {"consensus": consensus})
-        for name, consensus in _MDEC.items()
-    },
-    **{
-        name: Method(f"{__name__}:{function.__name__}", None, {})
-        for name, function in PEERS.items()
-    },
-}
+_REGISTRY = tomllib.loads(
+    (files("mdec.bench") / "registry" / "methods.toml").read_text("utf-8")
+)
+GENERATORS = {name: Method(**each) for name, each in _REGISTRY["generators"].items()}
+METHODS = {
+    name: Method(f"{__name__}:baseline", generator, {"name": name})
+    for name, generator in GENERATION.items()
+} | {name: Method(**each) for name, each in _REGISTRY["methods"].items()}

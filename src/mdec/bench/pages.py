@@ -58,6 +58,8 @@ _DRAWINGS = {
     ),
 }
 
+TABLE_FORMATS = ("md", "html", "tex")
+# The best of a row is bold in brackets, the next two are bold.
 N_MARKED = 3
 _LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
@@ -108,11 +110,6 @@ class Section:
     rows: Rows = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
 
-    @property
-    def tables(self) -> dict[str, str]:
-        """The table as text, by format."""
-        return render_table(self.headers, self.rows) if self.headers else {}
-
 
 def write_report(
     records: Records,
@@ -157,15 +154,13 @@ def write_report(
     target = Path(folder)
     texts = {"scores.csv": _scores_csv(records, spec.metrics)}
     for section in sections:
-        for kind, text in section.tables.items():
-            texts[f"tables/{section.name}.{kind}"] = text
-    content = {
-        "title": records.study.get("title", records.study["name"]),
-        "origin": _origin(records),
-        "sections": sections,
-    }
-    for name in ("md", "html"):
-        texts[f"report.{name}"] = render(f"study.{name}", **content)
+        for kind in TABLE_FORMATS if section.headers else ():
+            table = render(f"table.{kind}", section=section)
+            texts[f"tables/{section.name}.{kind}"] = table
+    title, origin = records.study.get("title", records.study["name"]), _origin(records)
+    for kind in ("md", "html"):
+        page = render(f"study.{kind}", title=title, origin=origin, sections=sections)
+        texts[f"report.{kind}"] = page
     for name, text in texts.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target / name, text.encode())
@@ -398,33 +393,26 @@ def _sweep_figures(
 
 
 def render(template: str, **content: Any) -> str:
-    """Fill in a template of the package; one for HTML escapes all text."""
-    jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mdec.bench"), autoescape=template.endswith(".html")
-    )
-    environment.filters["latex"] = lambda text: text.translate(_LATEX)
-    return str(environment.get_template(template).render(content))
-
-
-def render_table(headers: Sequence[str], rows: Rows) -> dict[str, str]:
-    """Return a table as Markdown, HTML and LaTeX, by file suffix.
-
-    The best of a row is bold in brackets, the next two are bold.
+    """Fill in a template of the package; one for HTML escapes all text.
 
     Examples
     --------
     >>> rows = [("x", [Cell("1.00", "0.10", place=1)])]
-    >>> print(render_table(["set", "A"], rows)["md"])
+    >>> section = Section("ari", "ARI", headers=["set", "A"], rows=rows)
+    >>> print(render("table.md", section=section))
     | set | A |
     |---|---|
     | x | **[1.00 ± 0.10]** |
     <BLANKLINE>
     """
-    return {
-        kind: render(f"table.{kind}", headers=headers, rows=rows) + "\n"
-        for kind in ("md", "html", "tex")
-    }
+    jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mdec.bench"),
+        autoescape=template.endswith(".html"),
+        keep_trailing_newline=True,
+    )
+    environment.filters["latex"] = lambda text: text.translate(_LATEX)
+    return str(environment.get_template(template).render(content))
 
 
 def plain_rows(rows: Sequence[Sequence[object]]) -> Rows:

@@ -14,13 +14,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from mdec.bench.datasets import fetch_dataset
@@ -132,16 +130,20 @@ def run_study(
             if left:
                 pending.append(replace(group, runs=tuple(left)))
 
+        start, n_before = time.monotonic(), progress.n_done
+
         def append(record: Record) -> None:
             write(record)
             progress.n_done += 1
+            pace = (time.monotonic() - start) / (progress.n_done - n_before)
+            progress.eta = pace * (progress.n_runs - progress.n_done)
             progress.n_failed += record["status"] != OK
             name = f"{record['dataset']} {record['method']}"
             progress.last = f"{name} #{record['repetition'] + 1}: {record['status']}"
             if notify is not None:
                 notify(progress)
 
-        _run_groups(study, pending, n_jobs, append, progress)
+        _run_groups(study, pending, n_jobs, append)
     return progress
 
 
@@ -276,12 +278,10 @@ def _run_groups(
     groups: list[Group],
     n_jobs: int,
     append: Callable[[Record], None],
-    progress: StudyProgress,
 ) -> None:
     """Run groups in worker processes, one thread each, and append their records."""
     lock, waiting = threading.Lock(), groups[::-1]
     end = time.monotonic() + (study.limits.get("seconds_total") or float("inf"))
-    seconds: defaultdict[str, list[float]] = defaultdict(list)
     workers = [_Worker(study) for _ in range(max(1, min(n_jobs, len(groups))))]
 
     def next_group() -> Group | None:
@@ -291,17 +291,9 @@ def _run_groups(
     def serve(worker: _Worker) -> None:
         with closing(worker):
             while (group := next_group()) is not None:
-                worker.start()
-                start = time.monotonic()
                 for record in worker.run(group):
                     with lock:
                         append(record)
-                with lock:
-                    seconds[group.dataset.name].append(time.monotonic() - start)
-                    means = {name: fmean(each) for name, each in seconds.items()}
-                    rest = fmean(means.values())
-                    left = [means.get(g.dataset.name, rest) for g in waiting]
-                    progress.eta = sum(left) / len(workers)
 
     with ThreadPoolExecutor(len(workers)) as pool:
         try:

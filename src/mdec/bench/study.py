@@ -308,7 +308,7 @@ def _find_method(entry: Any) -> tuple[str, Method]:
     table: Parameters = {"name": entry} if isinstance(entry, str) else entry
     known = table.get("method", table["name"])
     if "function" in table:
-        base = Method(table["function"], None, {})
+        base = Method(table["function"])
     elif known in METHODS:
         base = METHODS[known]
     else:
@@ -322,15 +322,15 @@ def _find_method(entry: Any) -> tuple[str, Method]:
 
 
 def _find_generators(tables: dict[str, Parameters]) -> dict[str, Method]:
-    generators = {}
-    for name in {**GENERATORS, **tables}:
-        parameters = dict(tables.get(name, {}))
-        function = parameters.pop("function", GENERATORS.get(name))
-        if function is None:
+    generators = dict(GENERATORS)
+    for name, table in tables.items():
+        known = GENERATORS.get(name)
+        given = ({"function": known.function} if known else {}) | table
+        if "function" not in given:
             raise ValueError(
                 f'the generator {name!r} needs function = "module:function".'
             )
-        generators[name] = Method(function, None, parameters)
+        generators[name] = Method(given.pop("function"), None, given)
     return generators
 
 

@@ -95,8 +95,8 @@ class ScoreTable:
         absent = (np.nan, np.nan, 0, NOT_RUN)
         cells = [scores.get((d, m), absent) for d in datasets for m in methods]
         table = np.array(cells, dtype=_CELL).reshape(len(datasets), len(methods))
-        columns = {name: table[name] for name in ("mean", "std", "counts", "status")}
-        return cls(metric, tuple(datasets), tuple(methods), **columns)
+        columns = [table[name] for name in _CELL.names or ()]
+        return cls(metric, tuple(datasets), tuple(methods), *columns)
 
     @property
     def average_score(self) -> Array:
@@ -161,10 +161,7 @@ class ScoreTable:
         if not rows.size:
             return self
         names = tuple(self.datasets[i] for i in rows)
-        cells = {
-            name: getattr(self, name)[rows]
-            for name in ("mean", "std", "counts", "status")
-        }
+        cells = {name: getattr(self, name)[rows] for name in _CELL.names or ()}
         return replace(self, datasets=names, **cells)
 
 

@@ -71,6 +71,9 @@ FLOATS = (np.float64, np.float32)
 # From this many samples on, base clusterings are made in float32.
 SINGLE_PRECISION_SAMPLES = 1000
 
+# Rows of a table of pairs that are filled together.
+BLOCK = 128
+
 _HEADINGS = (
     *("", "Parameters", "Attributes", "Returns", "See Also", "Notes"),
     *("References", "Examples"),
@@ -421,6 +424,31 @@ def _cluster_member(
     rng = member_stream(entropy, index, "kmeans")
     labels = kmeans_once(X[:, features], n_clusters, rng)
     return np.unique(labels, return_inverse=True)[1].astype(np.int32)
+
+
+def agreement_blocks(
+    ensemble: Ensemble, weights: Array | None = None
+) -> Iterator[tuple[slice, Array]]:
+    """Yield some rows of the summed weights of the members that join two samples.
+
+    Members weigh one if no weights are given; one that leaves a sample out joins it
+    with none, not even with itself.
+
+    Examples
+    --------
+    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 1]])
+    >>> [(_, counts)] = agreement_blocks(ensemble)
+    >>> counts.tolist()
+    [[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]]
+    """
+    members = ensemble.indicator()
+    others = members.T.tocsr()
+    if weights is not None:
+        of_clusters = np.repeat(weights, ensemble.cluster_counts)
+        others.data *= np.repeat(of_clusters, ensemble.cluster_sizes)
+    for first in range(0, ensemble.n_samples, BLOCK):
+        rows = slice(first, first + BLOCK)
+        yield rows, (members[rows] @ others).toarray()
 
 
 class Baseline(ClusterMixin, BaseEstimator):

@@ -27,6 +27,7 @@ from mdec.bench.baselines._baseline import (
     PlacingBaseline,
     Positive,
     Seed,
+    agreement_blocks,
     consensus_function,
 )
 from mdec.consensus import bipartite, hierarchical
@@ -47,8 +48,6 @@ _ISOLATED = 1e-20
 
 # Above this many microclusters the dense matrices are kept in float32.
 DOUBLE_PRECISION_ROWS = 4000
-
-BLOCK = 128
 
 
 @consensus_function()
@@ -267,9 +266,7 @@ def trajectory_similarity(
     norms = np.sqrt(np.diagonal(gram).copy())
     isolated = norms == 0.0
     scale = 1.0 / np.where(isolated, 1.0, norms)
-    for first in range(0, sizes.size, BLOCK):
-        block = slice(first, first + BLOCK)
-        gram[block] *= np.multiply.outer(scale[block], scale)
+    gram *= np.multiply.outer(scale, scale)
     gram[isolated] = _ISOLATED
     gram[:, isolated] = _ISOLATED
     return gram
@@ -284,15 +281,14 @@ def transition_matrix(
     that join i and j if either is among the other's `n_elite` neighbours; ties with the
     last are kept too. Rows of zeros for microclusters that are joined with no other.
     """
-    from mdec.bench.baselines import _loops
-
     kth = max(sizes.size - n_elite, 0)
     blocks = []
-    for _, counts in _loops.agreement_blocks(labels, BLOCK):
+    for rows, counts in agreement_blocks(Ensemble(labels)):
+        np.fill_diagonal(counts[:, rows], 0.0)
         threshold = np.partition(counts, kth, axis=1)[:, [kth]]
-        blocks.append(sparse.csr_array(np.where(counts >= threshold, counts, 0)))
+        blocks.append(sparse.csr_array(np.where(counts >= threshold, counts, 0.0)))
     elite = sparse.csr_array(sparse.vstack(blocks))
-    joined = sparse.csr_array(elite.maximum(elite.T.tocsr()).astype(np.float64))
+    joined = sparse.csr_array(elite.maximum(elite.T.tocsr()))
     joined.data *= sizes[joined.indices]
     totals = np.asarray(joined.sum(axis=1)).ravel()
     joined.data /= np.repeat(totals, np.diff(joined.indptr))
@@ -386,12 +382,10 @@ def _link(distance: Array, method: str, n_clusters: int) -> tuple[Labels, bool]:
 
 def _apart(labels: Labels, groups: Labels) -> Array:
     """Return half the share of members that part two microclusters; zero in a group."""
-    from mdec.bench.baselines import _loops
-
     distance = np.empty((len(labels), len(labels)))
-    for block, counts in _loops.agreement_blocks(labels, BLOCK):
-        distance[block] = 0.5 - 0.5 * counts / labels.shape[1]
-        distance[block][groups[block, None] == groups] = 0.0
+    for rows, counts in agreement_blocks(Ensemble(labels)):
+        distance[rows] = 0.5 - 0.5 * counts / labels.shape[1]
+    distance[groups[:, None] == groups] = 0.0
     return distance
 
 

@@ -22,6 +22,7 @@ from mdec.bench.baselines._baseline import (
     PlacingBaseline,
     Seed,
     StratifiedBaseline,
+    agreement_blocks,
     consensus_function,
 )
 from mdec.confidence import cluster_indicator
@@ -43,8 +44,6 @@ _TIE_NOISE = 1e-4
 
 # The partitioner that needs no extra.
 _EXAMPLE = 'partitioner="spectral", random_state=0'
-
-_BLOCK = 256
 
 
 @consensus_function(example=_EXAMPLE)
@@ -203,8 +202,6 @@ def rounded_coassociation(ensemble: Ensemble) -> sparse.csr_array:
 
     Whole numbers that sum to about 1e8; pairs rounded to zero are left out.
     """
-    from mdec.bench.baselines import _loops
-
     n_samples = ensemble.n_samples
     require_memory(
         3 * 16 * n_samples**2,
@@ -214,10 +211,11 @@ def rounded_coassociation(ensemble: Ensemble) -> sparse.csr_array:
     sizes = ensemble.cluster_sizes.astype(np.float64)
     total = float((sizes * (sizes - 1.0)).sum())
     scale = WEIGHT_SUM / max(total, 1.0)
-    table = np.round(scale * np.arange(len(ensemble) + 1)).astype(np.int64)
-    blocks = _loops.agreement_blocks(ensemble.labels, _BLOCK)
-    rows = [sparse.csr_array(table[counts]) for _, counts in blocks]
-    return sparse.csr_array(sparse.vstack(rows))
+    blocks = []
+    for rows, counts in agreement_blocks(ensemble):
+        np.fill_diagonal(counts[:, rows], 0.0)
+        blocks.append(sparse.csr_array(np.round(scale * counts).astype(np.int64)))
+    return sparse.csr_array(sparse.vstack(blocks))
 
 
 def jaccard_graph(ensemble: Ensemble) -> sparse.csr_array:

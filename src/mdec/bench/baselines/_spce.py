@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Real
 from typing import Annotated
 
@@ -13,11 +12,16 @@ from sklearn.utils._param_validation import Interval
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
-from mdec.bench.baselines._baseline import Baseline, Labels, Seed, consensus_function
+from mdec.bench.baselines._baseline import (
+    Baseline,
+    Labels,
+    Seed,
+    agreement_blocks,
+    consensus_function,
+)
 from mdec.ensemble import Ensemble
 from mdec.numerics.eigen import block_width, leading_eigenvectors
 
-Block = tuple[slice, slice]
 Threshold = Annotated[float, Interval(Real, 0, 1, closed="both")]
 
 # How certain a pair must be at each pace, and the updates made there at most.
@@ -29,11 +33,8 @@ _SCATTERED = 1e-11
 
 _LEAST_ALPHA = 1e-12
 
-# N x N arrays of doubles alive at the same time: S, W, and the eigenvalue problem.
-_MATRICES = 5
-
-# Rows of such arrays that are worked on at a time, to stay in the cache.
-_BLOCK = 128
+# N x N arrays of doubles alive at the same time: S, W, sums over members, and others.
+_MATRICES = 6
 
 # Iterating is faster than LAPACK where so many products of the graph with the block of
 # vectors take fewer multiplications than N^3.
@@ -102,38 +103,42 @@ def spce(
 
 
 def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Array:
-    """Return the learned graph S, whose components are the clusters, see `spce`.
+    r"""Return the learned graph S, whose components are the clusters, see `spce`.
 
-    S is symmetric and in [0, 1].
+    S is symmetric and in [0, 1]. An update is
+    :math:`(Q - \rho \|y_p - y_q\|^2 / (2 W^2)) / \sum_i 1/\alpha_i`, with zeros below
+    :math:`t M / (W \sqrt{\sum_i 1/\alpha_i})` and where no member joins a pair, and at
+    most one.
     """
-    n_samples, n_members = ensemble.n_samples, len(ensemble)
-    clusters = ensemble.indicator().T.tocsr()
-    S, W = np.empty((2, n_samples, n_samples))
+    n_members = len(ensemble)
+    S = agreements(ensemble, np.full(n_members, 1.0))
+    S /= n_members
+    apart, joined = S == 0.0, S == 1.0
     alpha = np.full(n_members, 1.0 / n_members)
-    for block, counts in _agreements(ensemble, np.ones(n_members)):
-        np.divide(counts, n_members, out=S[block])
-    _mirror(S)
-    joined = S == 1.0
     rho = 1.0
     _, Y = smallest_eigenvectors(S, n_clusters)
     for pace, n_updates in PACES:
         total = float((1.0 / alpha).sum())
-        for block, Q in _agreements(ensemble, 1.0 / alpha):
-            W[block] = pair_weights(S[block], Q, total, n_members, pace)
+        W = pair_weights(S, agreements(ensemble, 1.0 / alpha), total, n_members, pace)
         for update in range(n_updates):
             total = float((1.0 / alpha).sum())
             squares = (Y * Y).sum(axis=1)
             np.matmul(Y, Y.T, out=S)
-            for block, Q in _agreements(ensemble, 1.0 / alpha):
-                gaps = squares[block[0], None] + squares[block[1]] - 2.0 * S[block]
-                S[block] = _update_graph(
-                    Q, W[block], gaps, rho, total, threshold * n_members
-                )
+            S *= 2.0
+            S -= np.add.outer(squares, squares)
+            np.minimum(S, 0.0, out=S)
+            S *= 0.5 * rho
+            S /= W
+            S /= W
+            S += agreements(ensemble, 1.0 / alpha)
+            S /= total
+            S[(threshold * n_members / np.sqrt(total) > S * W) | apart] = 0.0
+            # At t = 0 a negative entry falls below the threshold as well.
+            np.clip(S, 0.0, 1.0, out=S)
             S[joined] = 1.0
-            _mirror(S)
             before = Y
             values, Y = smallest_eigenvectors(S, n_clusters)
-            alpha = member_weights(ensemble, clusters, S, W)
+            alpha = member_weights(ensemble, S, W)
             if values[:-1].sum() > _CONNECTED:
                 rho *= 2.0
             elif values.sum() < _SCATTERED:
@@ -142,6 +147,14 @@ def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Ar
             elif update > 0:
                 break
     return S
+
+
+def agreements(ensemble: Ensemble, weights: Array) -> Array:
+    """Return the summed weights of the members that join each pair of samples."""
+    table = np.empty((ensemble.n_samples, ensemble.n_samples))
+    for rows, sums in agreement_blocks(ensemble, weights):
+        table[rows] = sums
+    return table
 
 
 def pair_weights(
@@ -153,33 +166,29 @@ def pair_weights(
     :math:`B = \sum_i (S - A_i)^2 / \alpha_i = S^2 \sum_i 1/\alpha_i - 2 S Q + Q`, where
     :math:`Q = \sum_i A_i / \alpha_i`.
     """
-    spread = S * S * total - 2.0 * S * Q + Q
+    spread = S * S * total
+    spread -= 2.0 * S * Q
+    spread += Q
     limit = pace * (1.0 - pace) * n_members**2
-    return limit / np.maximum(spread, limit)
+    np.maximum(spread, limit, out=spread)
+    return np.divide(limit, spread, out=spread)
 
 
-def member_weights(
-    ensemble: Ensemble, clusters: sparse.csr_array, S: Array, W: Array
-) -> Array:
+def member_weights(ensemble: Ensemble, S: Array, W: Array) -> Array:
     r"""Return the share of each member in the misfit.
 
     :math:`\alpha_i = \|W \circ (S - A_i)\|_F / \sum_j \|W \circ (S - A_j)\|_F`, and the
     square of a norm is the sum of :math:`W^2 S^2` over all pairs plus that of
     :math:`W^2 (1 - 2 S)` over the pairs that the member joins. A member equal to S gets
-    a floor of 1e-12 instead of 0. `clusters` is the transposed indicator.
+    a floor of 1e-12 instead of 0.
     """
-    from mdec.bench.baselines import _loops
-
-    lists = clusters.indices, clusters.indptr, clusters.indptr.copy()
-    everywhere, inside = 0.0, np.zeros(len(ensemble))
-    for block in _blocks(len(S)):
-        squared = W[block] * W[block]
-        terms = squared * S[block] * S[block]
-        # Pairs left of the diagonal block stand for those above it too.
-        everywhere += 2.0 * terms.sum() - terms[:, block[0]].sum()
-        squared *= 1.0 - 2.0 * S[block]
-        _loops.add_joined(ensemble.labels, ensemble.offsets, *lists, squared, inside)
-    misfits = np.sqrt(np.maximum(everywhere + inside, 0.0))
+    squared = W * W
+    everywhere = np.einsum("ij,ij,ij->", squared, S, S)
+    squared *= 1.0 - 2.0 * S
+    clusters = ensemble.indicator().T.tocsr()
+    inside = clusters.multiply(clusters @ squared).sum(axis=1)
+    joined = np.add.reduceat(np.asarray(inside).ravel(), ensemble.offsets[:-1])
+    misfits = np.sqrt(np.maximum(everywhere + joined, 0.0))
     if misfits.sum() == 0.0:
         return np.full(len(ensemble), 1.0 / len(ensemble))
     return np.maximum(misfits / misfits.sum(), _LEAST_ALPHA)
@@ -257,50 +266,6 @@ def _decompose(S: Array, n_vectors: int, driver: str) -> tuple[Array, Array]:
         driver=driver,
     )
     return values, vectors[:, :n_vectors]
-
-
-def _blocks(order: int) -> Iterator[Block]:
-    """Yield some rows of a symmetric matrix at a time, up to its diagonal."""
-    for first in range(0, order, _BLOCK):
-        last = min(first + _BLOCK, order)
-        yield slice(first, last), slice(last)
-
-
-def _mirror(matrix: Array) -> None:
-    """Copy what `_blocks` go through to the other side of the diagonal."""
-    for rows, _ in _blocks(len(matrix)):
-        before = slice(rows.start)
-        matrix[before, rows] = matrix[rows, before].T
-
-
-def _agreements(ensemble: Ensemble, weights: Array) -> Iterator[tuple[Block, Array]]:
-    """Yield the summed weights of the members that join each pair of a block."""
-    from mdec.bench.baselines import _loops
-
-    for rows, columns in _blocks(ensemble.n_samples):
-        out = np.empty((rows.stop - rows.start, columns.stop))
-        _loops.sum_agreements(ensemble.labels, weights, rows.start, out)
-        yield (rows, columns), out
-
-
-def _update_graph(
-    Q: Array, W: Array, gaps: Array, rho: float, total: float, level: float
-) -> Array:
-    r"""Return the update of a block of S, but for the pairs that all members join.
-
-    :math:`C = (Q - \rho \|y_p - y_q\|^2 / (2 W^2)) / \sum_i 1/\alpha_i`, zero below
-    :math:`t M / (W \sqrt{\sum_i 1/\alpha_i})` and where no member joins a pair, and at
-    most one.
-    """
-    S = -0.5 * rho * np.maximum(gaps, 0.0)
-    S /= W
-    S /= W
-    S += Q
-    S /= total
-    S[(level / np.sqrt(total) > S * W) | (Q == 0.0)] = 0.0
-    # At t = 0 a negative entry falls below the threshold as well.
-    np.clip(S, 0.0, 1.0, out=S)
-    return S
 
 
 class SPCE(Baseline, consensus=spce):
