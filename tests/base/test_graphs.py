@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from mdec.base.graphs import _search_within, graph_from_distances, similarity_graph
+from mdec.base.graphs import (
+    _nearness,
+    _search_within,
+    graph_from_distances,
+    similarity_graph,
+)
 from mdec.base.kernels import KERNELS
 from mdec.numerics.digits import nine_digits
 from mdec.numerics.neighbors import BlockedDistances, squared_distances
@@ -439,8 +444,8 @@ def test_rows_searched_among_all_pairs_find_their_nearest() -> None:
     for searched in ([0], [0, 150], [7, 299]):
         limit = np.full(len(X), -1.0)
         limit[searched] = np.inf
-        rows, columns = _search_within(
-            BlockedDistances(X), limit, 4, lambda near: -near.data
+        rows, columns, _ = _search_within(
+            BlockedDistances(X), limit, -limit, 4, _nearness
         )
         for row in searched:
             assert set(columns[rows == row]) == set(nearest[row])

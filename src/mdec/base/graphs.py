@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,7 @@ from mdec.numerics.neighbors import (
     nearest_pairs,
     squared_distances,
 )
-from mdec.numerics.sparse_rows import (
-    SparseDistances,
-    at_safe_sparse_scale,
-    row_numbers,
-    with_data,
-)
+from mdec.numerics.sparse_rows import SparseDistances, at_safe_sparse_scale
 
 # Up to this many samples all pairs are looked at in float64; above, candidates are
 # searched in float32 blocks.
@@ -70,7 +66,9 @@ def similarity_graph(
     (0.240504, 0.057079)
     """
     if not np.issubdtype(X.dtype, np.floating):
-        X = X.astype(np.float64)
+        # Differences of short whole numbers are exact in float32.
+        least = np.float64 if kernel in kernels.ANGULAR else np.float32
+        X = X.astype(np.result_type(X.dtype, least))
     rows = kernels.coordinates(X, kernel)
     if sparse.issparse(rows):
         rows = at_safe_sparse_scale(rows)
@@ -79,10 +77,7 @@ def similarity_graph(
         if len(rows) <= DENSE_SAMPLES:
             distances = squared_distances(rows.astype(np.float64, copy=False))
             return graph_from_distances(distances, kernel, n_neighbors, mu)
-    search = _gaussian_edges if kernel == "scaled_gaussian" else _nearest_edges
-    edges = search(rows, kernel, n_neighbors, mu)
-    both: sparse.csr_array = edges.maximum(edges.T.tocsr())
-    return both
+    return _search_graph(rows, kernel, n_neighbors, mu)
 
 
 def graph_from_distances(
@@ -119,66 +114,68 @@ def graph_from_distances(
         near, rho_i, rho_j = dense.upper_triangle(scaled, rho)
         similarity = kernels.scaled_similarity(kernel, near, rho_i, rho_j, mu)
     order = similarity if kernel == "scaled_gaussian" else -near
-    indptr, indices, data = dense.largest_both_ways(
-        order, similarity, n_samples, n_neighbors
-    )
-    graph = sparse.csr_array((data, indices, indptr), shape=distances.shape)
+    return _graph(*dense.largest_both_ways(order, similarity, n_samples, n_neighbors))
+
+
+def _search_graph(X: Any, kernel: str, n_neighbors: int, mu: float) -> sparse.csr_array:
+    """Find the k largest similarities of each row without looking at all pairs.
+
+    Those of the scaled Gaussian are not always of the nearest samples, because the
+    scale depends on both ends. So a few more neighbours than k are searched, and a
+    bound on what the rest could reach tells which rows are settled; the others are
+    searched once more, up to the distance where the bound falls below their k-th
+    similarity. With other kernels only ties are left to search: the first of equals is
+    kept.
+    """
+    from mdec.numerics.loops import csr
+
+    gaussian = kernel == "scaled_gaussian"
+    n_candidates = 2 * n_neighbors + 16 if gaussian else n_neighbors + 8
+    n_candidates = min(n_candidates, X.shape[0] - 1)
+    distances, pairs, means, kth = _candidates(X, n_neighbors, n_candidates)
+    if kernel == "scaled_exponential":
+        means, _ = pairs.nearest(n_neighbors, np.sqrt)
+    rho = means if kernel in kernels.ANGULAR else kernels.mean_neighbor_distance(means)
+
+    def similarity(rows: Any, columns: Any, squared: Array) -> Array:
+        found: Array
+        if kernel in kernels.ANGULAR:
+            found = kernels.angular_similarity(squared)
+            return found
+        distance = kernels.as_kernel_takes_them(squared, kernel)
+        ends = rho[rows], rho[columns]
+        found = kernels.scaled_similarity(kernel, distance, *ends, mu)
+        return found
+
+    order = similarity if gaussian else _nearness
+    values = order(pairs.low, pairs.high, pairs.squared)
+    marked, worst = pairs.largest(values, n_neighbors)
+    if gaussian:
+        worst *= 1.0 - 1e-12
+        limit = _search_limit(pairs.radius, rho, worst, mu)
+    else:
+        limit = np.where(kth < pairs.radius, -1.0, kth)
+    if np.any(limit >= 0.0):
+        more = _search_within(distances, limit, worst, n_neighbors, order)
+        pairs = pairs.joined(marked, *more, pairs.radius)
+        values = order(pairs.low, pairs.high, pairs.squared)
+        marked, _ = pairs.largest(values, n_neighbors)
+    ends = pairs.low[marked], pairs.high[marked]
+    kept = values[marked] if gaussian else similarity(*ends, pairs.squared[marked])
+    return _graph(*csr.mirror_pairs(*ends, kept, X.shape[0]))
+
+
+def _graph(indptr: Any, indices: Any, data: Any) -> sparse.csr_array:
+    shape = (indptr.size - 1, indptr.size - 1)
+    graph = sparse.csr_array((data, indices, indptr), shape=shape)
     # Rows with nothing in common are no neighbours, as in a search of sparse rows.
     if not data.all():
         graph.eliminate_zeros()
     return graph
 
 
-def _nearest_edges(
-    X: Any, kernel: str, n_neighbors: int, mu: float
-) -> sparse.csr_array:
-    """Find the k nearest of each row without looking at all pairs.
-
-    Rows whose k-th neighbour is no nearer than what was searched, because of ties, are
-    searched once more, up to that neighbour: the first of equals is kept.
-    """
-    n_candidates = min(n_neighbors + 8, X.shape[0] - 1)
-    distances, pairs, _, farthest = _candidates(X, n_neighbors, n_candidates)
-    graph = pairs.graph
-    limit = np.where(farthest < pairs.radius, -1.0, farthest)
-    if np.any(limit >= 0.0):
-        graph = _with_nearest(graph, distances, limit, n_neighbors)
-    graph = with_data(graph, kernels.as_kernel_takes_them(graph.data, kernel))
-    nearest = _keep_largest(graph, -graph.data, n_neighbors)
-    if kernel in kernels.ANGULAR:
-        return with_data(nearest, kernels.angular_similarity(nearest.data))
-    rho = kernels.mean_neighbor_distance(_nearest_entries(graph, n_neighbors)[0])
-    return _similarities(nearest, kernel, rho, mu)
-
-
-def _gaussian_edges(
-    X: Any, kernel: str, n_neighbors: int, mu: float
-) -> sparse.csr_array:
-    """Find the k largest scaled Gaussian similarities without looking at all pairs.
-
-    The largest similarities are not always the nearest samples, because the scale
-    depends on both ends. So a few more neighbours than k are searched, and a bound on
-    what the rest could reach tells which rows are settled; the others are searched
-    once more, up to the distance where the bound falls below their k-th similarity.
-    """
-    n_candidates = min(2 * n_neighbors + 16, X.shape[0] - 1)
-    distances, pairs, means, _ = _candidates(X, n_neighbors, n_candidates)
-    rho = kernels.mean_neighbor_distance(means)
-
-    def similarities(graph: sparse.csr_array) -> sparse.csr_array:
-        return _similarities(graph, kernel, rho, mu)
-
-    graph = similarities(pairs.graph)
-    graph = _keep_largest(graph, graph.data, n_neighbors)
-    worst = np.minimum.reduceat(graph.data, graph.indptr[:-1])
-    limit = _search_limit(pairs.radius, rho, worst, mu)
-    if np.any(limit >= 0.0):
-        found = _search_within(
-            distances, limit, n_neighbors, lambda near: similarities(near).data
-        )
-        graph = graph.maximum(similarities(distances.pair_graph(*found)))
-        graph = _keep_largest(graph, graph.data, n_neighbors)
-    return graph
+def _nearness(_rows: Any, _columns: Any, squared: Array) -> Array:
+    return -squared
 
 
 def _candidates(
@@ -196,36 +193,22 @@ def _candidates(
     """
     distances = SparseDistances(X) if sparse.issparse(X) else BlockedDistances(X)
     pairs = nearest_pairs(distances, n_candidates)
-    means, kth = _nearest_entries(pairs.graph, n_neighbors)
+    means, kth = pairs.nearest(n_neighbors)
     n_open = np.count_nonzero(kth > pairs.radius)
     if distances.dtype == np.float32 and n_open > MAX_OPEN_SHARE * len(kth):
         distances = BlockedDistances(X, np.float64)
         pairs = nearest_pairs(distances, n_candidates)
-        means, kth = _nearest_entries(pairs.graph, n_neighbors)
+        means, kth = pairs.nearest(n_neighbors)
     proven = kth <= pairs.radius
-    if proven.all():
-        return distances, pairs, means, kth
-    last = _nearest_entries(pairs.graph, n_candidates)[1]
-    limit = np.where(proven, -1.0, last)
-    graph = _with_nearest(pairs.graph, distances, limit, n_candidates)
-    last = _nearest_entries(graph, n_candidates)[1]
-    pairs = NeighborPairs(graph, np.where(proven, pairs.radius, last))
-    return distances, pairs, *_nearest_entries(graph, n_neighbors)
-
-
-def _nearest_entries(graph: sparse.csr_array, k: int) -> tuple[Array, Array]:
-    from mdec.numerics.loops import selection
-
-    return selection.nearest_entries(graph.indptr, graph.data, k)
-
-
-def _with_nearest(
-    graph: sparse.csr_array, distances: BlockedDistances, limit: Array, count: int
-) -> sparse.csr_array:
-    """Add the nearest pairs of the rows that have a limit, from all pairs within it."""
-    more = _search_within(distances, limit, count, lambda near: -near.data)
-    rows = np.concatenate([row_numbers(graph), more[0]])
-    return distances.pair_graph(rows, np.concatenate([graph.indices, more[1]]))
+    if not proven.all():
+        _, last = pairs.nearest(n_candidates)
+        limit = np.where(proven, -1.0, last)
+        more = _search_within(distances, limit, -last, n_candidates, _nearness)
+        pairs = pairs.joined(slice(None), *more, pairs.radius)
+        _, last = pairs.nearest(n_candidates)
+        pairs = replace(pairs, radius=np.where(proven, pairs.radius, last))
+        means, kth = pairs.nearest(n_neighbors)
+    return distances, pairs, means, kth
 
 
 def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
@@ -240,7 +223,6 @@ def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
     above = rho > floor
     ratio = float(np.min(radius[above] / rho[above], initial=np.inf))
     limit = np.full_like(rho, -1.0)
-    worst = worst * (1.0 - 1e-12)
 
     def reaches(rows: NDArray[np.integer], distance: Array) -> NDArray[np.bool_]:
         far_rho = np.clip(distance / ratio, floor, greatest)
@@ -248,6 +230,13 @@ def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
         return best >= worst[rows]
 
     rows = np.flatnonzero(reaches(np.arange(rho.size), radius))
+    # Of samples with the same radius or a smaller one, the largest scale reaches most.
+    order = np.lexsort((-rho, radius))
+    greater = np.diff(np.maximum.accumulate(rho[order]), prepend=0.0) > 0.0
+    others = order[greater]
+    nearest = np.maximum(radius[rows, None], radius[others])
+    best = kernels.greatest_unseen_similarity(nearest, rho[rows, None], rho[others], mu)
+    rows = rows[best.max(axis=1) >= worst[rows]]
     low, high = radius[rows], np.maximum(radius[rows], rho[rows])
     while np.any(growing := reaches(rows, high)):
         low = np.where(growing, high, low)
@@ -263,46 +252,36 @@ def _search_limit(radius: Array, rho: Array, worst: Array, mu: float) -> Array:
 def _search_within(
     distances: BlockedDistances,
     limit: Array,
+    worst: Array,
     n_neighbors: int,
-    order: Callable[[sparse.csr_array], Array],
-) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    order: Callable[[Any, Any, Array], Array],
+) -> tuple[NDArray[np.integer], NDArray[np.integer], Array]:
     """Return the best pairs of the rows that have a limit, among all pairs within it.
 
-    `order` tells what to keep the largest of, given a graph of squared distances.
+    `order` tells what to keep the largest of, given the ends of pairs and their squared
+    distances; it falls with these, and pairs that are below the `worst` of a row are
+    left out. Returned are rows, columns and squared distances.
     """
-    n_samples = len(distances)
+    from mdec.numerics.loops import selection
+
     rows = np.flatnonzero(limit >= 0.0)
-    height = max(1, 2**21 // n_samples)
+    height = max(1, 2**21 // len(distances))
     found = []
     for start in range(0, rows.size, height):
         block = rows[start : start + height]
+        rounded = distances.block(block, slice(None))
         reach = distances.rounded_at_most(block, limit[block])
-        within = distances.block(block, slice(None)) <= reach[:, None]
-        near, columns = np.divmod(np.flatnonzero(within), n_samples)
-        others = columns != block[near]
-        graph = distances.pair_graph(block[near[others]], columns[others])
-        best = _keep_largest(graph, order(graph), n_neighbors)
-        found.append((row_numbers(best), best.indices))
-    first, second = zip(*found, strict=True)
-    return np.concatenate(first), np.concatenate(second)
-
-
-def _similarities(
-    graph: sparse.csr_array, kernel: str, rho: Array, mu: float
-) -> sparse.csr_array:
-    ends = rho[row_numbers(graph)], rho[graph.indices]
-    return with_data(graph, kernels.scaled_similarity(kernel, graph.data, *ends, mu))
-
-
-def _keep_largest(
-    graph: sparse.csr_array, order: Array, n_neighbors: int
-) -> sparse.csr_array:
-    """Keep the entries of each row that come last in `order`; the first of equals."""
-    from mdec.numerics.loops import selection
-
-    largest = selection.keep_largest(graph.indptr, order, n_neighbors)
-    counts = np.concatenate([[0], np.cumsum(largest)])
-    return sparse.csr_array(
-        (graph.data[largest], graph.indices[largest], counts[graph.indptr]),
-        shape=graph.shape,
-    )
+        reach = np.nextafter(reach.astype(rounded.dtype), np.inf, dtype=rounded.dtype)
+        places = np.flatnonzero(rounded <= reach[:, None])
+        first, second = np.divmod(places, len(distances))
+        first = block[first]
+        least = distances.at_least(first, rounded.ravel()[places])
+        near = (order(first, second, least) >= worst[first]) & (first != second)
+        first, second = first[near], second[near]
+        squared = distances.squared(first, second)
+        starts = np.searchsorted(first, np.append(block, len(distances)))
+        entries, values = np.arange(first.size), order(first, second, squared)
+        best, _ = selection.keep_largest(starts, entries, values, n_neighbors)
+        found.append((first[best], second[best], squared[best]))
+    firsts, seconds, lengths = zip(*found, strict=True)
+    return np.concatenate(firsts), np.concatenate(seconds), np.concatenate(lengths)

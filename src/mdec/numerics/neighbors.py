@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mdec._support.arrays import Array, namespace
 from mdec.numerics.digits import NINE_DIGITS, nine_digits
@@ -195,15 +194,54 @@ class NeighborPairs:
 
     Attributes
     ----------
-    graph : csr_array of shape (n_samples, n_samples)
-        Squared distances of the known pairs, both ways; zeros are stored.
+    low, high : ndarray of shape (n_pairs,)
+        The two samples of each pair, which are sorted.
+    squared : ndarray of shape (n_pairs,)
+        Squared distances.
     radius : ndarray of shape (n_samples,)
-        A pair that is not in `graph` is at least as far apart as the larger of its
-        two radii.
+        A pair that is not listed is at least as far apart as the larger of its two
+        radii.
     """
 
-    graph: sparse.csr_array
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    squared: Array
     radius: Array
+
+    @cached_property
+    def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Where each sample's pairs start, in the order of the others, and which."""
+        from mdec.numerics.loops import csr
+
+        numbers = np.arange(self.low.size, dtype=np.int32)
+        found = csr.mirror_pairs(self.low, self.high, numbers, self.radius.size)
+        return found[0], found[2]
+
+    def nearest(self, k: int, kind: Callable[[Array], Array] = np.asarray) -> Any:
+        """Return the mean of each sample's k smallest distances, and the k-th."""
+        from mdec.numerics.loops import selection
+
+        starts, numbers = self.lists
+        return selection.nearest_entries(starts, kind(self.squared)[numbers], k)
+
+    def largest(self, values: Array, k: int) -> tuple[NDArray[np.bool_], Array]:
+        """Mark the pairs of the k largest values of each sample; return the k-th."""
+        from mdec.numerics.loops import selection
+
+        marked, last = selection.keep_largest(*self.lists, values, k)
+        return marked, last
+
+    def joined(
+        self, chosen: Any, rows: Any, columns: Any, squared: Array, radius: Array
+    ) -> NeighborPairs:
+        """Return the chosen pairs and others."""
+        from mdec.numerics.loops import csr
+
+        low = np.append(self.low[chosen], np.minimum(rows, columns))
+        high = np.append(self.high[chosen], np.maximum(rows, columns))
+        places = csr.sort_pairs(low, high, radius.size)
+        squared = np.append(self.squared[chosen], squared)[places]
+        return NeighborPairs(low[places], high[places], squared, radius)
 
 
 class BlockedDistances:
@@ -259,9 +297,10 @@ class BlockedDistances:
         """
         return sum_of_products(self.left[rows], self.right[columns].T)
 
-    def at_least(self, bound: Array) -> Array:
-        """Return what distances are at least, given what they are rounded, by rows."""
-        least = (bound.astype(np.float64) - self._slack) / (1.0 + 2.0 * self._share)
+    def at_least(self, rows: slice | NDArray[np.integer], rounded: Array) -> Array:
+        """Return what the distances of some rows are at least, given them rounded."""
+        least = rounded.astype(np.float64) - self._slack[rows]
+        least /= 1.0 + 2.0 * self._share
         return np.maximum(least, 0.0) * (1.0 - NINE_DIGITS) / self._unit
 
     def rounded_at_most(self, rows: NDArray[np.integer], limit: Array) -> Array:
@@ -322,25 +361,12 @@ class BlockedDistances:
         found: Array = dense.pair_distances(self.X, low, high)
         return found
 
-    def pair_graph(
-        self, rows: NDArray[np.integer], columns: NDArray[np.integer]
-    ) -> sparse.csr_array:
-        """Return a symmetric graph of squared distances over the given pairs.
-
-        They are rounded to nine digits, so that equal ones are equal.
-        """
-        from mdec.numerics.loops import csr
-
-        n_samples = len(self)
-        low = np.minimum(rows, columns).astype(np.int64)
-        keys = np.sort(low * n_samples + np.maximum(rows, columns))
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-        low, high = np.divmod(keys, n_samples)
+    def squared(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
+        """Return the same, rounded to nine digits, so that equal ones are equal."""
         values = nine_digits(self.apart(low, high))
         if values.min(initial=0.0) < 0.0:
             raise ValueError(TOO_WIDE)
-        indptr, indices, data = csr.mirror_pairs(low, high, values, n_samples)
-        return sparse.csr_array((data, indices, indptr), shape=(n_samples, n_samples))
+        return values
 
 
 def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPairs:
@@ -361,36 +387,36 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     NeighborPairs
         At least `n_neighbors` entries in every row.
     """
-    from mdec.numerics.loops import selection
+    from mdec.numerics.loops import csr, selection
 
     n_samples = len(distances)
     shape = (n_samples, 2 * n_neighbors)
     dtype = distances.dtype
     values = np.empty(shape, dtype=dtype)
-    index = np.full(shape, -1, dtype=np.int32)
+    index = np.empty(shape, dtype=np.int32)
     count = np.zeros(n_samples, dtype=np.int64)
     bound = np.full(n_samples, np.inf, dtype=dtype)
     nearest = values, index, count, bound, n_neighbors
     for row, column, tile in distances.tiles():
         columns = slice(column, column + tile.shape[1])
-        if row != column:
-            selection.scan_tile(tile, row, column, *nearest, bound[columns].copy())
-        elif (kept := min(n_neighbors, len(tile) - 1)) > 0:
+        limits = bound[columns].copy()
+        if row == column:
             np.fill_diagonal(tile, np.inf)
-            near = np.argpartition(tile, kept - 1, axis=1)[:, :kept]
-            values[columns, :kept] = np.take_along_axis(tile, near, axis=1)
-            index[columns, :kept] = row + near
-            count[columns] = kept
-            if kept == n_neighbors:
-                bound[columns] = values[columns, :kept].max(axis=1)
+            if len(tile) > n_neighbors:
+                least = np.partition(tile, n_neighbors - 1, axis=1)
+                bound[columns] = np.nextafter(least[:, n_neighbors - 1], limits)
+            limits[:] = -np.inf
+        selection.scan_tile(tile, row, column, *nearest, limits)
     if count.min() < n_neighbors:
         raise ValueError("X holds values that are not finite or too large.")
-    values[np.arange(shape[1]) >= count[:, None]] = np.inf
-    near = np.argpartition(values, n_neighbors - 1, axis=1)[:, :n_neighbors]
-    bound = np.take_along_axis(values, near, axis=1).max(axis=1)
+    selection.keep_smallest(*nearest)
     order = distances.order
     rows = np.repeat(order, n_neighbors)
-    found = order[np.take_along_axis(index, near, axis=1).ravel()]
+    found = order[index[:, :n_neighbors].ravel()]
+    low, high = np.minimum(rows, found), np.maximum(rows, found)
+    places = csr.sort_pairs(low, high, n_samples)
+    low, high = low[places], high[places]
     radius = np.empty_like(bound)
     radius[order] = bound
-    return NeighborPairs(distances.pair_graph(rows, found), distances.at_least(radius))
+    radius = distances.at_least(slice(None), radius)
+    return NeighborPairs(low, high, distances.squared(low, high), radius)

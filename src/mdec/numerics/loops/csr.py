@@ -89,6 +89,29 @@ def csr_distances(
         own[indices[t]] = 0.0
 
 
+def sort_pairs(low: Any, high: Any, n: int) -> Any:
+    """Return the places of different pairs of n rows, sorted by low and then high."""
+    order = np.arange(low.size)
+    for ends in (high, low):
+        before, order, fill = order, np.empty_like(order), np.zeros(n + 1, order.dtype)
+        _sort_by(ends, before, fill, order)
+    low, high = low[order], high[order]
+    same = (low[1:] == low[:-1]) & (high[1:] == high[:-1])
+    return order[np.append(True, ~same)] if same.any() else order
+
+
+@jit()
+def _sort_by(ends: Any, before: Any, fill: Any, order: Any) -> None:
+    for e in range(ends.size):
+        fill[ends[e] + 1] += 1
+    for i in range(1, fill.size):
+        fill[i] += fill[i - 1]
+    for t in range(before.size):
+        e = before[t]
+        order[fill[ends[e]]] = e
+        fill[ends[e]] += 1
+
+
 def mirror_pairs(low: Any, high: Any, values: Any, n: int) -> Any:
     """Return the CSR arrays that hold sorted pairs, low < high, both ways."""
     indptr = np.zeros(n + 1, dtype=np.int64)

@@ -5,54 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.cpython.unsafe import numbers
 
 from mdec.numerics.loops.jit import inner, jit
 
-# How many entries of a row are tested together before looking at any one of them.
-_CHUNK = 16
+# How many entries of a row are tested together, and the bit of each.
+_CHUNK = 32
+_BITS = (1 << np.arange(_CHUNK, dtype=np.int64)).astype(np.uint32).view(np.int32)
+_trailing_zeros: Any = numbers.trailing_zeros
 
 
 @inner()
 def _select_smallest(values: Any, index: Any, n: int, k: int) -> Any:
-    """Move the k smallest of values[:n] to the front; return the largest of them."""
-    low, high = 0, n - 1
-    while low < high:
-        pivot = values[(low + high) >> 1]
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                index[i], index[j] = index[j], index[i]
-                i += 1
-                j -= 1
-        if k - 1 <= j:
-            high = j
-        elif k - 1 >= i:
-            low = i
-        else:
-            break
-    largest = values[0]
-    for i in range(1, k):
-        largest = max(largest, values[i])
-    return largest
+    """Move the k smallest of values[:n] to the front; return the largest of them.
+
+    Nothing is swapped on a condition, because the processor could not predict it.
+    """
+    low, high = 0, n
+    while high - low > 1:
+        a, b, c = values[low], values[(low + high) >> 1], values[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        place = low
+        for turn in range(2):
+            for t in range(place, high):
+                value, other = values[t], index[t]
+                values[t], index[t] = values[place], index[place]
+                values[place], index[place] = value, other
+                place += value < pivot if turn == 0 else value == pivot
+            if place >= k:
+                break
+            low = place
+        if place >= k and turn == 1:
+            return pivot
+        high = place if place >= k else high
+    return values[low]
 
 
 @inner()
-def _push(
-    values: Any, index: Any, count: Any, bound: Any, i: int, value: Any, j: int, k: int
-) -> None:
-    n = count[i]
-    values[i, n] = value
-    index[i, n] = j
-    n += 1
-    if n == values.shape[1]:
-        bound[i] = _select_smallest(values[i], index[i], n, k)
-        n = k
-    count[i] = n
+def _shorten(values: Any, index: Any, count: Any, bound: Any, i: int, k: int) -> None:
+    bound[i] = _select_smallest(values[i], index[i], count[i], k)
+    count[i] = k
 
 
 @jit()
@@ -71,33 +63,43 @@ def scan_tile(
 
     `values` and `index` buffer more than k entries per row of the whole matrix;
     `bound` holds what an entry must stay below to be of interest, and `column_bound`
-    a copy of it for the columns. Tiles on the diagonal come before all others.
+    a copy of it for the columns, or no bound that any entry is below. Tiles on the
+    diagonal come before all others.
     """
-    n_rows, n_columns = tile.shape
-    for r in range(n_rows):
-        i = first_row + r
-        row = tile[r]
-        row_bound = bound[i]
+    most, n_columns = values.shape[1], tile.shape[1]
+    for r in range(len(tile)):
+        i, row = first_row + r, tile[r]
         for start in range(0, n_columns, _CHUNK):
-            stop = min(start + _CHUNK, n_columns)
-            hits = np.int32(0)
-            if stop - start == _CHUNK:
+            hits, row_bound = np.int32(0), bound[i]
+            if start + _CHUNK <= n_columns:
+                part, limits = row[start:], column_bound[start:]
                 for c in range(_CHUNK):
-                    entry = row[start + c]
-                    hits += np.int32(entry < max(row_bound, column_bound[start + c]))
+                    hit = part[c] < max(row_bound, limits[c])
+                    hits |= _BITS[c] if hit else np.int32(0)
+                bits = np.int64(hits) & ((1 << _CHUNK) - 1)
             else:
-                hits = np.int32(1)
-            if hits == 0:
-                continue
-            for c in range(start, stop):
-                entry = row[c]
-                j = first_column + c
-                if entry < row_bound:
-                    _push(values, index, count, bound, i, entry, j, k)
-                    row_bound = bound[i]
-                if entry < column_bound[c]:
-                    _push(values, index, count, bound, j, entry, i, k)
+                bits = (1 << (n_columns - start)) - 1
+            while bits != 0:
+                c = start + _trailing_zeros(bits)
+                bits &= bits - 1
+                # Written to both in any case, and counted where it is near enough.
+                entry, j = row[c], first_column + c
+                values[i, count[i]], index[i, count[i]] = entry, j
+                count[i] += entry < bound[i]
+                if count[i] == most:
+                    _shorten(values, index, count, bound, i, k)
+                values[j, count[j]], index[j, count[j]] = entry, i
+                count[j] += entry < column_bound[c]
+                if count[j] == most:
+                    _shorten(values, index, count, bound, j, k)
                     column_bound[c] = bound[j]
+
+
+@jit()
+def keep_smallest(values: Any, index: Any, count: Any, bound: Any, k: int) -> None:
+    """Bring the k smallest of each row's buffer to the front, and bound what is not."""
+    for i in range(count.size):
+        _shorten(values, index, count, bound, i, k)
 
 
 @inner()
@@ -112,36 +114,39 @@ def insert_ordered(value: Any, ordered: Any) -> None:
     ordered[0] = min(ordered[0], value)
 
 
-def keep_largest(indptr: Any, data: Any, k: int) -> Any:
-    """Mark the k largest entries of each CSR row; equal ones go to the first."""
-    marked = np.zeros(data.size, dtype=np.bool_)
-    _keep_largest(indptr, data, np.empty(k, dtype=data.dtype), marked)
-    return marked
+def keep_largest(starts: Any, entries: Any, values: Any, k: int) -> Any:
+    """Mark the entries whose values are among the k largest of any list of entries.
+
+    Of equal ones the first of a list are. Returns with them the k-th of each list, or
+    the last.
+    """
+    marked, last = np.zeros(values.size, dtype=np.bool_), np.empty(starts.size - 1)
+    _keep_largest(starts, entries, values, np.empty(k), marked, last)
+    return marked, last
 
 
 @jit()
-def _keep_largest(indptr: Any, data: Any, ordered: Any, marked: Any) -> None:
-    k = ordered.size
-    for i in range(indptr.size - 1):
-        start, stop = indptr[i], indptr[i + 1]
-        if stop - start <= k:
-            for e in range(start, stop):
-                marked[e] = True
-            continue
-        for t in range(k):
-            ordered[t] = np.inf
-        for e in range(start, stop):
-            if -data[e] < ordered[k - 1]:
-                insert_ordered(-data[e], ordered)
-        threshold = -ordered[k - 1]
+def _keep_largest(
+    starts: Any, entries: Any, values: Any, ordered: Any, marked: Any, last: Any
+) -> None:
+    for i in range(last.size):
+        first, stop = starts[i], starts[i + 1]
+        kept = ordered[: min(ordered.size, stop - first)]
+        for t in range(kept.size):
+            kept[t] = np.inf
+        for e in range(first, stop):
+            if -values[entries[e]] < kept[-1]:
+                insert_ordered(-values[entries[e]], kept)
         n_equal = 0
-        for t in range(k):
-            n_equal += -ordered[t] == threshold
-        for e in range(start, stop):
-            if data[e] > threshold:
-                marked[e] = True
-            elif data[e] == threshold and n_equal > 0:
-                marked[e] = True
+        for t in range(kept.size):
+            n_equal += kept[t] == kept[-1]
+            last[i] = -kept[t]
+        for e in range(first, stop):
+            value = values[entries[e]]
+            if value > last[i]:
+                marked[entries[e]] = True
+            elif value == last[i] and n_equal > 0:
+                marked[entries[e]] = True
                 n_equal -= 1
 
 
