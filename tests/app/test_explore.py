@@ -33,7 +33,9 @@ def ask(client, act, **given):
 
 def unpack(content):
     (kind, text), *_ = content.items()
-    return np.frombuffer(base64.b64decode(text), {"u8": "u1", "u16": "<u2"}[kind])
+    return np.frombuffer(
+        base64.b64decode(text), {"u8": "u1", "u16": "<u2", "f32": "<f4"}[kind]
+    )
 
 
 def same_partition(a, b) -> bool:
@@ -109,7 +111,7 @@ def test_selections_that_cannot_be_are_said(client, samples) -> None:
 
 def test_a_feature_has_the_values_of_the_model(root, client) -> None:
     found = ask(client, "feature", name="<b>dose</b>")
-    values = np.frombuffer(base64.b64decode(found["values"]), "<f4")
+    values = unpack(found["values"])
     rows = MDEC.load(root / NAME / "model.npz").clustering_.rows[0].rows
     np.testing.assert_allclose(values, rows[:, 2], rtol=1e-6)
     assert "no feature 'x'" in ask(client, "feature", name="x")["error"]

@@ -25,6 +25,11 @@ HOSTILE = [
 ]
 
 
+def pair_consensus(halves):
+    """Return the share of the halves that put two samples together, for all pairs."""
+    return np.mean([half[:, None] == half for half in halves], axis=0)
+
+
 def make_report(
     n_samples, n_clusters=3, *, hostile=False, preparation=None, raw=None, one=False
 ):

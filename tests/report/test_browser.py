@@ -12,10 +12,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tests.report.conftest import make_report
+from tests.report.conftest import make_report, pair_consensus
 
 from mdec.report.compute import sample_order
-from mdec.report.solutions import pair_consensus
 
 pytestmark = pytest.mark.browser
 

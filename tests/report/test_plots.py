@@ -48,5 +48,9 @@ def test_a_model_with_its_number_given_has_criteria_too(model):
     for name in ("KSelectionDisplay", "ConsensusCDFDisplay"):
         found = getattr(plots, name).from_estimator(given).selection
         np.testing.assert_array_equal(found.cdf, measured.cdf)
+    matrix = plots.ConsensusMatrixDisplay.from_estimator(given).matrix
+    np.testing.assert_allclose(matrix, np.rint(10.0 * matrix) / 10.0, atol=1e-12)
+    np.testing.assert_allclose(matrix.diagonal(), 1.0)
+    assert matrix[:30, :30].mean() > matrix[:30, 30:].mean() + 0.5
     tracks = plots.TrackingDisplay.from_estimator(given)
     assert tracks.n_clusters.tolist() == model.k_selection_.table["n_clusters"].tolist()

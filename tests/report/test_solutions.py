@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
+from tests.report.conftest import pair_consensus
 
 from mdec import Ensemble
 from mdec.bench.evaluation import ari
@@ -35,7 +36,6 @@ from mdec.report.solutions import (
     cut_halves,
     match_numbers,
     nearest_numbers,
-    pair_consensus,
     relate,
     restrict_ensemble,
 )

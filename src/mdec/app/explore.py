@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import tempfile
@@ -25,7 +24,7 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
 from mdec.report.graphics import COLOURS
-from mdec.report.page import pack_live, render_parts
+from mdec.report.page import pack, pack_live, render_parts
 from mdec.report.signatures import moments, signatures
 from mdec.report.solutions import cut_halves, describe_solution, match_numbers
 from mdec.results import CLUSTER_NAMES, ENSEMBLE, MODEL, SUMMARY
@@ -194,8 +193,8 @@ class Result:
         """Return the values of a feature."""
         if name not in self.features:
             raise ValueError(f"the result has no feature {str(name)[:80]!r}.")
-        column = self.values[:, self.features.index(name)].astype("<f4")
-        return {"name": name, "values": base64.b64encode(column.tobytes()).decode()}
+        column = self.values[:, self.features.index(name)].astype(np.float32)
+        return {"name": name, "values": pack(column)}
 
     def compare(self, samples: Any) -> list[Any]:
         """Return the features that set some samples apart from the rest."""

@@ -7,19 +7,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
-from zipfile import ZipFile
 
-import scipy.io
-
-from mdec._support.archives import DAMAGED
-from mdec._support.optional import import_optional
 from mdec.app.folder import ERRORS, Folder
 from mdec.cli import options as cli
 from mdec.cli.fit import fit_lines, introduce, read_run
 from mdec.tables.budget import ReadBudget, display_name, ending_of
 from mdec.tables.columns import RawTable, TableOptions
-from mdec.tables.reading import READERS, check_ending
+from mdec.tables.reading import READERS, WITH_VARIABLES, check_ending
 from mdec.tables.roles import AmbiguousTableError, Roles, find_roles
 
 GROUPS = (cli.InputOptions, cli.ClusterOptions, cli.MethodOptions)
@@ -29,9 +23,6 @@ _WITHHELD = {"max_gb", "device"}
 
 # Rows and columns of the preview, and the letters of a cell.
 _ROWS, _COLUMNS, _CELL = 8, 60, 40
-
-# A longer list of sheets is none.
-_LONGEST_BOOK = 2**20
 
 
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +66,7 @@ def look_at(
     command = shlex.join(["mdec", *command_words(name, given, out)])
     found: dict[str, Any] = {"file": name, "command": command, "out": out}
     found |= {"error": None, "cure": {}, "reading": None, "lines": [], "python": None}
-    found["parts"] = list_parts(path)
+    found["parts"] = list_parts(path, folder.max_bytes)
     try:
         source, clusters, method = make_groups(folder, given)
         found["preview"] = _preview(path, source, find)
@@ -96,32 +87,19 @@ def look_at(
     return found
 
 
-def list_parts(path: Path) -> list[str]:
+def list_parts(path: Path, max_bytes: int) -> list[str]:
     """Return the sheets or arrays of a file, of which one is read.
 
-    None of a file that is damaged: why, its reader says.
+    Its reader lists them when it is asked for one that is not there. None of a file
+    that is damaged: why, the reader says.
     """
     ending = ending_of(path)[0]
-    try:
-        if ending in (".xlsx", ".npz"):
-            with ZipFile(path) as archive:
-                if ending == ".npz":
-                    return [name.removesuffix(".npy") for name in archive.namelist()]
-                with archive.open("xl/workbook.xml") as file:
-                    tree = ElementTree.fromstring(file.read(_LONGEST_BOOK))
-            return [e.get("name", "") for e in tree.iter() if e.tag.endswith("}sheet")]
-        if ending == ".mat":
-            return [name for name, *_ in scipy.io.whosmat(path)]
-        if ending == ".h5ad":
-            h5py = import_optional(
-                "h5py", needed_for="AnnData", install="mdec[anndata]"
-            )
-            with h5py.File(path) as file:
-                groups = (name for name in ("layers", "obsm") if name in file)
-                inside = [f"{group}/{name}" for group in groups for name in file[group]]
-                return ["X", *inside, *(["raw"] if "raw" in file else [])]
-    except (*DAMAGED, *ERRORS):
-        return []
+    if ending in WITH_VARIABLES:
+        budget = ReadBudget(display_name(path), max_bytes)
+        try:
+            READERS[ending](path, budget, TableOptions(variable="\0"))
+        except ERRORS as error:
+            return [*getattr(error, "names", ())]
     return []
 
 

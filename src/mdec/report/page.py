@@ -110,16 +110,16 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
     content = {
         "names": described["names"],
         "palette": graphics.COLOURS,
-        "bars": _pack(described["bars"]),
+        "bars": pack(described["bars"]),
         "chosen": described["chosen"],
         "below": AMBIGUOUS,
-        "finest": _pack(solutions[-1]["halves"]),
+        "finest": pack(solutions[-1]["halves"]),
         "solutions": packed,
-        "position": _pack(described["tree"]["position"]),
-        "tracked": _pack(described["tracked"]),
+        "position": pack(described["tree"]["position"]),
+        "tracked": pack(described["tracked"]),
         "radius": radius(len(described["names"])),
         # In tenths of a unit of the figure.
-        "maps": [_pack(np.rint(10.0 * each["places"]).astype(int)) for each in maps],
+        "maps": [pack(np.rint(10.0 * each["places"]).astype(int)) for each in maps],
         "axes": maps[-1]["axes"],
         "columns": [_pack_column(each) for each in described["columns"]],
         "signature": None,
@@ -137,7 +137,7 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
     if values is not None:
         content["signature"] = {
             "names": values["names"],
-            "levels": _pack(graphics.contrast_levels(values["scores"])),
+            "levels": pack(graphics.contrast_levels(values["scores"])),
             "farthest": graphics.FARTHEST,
         }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
@@ -153,7 +153,7 @@ def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
     joins = np.zeros((len(finest), int(finest.max()) + 1), dtype=np.int32)
     joins[np.arange(len(finest))[:, None], finest] = shown["halves"]
     return _pack_clusters(shown) | {
-        "joins": _pack(joins),
+        "joins": pack(joins),
         "features": [used.index(each) for each in wanted if each in used],
     }
 
@@ -165,16 +165,16 @@ def _pack_clusters(shown: Solution) -> dict[str, Any]:
         dots = {
             "names": markers["names"],
             "clusters": numbers[shown["cluster_order"]].tolist(),
-            "effects": _pack(graphics.contrast_levels(markers["effects"])),
-            "shares": _pack(np.rint(255.0 * markers["shares"]).astype(int)),
+            "effects": pack(graphics.contrast_levels(markers["effects"])),
+            "shares": pack(np.rint(255.0 * markers["shares"]).astype(int)),
         }
     # Names of the clusters go to the page, with one more for no second choice.
     names = np.append(numbers, 0)
     return {
         "k": shown["n_clusters"],
-        "cluster": _pack(numbers[shown["labels"]]),
-        "second": _pack(names[shown["second"]]),
-        "sure": _pack(np.rint(_STEPS * shown["confidence"]).astype(int)),
+        "cluster": pack(numbers[shown["labels"]]),
+        "second": pack(names[shown["second"]]),
+        "sure": pack(np.rint(_STEPS * shown["confidence"]).astype(int)),
         "clusters": shown["clusters"],
         "histogram": shown["histogram"].tolist(),
         "dots": dots,
@@ -184,11 +184,12 @@ def _pack_clusters(shown: Solution) -> dict[str, Any]:
 def _pack_column(column: Column) -> dict[str, Any]:
     content: dict[str, Any] = {"name": column["name"], "kind": column["kind"]}
     if column["kind"] == "numbers":
-        return content | {"values": _pack(column["values"])}
-    return content | {"levels": column["levels"], "codes": _pack(column["codes"])}
+        return content | {"values": pack(column["values"])}
+    return content | {"levels": column["levels"], "codes": pack(column["codes"])}
 
 
-def _pack(values: NDArray[Any]) -> dict[str, str]:
+def pack(values: NDArray[Any]) -> dict[str, str]:
+    """Return numbers as the script unpacks them: fractions, or whole numbers from 0."""
     kind, code = ("f32", "<f4") if values.dtype.kind == "f" else ("u16", "<u2")
     if kind == "u16" and values.max(initial=0) < 256:
         kind, code = "u8", "u1"
@@ -216,6 +217,6 @@ def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
 
 def pack_live(shown: Solution, parts: dict[str, str]) -> dict[str, Any]:
     """Return a solution as the script of the page takes it while the page is open."""
-    halves = _pack(shown["halves"])
+    halves = pack(shown["halves"])
     order = {"order": shown["numbers"].tolist()}
     return _pack_clusters(shown) | order | {"halves": halves, "parts": parts}

@@ -16,6 +16,7 @@ from mdec._support.arrays import Array, Labels
 from mdec._support.optional import import_optional
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
+from mdec.ensemble import Ensemble
 from mdec.report.compute import consensus_tree, draw_page, sample_order
 from mdec.report.graphics import COLOURS, colour
 from mdec.report.layout import TSNE_SAMPLES, plane
@@ -23,7 +24,6 @@ from mdec.report.solutions import (
     HISTOGRAM_BINS,
     cut_halves,
     describe_solutions,
-    pair_consensus,
     tracking_order,
 )
 from mdec.selection.rule import KSelection
@@ -118,8 +118,10 @@ class ConsensusMatrixDisplay(Display):
         labels = np.asarray(found.labels)[rows]
         tree = consensus_tree(locally_weighted_coassociation(*part), labels)
         order = sample_order(labels, tree["position"])
-        halves = cut_halves(*part, [found.n_clusters])[0]
-        return pair_consensus(halves[:, order]), labels[order]
+        cuts = cut_halves(*part, [found.n_clusters])[0][:, order]
+        halves = Ensemble.from_labels(cuts.T)
+        even = np.ones(halves.n_base_clusters)
+        return locally_weighted_coassociation(halves, even), labels[order]
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         settings = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | settings

@@ -941,7 +941,7 @@ const heard = {
     show(now);
   },
   feature: ({ name, values }) => {
-    const numbers = new Float32Array(decode(values).buffer);
+    const numbers = unpack(values);
     const paint = paintNumbers(name, (i) => numbers[i]);
     const index = paints.push(paint) - 1;
     paintChoice.append(element("option", { value: index }, name));

@@ -142,46 +142,6 @@ def cut_halves(
     return np.stack(found, axis=1)
 
 
-def pair_consensus(halves: NDArray[np.int32]) -> Array:
-    """Return the share of the halves that put two samples together, for all pairs.
-
-    Examples
-    --------
-    >>> pair_consensus(np.array([[0, 0, 1], [0, 1, 1]]))
-    array([[1. , 0.5, 0. ],
-           [0.5, 1. , 0.5],
-           [0. , 0.5, 1. ]])
-    """
-    together = np.zeros((halves.shape[1],) * 2)
-    for half in halves:
-        together += half[:, None] == half
-    together /= len(halves)
-    return together
-
-
-def half_consensus(halves: NDArray[np.int32], labels: Labels, n_clusters: int) -> Array:
-    """Return the mean of `pair_consensus` of each sample with each cluster.
-
-    As in `mdec.confidence.item_consensus` a sample is left out of its own cluster, and
-    has 1 there if it is alone. Clusters without a sample have 0.
-
-    Examples
-    --------
-    >>> half_consensus(np.array([[0, 0, 1], [0, 1, 1]]), np.array([0, 0, 1]), 2)
-    array([[0.5 , 0.  ],
-           [0.5 , 0.5 ],
-           [0.25, 1.  ]])
-    """
-    found = np.ones((len(labels), n_clusters))
-    if n_clusters > 1:
-        ensemble = Ensemble.from_labels(halves.T)
-        seen, code = np.unique(labels, return_inverse=True)
-        weights = np.ones(ensemble.n_base_clusters)
-        found[:] = 0.0
-        found[:, seen] = item_consensus(ensemble, code, weights)
-    return found
-
-
 def match_numbers(parts: Sequence[Labels], start: int) -> list[Labels]:
     """Name the clusters of each partition like those they share most samples with.
 
@@ -236,10 +196,15 @@ def describe_solution(
     """
     n_clusters, second = association.shape[1], second_choice(association, labels)[rows]
     shown = labels[rows]
-    consensus = half_consensus(halves, shown, n_clusters)
-    samples = np.arange(len(shown))
-    own = consensus[samples, shown]
-    other = np.zeros(len(shown)) if n_clusters == 1 else consensus[samples, second]
+    own, other = np.ones(len(shown)), np.zeros(len(shown))
+    if n_clusters > 1:
+        ensemble = Ensemble.from_labels(halves.T)
+        # A small cluster may have no sample among the rows.
+        seen, code = np.unique(shown, return_inverse=True)
+        consensus = np.zeros((len(shown), n_clusters))
+        even = np.ones(ensemble.n_base_clusters)
+        consensus[:, seen] = item_consensus(ensemble, code, even)
+        own, other = consensus[np.arange(len(shown)), [shown, second]]
     clusters = cluster_rows(association, labels, sure, numbers)
     for k, row in zip(np.argsort(numbers), clusters, strict=True):
         row["consensus"] = float(own[shown == k].mean()) if k in shown else None

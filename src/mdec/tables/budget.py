@@ -26,7 +26,12 @@ _DAMAGED: tuple[type[Exception], ...] = (*DAMAGED, OSError, lzma.LZMAError)
 
 
 class TableError(ValueError):
-    """A file cannot be read as a table; one sentence names the cause and the cure."""
+    """A file cannot be read as a table; one sentence names the cause and the cure.
+
+    Where a name is not in the file, `names` has those that are.
+    """
+
+    names: tuple[str, ...] = ()
 
 
 @dataclass
@@ -131,7 +136,9 @@ class ReadBudget:
         names = list(known)
         close = get_close_matches(name, names, n=3)
         listed = list_names(close + [each for each in names if each not in close], 20)
-        return self.error(f"has no {what} {name!r}; it has {listed or 'none'}.")
+        error = self.error(f"has no {what} {name!r}; it has {listed or 'none'}.")
+        error.names = tuple(names)
+        return error
 
 
 def list_names(names: Sequence[str], n_shown: int = 3) -> str:

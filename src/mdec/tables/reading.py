@@ -83,7 +83,7 @@ READERS: dict[str, Callable[[Path, ReadBudget, TableOptions], RawTable]] = {
 }
 ENDINGS = tuple(READERS)
 _COMPRESSIBLE = (*TEXT_ENDINGS, ".gct", ".mtx")
-_WITH_VARIABLES = (".xlsx", ".npz", ".mat", ".h5ad")
+WITH_VARIABLES = (".xlsx", ".npz", ".mat", ".h5ad")
 # Their readers put samples in rows; the others give the table as the file has it.
 _ORIENTED = (".gct", ".mtx", ".npz", ".mat")
 
@@ -258,9 +258,9 @@ def _read_file(
 ) -> tuple[RawTable, TableOptions, list[Doubt]]:
     """Return what a file holds; where it may be read in two ways, as one of them."""
     ending, doubts = check_ending(source, budget), []
-    if options.variable and ending not in _WITH_VARIABLES:
+    if options.variable and ending not in WITH_VARIABLES:
         raise budget.error(
-            f"holds one table only; variable=... is for {', '.join(_WITH_VARIABLES)}."
+            f"holds one table only; variable=... is for {', '.join(WITH_VARIABLES)}."
         )
     try:
         raw = READERS[ending](source, budget, options)
