@@ -199,8 +199,8 @@ class Clustering:
             settings = replace(settings, consensus=consensus)
         if n_clusters is not None:
             settings, selection = replace(settings, n_clusters=n_clusters), None
-        made = self.ensemble, self.weights
-        return find_clusters(*made, settings, self.rows, selection)
+        own = self.ensemble, settings, self.rows
+        return cluster_ensemble(*own, weights=self.weights, selection=selection)
 
     @cached_property
     def criteria(self) -> KSelection:
@@ -295,7 +295,12 @@ def _generate_views(
 
 
 def cluster_ensemble(
-    ensemble: LabelBlocks, settings: Settings, rows: Sequence[TrainingRows] = ()
+    ensemble: LabelBlocks,
+    settings: Settings,
+    rows: Sequence[TrainingRows] = (),
+    *,
+    weights: Array | None = None,
+    selection: KSelection | None = None,
 ) -> Clustering:
     """Cluster the samples of finished base clusterings.
 
@@ -308,6 +313,10 @@ def cluster_ensemble(
     rows : sequence of TrainingRows, default=()
         The rows of each table that they were made of; without rows the number of
         clusters is not tested against one, and new rows are not placed.
+    weights : ndarray of shape (n_base_clusters,), optional
+        Weight of each base cluster; None for those of the settings.
+    selection : KSelection, default=None
+        How the number of clusters was chosen, if it was; it is not chosen again.
 
     Returns
     -------
@@ -321,41 +330,12 @@ def cluster_ensemble(
     >>> found.n_clusters, found.labels[[0, 10, 20]].tolist()
     (3, [0, 1, 2])
     """
-    with single_threaded_blas():
-        weights = WEIGHTINGS[settings.weighting](ensemble, device=settings.device)
-    return find_clusters(ensemble, weights, settings, rows)
-
-
-def find_clusters(
-    ensemble: LabelBlocks,
-    weights: Array,
-    settings: Settings,
-    rows: Sequence[TrainingRows] = (),
-    selection: KSelection | None = None,
-) -> Clustering:
-    """Choose the number of clusters where that is left open, and find them.
-
-    Parameters
-    ----------
-    ensemble : Ensemble or DistributedEnsemble
-        The base clusterings.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    settings : Settings
-        How they become one clustering.
-    rows : sequence of TrainingRows, default=()
-        As in `cluster_ensemble`.
-    selection : KSelection, default=None
-        How the number of clusters was chosen, if it was; it is not chosen again.
-
-    Returns
-    -------
-    Clustering
-        With a placement where there are rows.
-    """
-    wanted, start = settings.n_clusters, time.perf_counter()
+    wanted = settings.n_clusters
     ks = check_n_clusters(wanted, ensemble.n_samples)
     with single_threaded_blas():
+        if weights is None:
+            weights = WEIGHTINGS[settings.weighting](ensemble, device=settings.device)
+        start = time.perf_counter()
         if not isinstance(wanted, Integral):
             if selection is None:
                 selection = _choose_k(ensemble, settings, rows, ks)

@@ -308,10 +308,23 @@ def _number_clusters(
 
 
 def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelBlocks:
-    """Put finished members side by side, where they are; report those that failed."""
+    """Put finished members side by side, where they are; report those that failed.
+
+    Raises if more than a tenth of them failed, and warns if fewer did.
+    """
     failed = [each for each in outcomes if isinstance(each, Failure)]
     failures = tuple(sorted(failed, key=lambda failure: failure.index))
-    _report_failures(failures, len(outcomes))
+    if failures:
+        first = f"member {failures[0].index}: {failures[0].reason}"
+        words = f"{len(failures)} of {len(outcomes)} base clusterings failed"
+        if len(failures) > MAX_FAILED_SHARE * len(outcomes):
+            raise ValueError(f"{words}, more than a tenth; the first was {first}")
+        warnings.warn(
+            f"{words} and were left out, see the ensemble's failures; the first was "
+            f"{first}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
     made = [each for each in outcomes if not isinstance(each, Failure)]
     made.sort(key=lambda each: each[0].index)
     members = tuple(member for member, _ in made)
@@ -320,22 +333,6 @@ def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelB
     if rows.source is None:
         return DistributedEnsemble(rows.executor, parts, plan, members, failures)
     return Ensemble(parts[0], members, failures, plan.to_json())
-
-
-def _report_failures(failures: Sequence[Failure], ensemble_size: int) -> None:
-    """Warn of members that were dropped; raise if they are more than a tenth."""
-    if not failures:
-        return
-    first = f"member {failures[0].index}: {failures[0].reason}"
-    failed = f"{len(failures)} of {ensemble_size} base clusterings failed"
-    if len(failures) > MAX_FAILED_SHARE * ensemble_size:
-        raise ValueError(f"{failed}, more than a tenth; the first was {first}")
-    warnings.warn(
-        f"{failed} and were left out, see the ensemble's failures; the first was "
-        f"{first}",
-        RuntimeWarning,
-        stacklevel=4,
-    )
 
 
 def refuse_unseen(ensemble: LabelBlocks) -> None:

@@ -22,7 +22,7 @@ from mdec.base.landmarks import (
 from mdec.confidence import sum_profiles
 from mdec.consensus import bipartite, dendrogram, graph_cuts, hierarchical, spectral
 from mdec.ensemble import draws
-from mdec.ensemble.draws import base_n_clusters_bounds, landmark_count
+from mdec.ensemble.draws import base_n_clusters_bounds
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics import landmark_search
 from mdec.numerics.landmark_search import (
@@ -268,7 +268,9 @@ def test_vectors_of_a_sparse_graph_are_those_of_the_full_matrix(n_columns: int) 
 
 
 def test_numbers_of_landmarks_and_clusters() -> None:
-    counts = [landmark_count(n) for n in (4, 100, 5000, 10**4, 10**6, 10**8)]
+    sizes = 4, 100, 5000, 10**4, 10**6, 10**8
+    plans = [Plan(n, 8, entropy=0, base="landmark") for n in sizes]
+    counts = [plan.n_landmarks for plan in plans]
     assert counts == sorted(counts)
     assert counts[0] == 4
     assert counts[-1] < 2**16
@@ -370,7 +372,7 @@ def test_auto_picks_by_the_number_of_samples(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(generation, "AUTO_SAMPLES", 100)
     model.fit(X)
     assert model.base_ == model.ensemble_.parameters["base"] == "landmark"
-    assert model.ensemble_.parameters["n_landmarks"] == landmark_count(200)
+    assert model.ensemble_.parameters["n_landmarks"] == 200
 
 
 def test_graphs_stay_the_default() -> None:
@@ -383,7 +385,7 @@ def test_graphs_stay_the_default() -> None:
 
 def test_bad_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = blobs(100)
-    monkeypatch.setattr(draws, "landmark_count", lambda n_samples: n_samples // 2)
+    monkeypatch.setattr(draws, "MAX_LANDMARKS", 50)
     with pytest.raises(ValueError, match="base='tree' is not one of"):
         generate_ensemble(X, base="tree")
     with pytest.raises(ValueError, match="more clusters than the 50 landmarks"):

@@ -52,13 +52,14 @@ def test_estimates_hold(name: str, case: tuple[int, int, int]) -> None:
     ensemble = noisy(n_samples, n_members)
     weights = np.ones(ensemble.n_base_clusters)
     n_distinct = len(ensemble.microclusters[0])
+    cut = partial(graph_cuts.embedding_memory, ensemble, n_clusters)
     consensus, estimate = {
         "hierarchical": (
             hierarchical,
             dendrogram.linkage_memory(ensemble.labels.size, n_distinct),
         ),
-        "spectral": (spectral, graph_cuts.spectral_memory(ensemble, n_clusters)),
-        "bipartite": (bipartite, graph_cuts.bipartite_memory(ensemble, n_clusters)),
+        "spectral": (spectral, cut(of_samples=True)),
+        "bipartite": (bipartite, cut(of_samples=False)),
     }[name]
 
     def work() -> None:

@@ -266,7 +266,15 @@ def replace_together(folder: Path, gone: Iterable[str] = ()) -> Iterator[Path]:
             with each.open("rb+") as file:
                 os.fsync(file.fileno())
         sync_folder(building)
-        _commit(folder)
+        with ExitStack() as unless_all_went_well:
+            unless_all_went_well.callback(_undo, folder, _names(building))
+            building.rename(folder / _NEW)
+            sync_folder(folder)
+            _put_in_place(folder)
+            unless_all_went_well.pop_all()
+        # The new files are in place; what cannot be removed now, the next run removes.
+        with suppress(OSError):
+            _forget_old(folder)
     except OSError as error:
         raise OSError(
             f"the results could not be written to {os.fspath(folder)!r}, which keeps "
@@ -275,20 +283,6 @@ def replace_together(folder: Path, gone: Iterable[str] = ()) -> Iterator[Path]:
         ) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
-
-
-def _commit(folder: Path) -> None:
-    building, new = folder / _BUILDING, folder / _NEW
-    names = _names(building)
-    with ExitStack() as unless_all_went_well:
-        unless_all_went_well.callback(_undo, folder, names)
-        building.rename(new)
-        sync_folder(folder)
-        _put_in_place(folder)
-        unless_all_went_well.pop_all()
-    # The new files are in place; what cannot be removed now, the next run removes.
-    with suppress(OSError):
-        _forget_old(folder)
 
 
 def _undo(folder: Path, names: list[str]) -> None:

@@ -115,9 +115,10 @@ def cap_threads_of_worker(parent: str) -> None:
         openmp.limit(limits=1)
 
 
-def _run(func: Callable[..., R], item: T, parent: str, *shared: Any) -> R:
+def run_capped(func: Callable[..., R], parent: str, *args: Any) -> R:
+    """Return ``func(*args)``, from a worker of the parent process or from itself."""
     cap_threads_of_worker(parent)
-    return func(item, *shared)
+    return func(*args)
 
 
 def map_parallel(
@@ -135,7 +136,8 @@ def map_parallel(
     shared goes beside the function, where backends look for arrays to send only once.
     """
     backend, _ = get_active_backend(prefer="threads")
-    tasks: Any = (delayed(_run)(func, item, this_process(), *shared) for item in items)
+    task, parent = delayed(run_capped), this_process()
+    tasks: Any = (task(func, parent, item, *shared) for item in items)
     with single_threaded_blas():
         if backend.supports_return_generator:
             kind = "generator" if ordered else "generator_unordered"

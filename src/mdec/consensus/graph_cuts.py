@@ -18,8 +18,8 @@ from mdec._support.arrays import Array, Labels
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor
 from mdec.consensus.partitions import (
-    assign,
     gram_on_device,
+    number_by_appearance,
     order_by_labels,
     require_for_consensus,
     resolve_weights,
@@ -30,7 +30,7 @@ from mdec.ensemble import Ensemble, LabelBlocks, membership
 from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
 from mdec.numerics.eigen import Operator
-from mdec.numerics.kmeans import kmeans_centers
+from mdec.numerics.kmeans import kmeans, kmeans_centers
 from mdec.numerics.transfer import (
     BipartiteRows,
     assign_rows,
@@ -178,12 +178,15 @@ def cut_graph(
         settings = n_clusters, weights, random_state, device
         return cut_blocks(ensemble, *settings, of_samples=of_samples)
     whole = ensemble.gather()
-    memory = spectral_memory if of_samples else bipartite_memory
-    require_for_consensus(whole, memory(whole, n_clusters))
+    n_bytes = embedding_memory(whole, n_clusters, of_samples=of_samples)
+    require_for_consensus(whole, n_bytes)
     rng = consensus_stream(random_state)
     embed = coassociation_embedding if of_samples else bipartite_embedding
     embedding = embed(whole, n_clusters, weights, rng, device)
-    return ensemble.split(assign(whole, embedding, rng))
+    # Samples that share every label have one embedding; rounding must not part them.
+    first, group, _ = whole.microclusters
+    labels = kmeans(embedding[first[group]], embedding.shape[1], rng)
+    return ensemble.split(number_by_appearance(labels, embedding.shape[1]))
 
 
 def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
@@ -212,15 +215,19 @@ def bipartite_embedding(
     return transfer_cut(graph[order], n_vectors, rng)[np.argsort(order)]
 
 
-def bipartite_memory(ensemble: Ensemble, n_clusters: int) -> int:
-    """Estimate the bytes that the cut of the sparse graph takes.
+def embedding_memory(ensemble: Ensemble, n_clusters: int, *, of_samples: bool) -> int:
+    """Estimate the bytes that the cut of a graph in memory takes.
 
-    The graph while it is made, its copies sorted, transposed and scaled, and the
-    embedding.
+    For the spectral consensus the factor while it is made, or the factor, its transpose
+    and the blocks of vectors of the eigen-solver. For the bipartite one the graph while
+    it is made, its copies sorted, transposed and scaled, and the embedding.
     """
     n_labels, n_samples = ensemble.labels.size, ensemble.n_samples
-    copies = 92 if n_samples > SORTED_SAMPLES else 78
-    return max(copies * n_labels, 62 * n_labels + 22 * n_samples * n_clusters) + 2**20
+    if of_samples:
+        made, vectors = 60 * n_labels, 52 * n_samples * (n_clusters + 16)
+        return max(made, 30 * n_labels + vectors) + 2**20
+    made = (92 if n_samples > SORTED_SAMPLES else 78) * n_labels
+    return max(made, 62 * n_labels + 22 * n_samples * n_clusters) + 2**20
 
 
 def coassociation_embedding(
@@ -254,17 +261,6 @@ def coassociation_embedding(
     component, _ = bipartite_components(factor)
     vectors = leading_vectors(operator, degrees, component, n_vectors, rng, tol=1e-6)
     return unit_rows(vectors)
-
-
-def spectral_memory(ensemble: Ensemble, n_clusters: int) -> int:
-    """Estimate the bytes that the spectral consensus takes.
-
-    Either the factor while it is made, or the factor, its transpose and the blocks of
-    vectors of the eigen-solver.
-    """
-    n_labels = ensemble.labels.size
-    vectors = 52 * ensemble.n_samples * (n_clusters + 16)
-    return max(60 * n_labels, 30 * n_labels + vectors) + 2**20
 
 
 def cut_blocks(

@@ -16,10 +16,9 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
-from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble import LabelBlocks
 from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.eigen import is_dense
-from mdec.numerics.kmeans import kmeans
 from mdec.rows.work import Executor, LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
@@ -56,12 +55,11 @@ def trivial_partition(n_samples: int, n_clusters: int) -> NDArray[np.int32] | No
     return None
 
 
-def require_for_consensus(
-    ensemble: LabelBlocks, n_bytes: float, cure: str = "make a smaller ensemble"
-) -> None:
+def require_for_consensus(ensemble: LabelBlocks, n_bytes: int) -> None:
     """Raise if a consensus function cannot have the bytes that it needs."""
     purpose = f"the consensus of {len(ensemble)} base clusterings of "
-    require_memory(int(n_bytes), f"{purpose}{ensemble.n_samples} samples", cure)
+    what = f"{purpose}{ensemble.n_samples} samples"
+    require_memory(n_bytes, what, "make a smaller ensemble")
 
 
 def order_by_labels(labels: NDArray[np.int32]) -> NDArray[np.intp]:
@@ -121,17 +119,6 @@ def gram_on_device(
     if not tensors.fits(8 * shape[0] * shape[1], place):
         return None
     return partial(tensors.GramOperator, device=place)
-
-
-def assign(
-    ensemble: Ensemble, embedding: Array, rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """Cluster an embedding by k-means, as many clusters as it has dimensions."""
-    first, group, _ = ensemble.microclusters
-    n_clusters = embedding.shape[1]
-    # Samples that share every label have one embedding; rounding must not part them.
-    labels = kmeans(embedding[first[group]], n_clusters, rng)
-    return number_by_appearance(labels, n_clusters)
 
 
 def match_clusters(

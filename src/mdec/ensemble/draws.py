@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
 KERNELS = ("scaled_gaussian", "scaled_exponential", *LEAST_FEATURES)
 
+# A member has as many landmarks as samples up to so many, which then are cut as in a
+# graph. Tangled classes need that many to come apart, with any number of samples.
 MAX_LANDMARKS = 10_000
 MAX_LANDMARK_CLUSTERS = 100
 
@@ -84,22 +86,6 @@ def check_kernel(kernel: Kernel) -> str | Shares:
 def subspace_size(n_features: int, max_features: float) -> int:
     r"""Return the number of features to draw, :math:`\lfloor \tau D + 1/2 \rfloor`."""
     return math.floor(max_features * n_features + 0.5)
-
-
-def landmark_count(n_samples: int) -> int:
-    r"""Return the number of landmarks of a member.
-
-    Notes
-    -----
-    All samples up to 10,000, which then are cut as in a graph. Tangled classes need
-    that many to come apart, with any number of samples.
-
-    Examples
-    --------
-    >>> [landmark_count(n) for n in (400, 11_000, 1_000_000)]
-    [400, 10000, 10000]
-    """
-    return min(n_samples, MAX_LANDMARKS)
 
 
 def base_n_clusters_bounds(n_samples: int, base: str) -> tuple[int, int]:

@@ -145,7 +145,7 @@ class Plan:
         self._check_shares()
         n_landmarks = self.n_landmarks
         if n_landmarks is None and self.base == "landmark":
-            n_landmarks = draws.landmark_count(self.n_samples)
+            n_landmarks = min(self.n_samples, draws.MAX_LANDMARKS)
         clusters = self.base_n_clusters_range
         if len(clusters) == 0:
             clusters = draws.base_n_clusters_bounds(self.n_clustered, self.base)

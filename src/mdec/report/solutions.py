@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from mdec._support.arrays import Array, Labels
 from mdec._support.random import member_stream
-from mdec.clustering import Clustering, find_clusters
+from mdec.clustering import Clustering, cluster_ensemble
 from mdec.confidence import (
     AMBIGUOUS,
     cluster_consensus,
@@ -318,7 +318,8 @@ def compare_functions(
         labels = np.asarray(clustering.labels)[rows]
         if name != settings.consensus:
             other = replace(settings, n_clusters=n_clusters, consensus=name)
-            labels = np.asarray(find_clusters(part, part_weights, other).labels)
+            found_again = cluster_ensemble(part, other, weights=part_weights)
+            labels = np.asarray(found_again.labels)
         sure = confidence(item_consensus(part, labels, part_weights), labels)
         row: dict[str, Any] = {
             "name": name,

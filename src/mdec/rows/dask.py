@@ -17,7 +17,7 @@ from scipy import sparse
 
 from mdec._support.files import atomic_file, claim_folder, replace_together
 from mdec._support.optional import import_optional
-from mdec._support.parallel import cap_threads_of_worker, this_process
+from mdec._support.parallel import run_capped, this_process
 from mdec.rows.work import Executor
 
 # Rows are kept on the workers if they fill at most this share of their memory.
@@ -54,11 +54,11 @@ class DaskExecutor(Executor):
         """Hand over one piece of work."""
         if args and hasattr(args[0], "dask"):
             # Rows that are not kept are read anew for each piece of work.
-            lazy = _import("dask").delayed(_in_worker, pure=False)(
+            lazy = _import("dask").delayed(run_capped, pure=False)(
                 func, this_process(), *args
             )
             return self.client.compute(lazy)
-        return self.client.submit(_in_worker, func, this_process(), *args, pure=False)
+        return self.client.submit(run_capped, func, this_process(), *args, pure=False)
 
     def value(self, handle: Any) -> Any:
         """Bring a result here."""
@@ -72,11 +72,6 @@ class DaskExecutor(Executor):
                 f"{self.block_bytes / 1e6:.0f} MB and a task about six times that; "
                 "give each worker more memory or fewer threads."
             ) from error
-
-
-def _in_worker(func: Callable[..., Any], parent: str, *args: Any) -> Any:
-    cap_threads_of_worker(parent)
-    return func(*args)
 
 
 def check_dask_array(X: Any) -> None:
