@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mdec.numerics.loops.jit import REASSOCIATE, inner, jit
-from mdec.numerics.loops.kmeans import nearest_by_differences, precise_distance
+from mdec.numerics.loops.kmeans import nearest_by_scores, precise_distance
 from mdec.numerics.loops.selection import insert_ordered
 
 # Groups of columns, a multiple of what a vector register holds.
@@ -132,19 +132,11 @@ def nearest_column(
     share = (n_features + 2) * np.finfo(points.dtype).eps
     for i in range(scores.shape[0]):
         row = scores[i]
-        best, least, second = 0, row[0], scores.dtype.type(np.inf)
-        for c in range(1, row.size):
-            if row[c] < least:
-                best, least, second = c, row[c], least
-            elif row[c] < second:
-                second = row[c]
         norm = 0.0
         for f in range(n_features):
             norm += points[i, f] * points[i, f]
-        greatest = least + 2.0 * share * (0.5 * norm + largest_half)
-        if second <= greatest:
-            best = nearest_by_differences(points, i, centers, row, greatest, best, 0.0)
-        labels[i] = best
+        error = share * (0.5 * norm + largest_half)
+        labels[i] = nearest_by_scores(points, i, centers, row, error, 0.0)[0]
 
 
 @jit()
