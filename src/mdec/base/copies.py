@@ -14,15 +14,15 @@ class CopiesError(ValueError):
     """Every sample has copies at all its nearest neighbours, so no scale is known."""
 
 
-def are_distinct(X: NDArray[np.floating]) -> bool:
-    """Tell whether all rows differ for certain, by sums of their bits.
+def possible_copies(X: NDArray[np.floating]) -> NDArray[np.intp]:
+    """Return the rows that may have copies, by sums of their bits; no others have any.
 
     Examples
     --------
-    >>> are_distinct(np.array([[1.0, 2.0], [2.0, 1.0]]))
-    True
-    >>> are_distinct(np.array([[1.0, 0.0], [1.0, -0.0]]))
-    False
+    >>> possible_copies(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    array([], dtype=int64)
+    >>> possible_copies(np.array([[1.0, 0.0], [3.0, 0.0], [1.0, -0.0]]))
+    array([0, 2])
     """
     whole = np.dtype(f"u{X.itemsize}")
     rng = np.random.default_rng(0)
@@ -32,7 +32,10 @@ def are_distinct(X: NDArray[np.floating]) -> bool:
         (part + X.dtype.type(0)).view(whole) @ odd
         for part in np.array_split(X, -(-X.size // 2**20))
     ]
-    return np.unique(np.concatenate(keys)).size == len(X)
+    numbers, counts = np.unique(
+        np.concatenate(keys), return_inverse=True, return_counts=True
+    )[1:]
+    return np.flatnonzero(counts[numbers] > 1)
 
 
 def group_copies(X: Any, most: int | None = None) -> NDArray[np.int32] | None:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from mdec.base import Base
-from mdec.base.copies import are_distinct, group_copies, share_labels
+from mdec.base.copies import group_copies, possible_copies, share_labels
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.engines import gpu, threads
@@ -90,13 +90,15 @@ def _share_among_copies(
     Their places in the graph differ, since of equal neighbours the first are kept, and
     a member that draws samples may leave some of them out.
     """
-    group = None
-    if sparse.issparse(X) or not are_distinct(X):
-        group = group_copies(X)
-    if group is None or int(group.max()) + 1 == len(group):
+    is_sparse = sparse.issparse(X)
+    rows = np.arange(X.shape[0]) if is_sparse else possible_copies(X)
+    group = group_copies(X if is_sparse else X[rows])
+    if group is None or len(rows) == int(group.max(initial=-1)) + 1:
         yield from found
         return
     for member, labels in found:
         if not isinstance(labels, Exception):
-            labels = [share_labels(np.concatenate(labels), group)]
+            joined = np.concatenate(labels)
+            joined[rows] = share_labels(joined[rows], group)
+            labels = [joined]
         yield member, labels

@@ -76,7 +76,8 @@ def cluster_members(
             own = drawn[member.index] = DrawnRows.of(data, member, plan)
             small = own.few_distinct(member.n_clusters) is not None
         (here if small else waiting).append(member)
-    yield from threads.cluster_members(here, rows, plan, None)
+    if here:
+        yield from threads.cluster_members(here, rows, plan, None)
     if not waiting:
         return
     place = tensors.find_device(plan.device)
@@ -86,24 +87,30 @@ def cluster_members(
     else:
         member_bytes = tensors.member_bytes
         make = partial(tensors.cluster_batch, tensors.Data.on(data, place), drawn)
+    n_bytes = tensors.budget(place)
     most = min(MAX_BATCH, max(16, BATCH_ROWS // n_vertices))
+    batches = []
     for kernel in plan.kernel_shares:
         alike = [each for each in waiting if plan.kernel_of(each) == kernel]
         alike.sort(key=lambda each: (-each.n_clusters, each.index))
-        n_bytes = tensors.budget(place)
         while alike:
             each = member_bytes(plan, alike[0].n_clusters)
             n_members = int(min(max(1, n_bytes // each), most))
-            batch, alike = alike[:n_members], alike[n_members:]
-            found = tensors.with_less_memory(
-                partial(make, plan, batch, each),
-                n_bytes,
-                f"making base clusterings of {plan.n_samples} samples",
-            )
-            for member, labels in zip(batch, found, strict=True):
-                if isinstance(labels, CopiesError):
-                    yield from threads.cluster_members([member], rows, plan, None)
-                elif isinstance(labels, Exception):
-                    yield member, labels
-                else:
-                    yield member, [among_all_samples(labels, member, plan)]
+            batches.append(alike[:n_members])
+            alike = alike[n_members:]
+
+    def make_batch(batch: list[Member]) -> list[Labels | Exception]:
+        each = member_bytes(plan, batch[0].n_clusters)
+        purpose = f"making base clusterings of {plan.n_samples} samples"
+        work = partial(make, plan, batch, each)
+        return tensors.with_less_memory(work, n_bytes, purpose)
+
+    found = tensors.in_turns(make_batch, batches, place)
+    for batch, made in zip(batches, found, strict=True):
+        for member, labels in zip(batch, made, strict=True):
+            if isinstance(labels, CopiesError):
+                yield from threads.cluster_members([member], rows, plan, None)
+            elif isinstance(labels, Exception):
+                yield member, labels
+            else:
+                yield member, [among_all_samples(labels, member, plan)]

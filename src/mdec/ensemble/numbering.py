@@ -107,8 +107,10 @@ def clusters_in_order(labels: NDArray[np.integer]) -> NDArray[np.integer]:
     >>> clusters_in_order(np.array([4, -1, 0, 4, 2]))
     array([4, 0, 2])
     """
-    found, first = np.unique(labels[labels >= 0], return_index=True)
-    return found[np.argsort(first)]
+    # The first row of each is the last that is written; -1 has the last place.
+    first = np.full(int(labels.max(initial=-1)) + 2, labels.size)
+    first[labels[::-1]] = np.arange(labels.size)[::-1]
+    return np.argsort(first[:-1])[: np.count_nonzero(first[:-1] < labels.size)]
 
 
 def rank_by_first_samples(blocks: list[NDArray[np.integer]]) -> NDArray[np.int32]:

@@ -12,7 +12,13 @@ from mdec.engines.tensors.consensus import (
     average_linkage,
     count_overlaps,
 )
-from mdec.engines.tensors.device import budget, find_device, fits, with_less_memory
+from mdec.engines.tensors.device import (
+    budget,
+    find_device,
+    fits,
+    in_turns,
+    with_less_memory,
+)
 from mdec.engines.tensors.landmarks import cluster_by_landmarks, landmark_bytes
 from mdec.engines.tensors.members import Data, cluster_batch, member_bytes
 
@@ -27,6 +33,7 @@ __all__ = [
     "count_overlaps",
     "find_device",
     "fits",
+    "in_turns",
     "landmark_bytes",
     "member_bytes",
     "with_less_memory",

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
+from threading import RLock
 from typing import Any, TypeVar
 
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 # Tiles and batches may take this share of a device's free memory, and no more than
 # keeps it busy.
 _SHARE = 0.5
 _ENOUGH = 32e9
+
+# Batches made at the same time: the host works for one while the device does another.
+IN_FLIGHT = 2
+
+_precision_lock = RLock()
 
 
 def find_device(name: str) -> torch.device:
@@ -33,13 +43,17 @@ def find_device(name: str) -> torch.device:
 
 @contextmanager
 def full_precision(precision: str = "highest") -> Iterator[None]:
-    """Keep products of float32 in float32: TF32 would change neighbours."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    """Keep products of float32 in float32: TF32 would change neighbours.
+
+    PyTorch has one precision for all threads, so that one of them at a time sets it.
+    """
+    with _precision_lock:
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(precision)
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
 
 
 @cache
@@ -50,6 +64,21 @@ def has_fast_tensor_cores(device: torch.device) -> bool:
     """
     known = (8, 0), (9, 0), (10, 0)
     return device.type == "cuda" and torch.cuda.get_device_capability(device) in known
+
+
+def staging(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return memory of the host that a device copies from and to at its full speed."""
+    return torch.empty(shape, dtype=dtype, pin_memory=device.type == "cuda")
+
+
+def to_host(tensor: Tensor) -> NDArray[Any]:
+    """Copy a tensor to the host, once what it comes from is done."""
+    copy = staging(tensor.shape, tensor.dtype, tensor.device)
+    copy.copy_(tensor, non_blocking=True)
+    if tensor.is_cuda:
+        torch.cuda.current_stream().synchronize()
+    array: NDArray[Any] = copy.numpy()
+    return array
 
 
 @cache
@@ -72,6 +101,39 @@ def on_host(work: Callable[..., T], *items: Iterable[Any]) -> list[T]:
     else:
         list(_host_pool().map(do_some, range(n_parts)))
     return [found[place] for place in range(len(each))]
+
+
+@cache
+def _streams(device: torch.device) -> SimpleQueue[Any]:
+    """Return streams that no batch is on; memory that one has held stays with it."""
+    queue: SimpleQueue[Any] = SimpleQueue()
+    cuda: Any = torch.cuda
+    for _ in range(IN_FLIGHT):
+        queue.put(cuda.Stream(device) if device.type == "cuda" else None)
+    return queue
+
+
+def in_turns(
+    work: Callable[[S], T], items: Iterable[S], device: torch.device
+) -> Iterator[T]:
+    """Yield what work makes of each item, in order, some of them at the same time."""
+    queue = _streams(device)
+
+    def do_one(item: S) -> T:
+        stream = queue.get()
+        try:
+            if stream is not None:
+                stream.wait_stream(torch.cuda.default_stream(device))
+            with torch.cuda.stream(stream):
+                return work(item)
+        finally:
+            queue.put(stream)
+
+    pool = ThreadPoolExecutor(IN_FLIGHT, "mdec-batch")
+    try:
+        yield from pool.map(do_one, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def free_bytes(device: torch.device) -> int | None:
@@ -102,9 +164,11 @@ def fits(n_bytes: int, device: torch.device) -> bool:
 
 
 def budget(device: torch.device) -> int:
-    """Return the bytes that may be taken beside the data."""
+    """Return the bytes that a batch may take beside the data and the other batches."""
     free = free_bytes(device)
-    return int(_ENOUGH / 32 if free is None else min(_SHARE * free, _ENOUGH))
+    return int(
+        _ENOUGH / 32 if free is None else min(_SHARE * free / IN_FLIGHT, _ENOUGH)
+    )
 
 
 def with_less_memory(work: Callable[[int], T], n_bytes: int, purpose: str) -> T:

@@ -13,8 +13,10 @@ from subprocess import CalledProcessError
 import torch
 from torch import Tensor
 
-# Products are not fused with sums, whose digits would be others.
+# Products are not fused with sums, whose digits would be others; but those of numbers
+# of float32 have no more digits than float64.
 AS_WRITTEN = {"enable_fp_fusion": False, "num_warps": 1}
+EXACT = {"enable_fp_fusion": True, "num_warps": 1}
 
 try:
     import triton
@@ -88,10 +90,12 @@ def inner_products(left: Tensor, right: Tensor, upper: bool) -> Tensor:
     half is wanted, most of what is below the diagonal is left as it is.
     """
     n_members, order, n_left = left.shape
-    shape = n_members, n_left, right.shape[2]
+    shape, strides = (n_members, n_left, right.shape[2]), (order * n_left, n_left, 1)
     out = torch.empty(shape, dtype=torch.float64, device=left.device)
-    strides = order * n_left, n_left, 1
-    return _sums(left, right, out, order, strides, upper, True)
+    grid = n_members * triton.cdiv(n_left, 8), triton.cdiv(shape[2], 64)
+    both, sizes = (left.contiguous(), right.contiguous()), (n_left, order, shape[2])
+    _add_products[grid](*both, out, *sizes, *strides, upper, True, 8, 64, 8, **EXACT)
+    return out
 
 
 def multiply(block: Tensor, matrix: Tensor) -> Tensor:
@@ -99,29 +103,12 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
 
     Sums are those of `mdec.numerics.loops.vectors`, in the precision of the matrices.
     """
-    _, order, width = block.shape
-    strides, wide = (order * width, 1, width), matrix.dtype == torch.float64
-    return _sums(block, matrix, torch.empty_like(block), width, strides, False, wide)
-
-
-def _sums(
-    left: Tensor,
-    right: Tensor,
-    out: Tensor,
-    n_terms: int,
-    strides: tuple[int, int, int],
-    upper: bool,
-    in_float64: bool,
-) -> Tensor:
-    """Write to `out` the sums over terms of products of left and right, in order.
-
-    The strides of the left are those from one member, term and row to the next.
-    """
-    n_members, n_rows, n_columns = out.shape
-    wide = min(triton.next_power_of_2(n_columns), 128)
-    grid = n_members * triton.cdiv(n_rows, 4), triton.cdiv(n_columns, wide)
-    both, sizes = (left.contiguous(), right.contiguous()), (n_rows, n_terms, n_columns)
-    how = upper, in_float64, wide, 4
+    n_members, order, width = block.shape
+    out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
+    grid = n_members * triton.cdiv(order, 4), triton.cdiv(width, wide)
+    both, strides = (block.contiguous(), matrix.contiguous()), (order * width, 1, width)
+    how = False, matrix.dtype == torch.float64, 4, wide, 4
+    sizes = order, width, width
     _add_products[grid](*both, out, *sizes, *strides, *how, **AS_WRITTEN)
     return out
 
@@ -223,50 +210,37 @@ if triton is not None:
         row_stride,
         UPPER: tl.constexpr,
         IN_FLOAT64: tl.constexpr,
+        ROWS: tl.constexpr,
         WIDE: tl.constexpr,
         TERMS: tl.constexpr,
     ):
-        # Four rows at a time, each with an entry for every column of a tile.
-        n_groups = tl.cdiv(n_rows, 4)
+        n_groups = tl.cdiv(n_rows, ROWS)
         member = (tl.program_id(0) // n_groups).to(tl.int64)
-        row, last = (tl.program_id(0) % n_groups) * 4, n_rows - 1
-        column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
-        inside = column < n_columns
+        first = (tl.program_id(0) % n_groups) * ROWS
+        row = first + tl.arange(0, ROWS)[:, None]
+        column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)[None, :]
+        below, inside = row < n_rows, column < n_columns
         dtype: tl.constexpr = tl.float64 if IN_FLOAT64 else tl.float32
-        own = left + member * member_stride
-        own0, own1 = own + row * row_stride, own + min(row + 1, last) * row_stride
-        own2 = own + min(row + 2, last) * row_stride
-        own3 = own + min(row + 3, last) * row_stride
-        other = right + member * n_terms * n_columns
-        total0 = tl.zeros((WIDE,), dtype)
-        total1 = tl.zeros((WIDE,), dtype)
-        total2 = tl.zeros((WIDE,), dtype)
-        total3 = tl.zeros((WIDE,), dtype)
+        own = left + member * member_stride + row * row_stride
+        other = right + member * n_terms * n_columns + column
+        total = tl.zeros((ROWS, WIDE), dtype)
         stop = n_terms
         if UPPER:
-            stop = tl.where(row < (tl.program_id(1) + 1) * WIDE, n_terms, 0)
+            stop = tl.where(first < (tl.program_id(1) + 1) * WIDE, n_terms, 0)
+        # The loads of several terms are on their way together.
         whole = stop - stop % TERMS
         for start in range(0, whole, TERMS):
             for step in tl.static_range(TERMS):
                 term = start + step
-                place, at = term * n_columns + column, term * term_stride
-                values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
-                total0 += tl.load(own0 + at).to(dtype) * values
-                total1 += tl.load(own1 + at).to(dtype) * values
-                total2 += tl.load(own2 + at).to(dtype) * values
-                total3 += tl.load(own3 + at).to(dtype) * values
+                weights = tl.load(own + term * term_stride, mask=below, other=0.0)
+                values = tl.load(other + term * n_columns, mask=inside, other=0.0)
+                total += weights.to(dtype) * values.to(dtype)
         for term in range(whole, stop):
-            place, at = term * n_columns + column, term * term_stride
-            values = tl.load(other + place, mask=inside, other=0.0).to(dtype)
-            total0 += tl.load(own0 + at).to(dtype) * values
-            total1 += tl.load(own1 + at).to(dtype) * values
-            total2 += tl.load(own2 + at).to(dtype) * values
-            total3 += tl.load(own3 + at).to(dtype) * values
-        target = out + (member * n_rows + row) * n_columns + column
-        tl.store(target, total0, mask=inside)
-        tl.store(target + n_columns, total1, mask=inside & (row + 1 < n_rows))
-        tl.store(target + 2 * n_columns, total2, mask=inside & (row + 2 < n_rows))
-        tl.store(target + 3 * n_columns, total3, mask=inside & (row + 3 < n_rows))
+            weights = tl.load(own + term * term_stride, mask=below, other=0.0)
+            values = tl.load(other + term * n_columns, mask=inside, other=0.0)
+            total += weights.to(dtype) * values.to(dtype)
+        place = (member * n_rows + row) * n_columns + column
+        tl.store(out + place, total, mask=below & inside)
 
     @triton.jit
     def _gaussian_unlikeness(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mdec._support.arrays import Array
 from mdec.engines.tensors import fused
-from mdec.engines.tensors.device import on_host
+from mdec.engines.tensors.device import full_precision, on_host, staging, to_host
 from mdec.engines.tensors.neighbors import Neighbors, across_members
 from mdec.numerics.eigen import (
     DEGREE,
@@ -212,15 +212,17 @@ def _filter_blocks(
 
     cuts = torch.from_numpy(cut).to(block.device)[:, None, None]
     block = chebyshev_filter(graph, block, DEGREE, cuts, -1.0)
-    block -= known @ inner_products(known, block).to(block.dtype)
+    shares = inner_products(known, block).to(block.dtype)
+    with full_precision():
+        block -= known @ shares
     block = orthonormal(block, widths)
     nothing = torch.zeros_like(cuts)
     image = graph.step(block, nothing + 1.0, nothing, torch.zeros_like(block))
-    products = inner_products(block, image, upper=True).cpu().numpy()
-    values, turn = loops.eigenvectors_of_each(products, widths, _in_threads)
-    turn = np.ascontiguousarray(turn, dtype=np.float32)
-    there = torch.from_numpy(turn).to(block)
-    block, image = multiply(block, there), multiply(image, there)
+    products = to_host(inner_products(block, image, upper=True))
+    turn = staging(products.shape, block.dtype, block.device)
+    values = loops.eigenvectors_of_each(products, widths, turn.numpy(), _in_threads)
+    turn = turn.to(block.device, non_blocking=True)
+    block, image = multiply(block, turn), multiply(image, turn)
     sizes = torch.from_numpy(np.maximum(values, -2.0)).to(block)
     image -= sizes[:, None] * block
     return values, block, torch.linalg.norm(image.to(torch.float64), dim=-2)
@@ -232,9 +234,11 @@ def orthonormal(block: Tensor, widths: NDArray[Any]) -> Tensor:
 
     done = np.zeros(len(widths), dtype=bool)
     for _ in range(loops.MAX_PASSES):
-        products = inner_products(block, block, upper=True).cpu().numpy()
-        turn, done = loops.orthonormalizers(products, widths, done, _in_threads)
-        block = multiply(block, torch.from_numpy(turn).to(block.device))
+        products = to_host(inner_products(block, block, upper=True))
+        turn = staging(products.shape, torch.float64, block.device)
+        own = products, widths, done, turn.numpy()
+        done = loops.orthonormalizers(*own, _in_threads)
+        block = multiply(block, turn.to(block.device, non_blocking=True))
         if done.all():
             break
     return block
@@ -254,7 +258,8 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     """Return the products of blocks and small matrices, added up as these are."""
     if fused.has_kernels(block):
         return fused.multiply(block, matrix)
-    return (block.to(matrix.dtype) @ matrix).to(block.dtype)
+    with full_precision():
+        return (block.to(matrix.dtype) @ matrix).to(block.dtype)
 
 
 def _in_threads(work: Callable[[slice], T], widths: NDArray[Any]) -> list[T]:

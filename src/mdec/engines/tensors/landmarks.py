@@ -82,7 +82,8 @@ class Index:
         if n_landmarks <= SEARCHED_WHOLE:
             return cls(points, points[:0], every[None])
         centers = refine_landmarks(points, N_CELLS, rng, limit)[1]
-        scores = 0.5 * points.square().sum(dim=1) - centers @ points.mT
+        with full_precision():
+            scores = 0.5 * points.square().sum(dim=1) - centers @ points.mT
         near = torch.topk(scores, AROUND_CELL, largest=False, sorted=False).indices
         inside = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, near, True)
         inside[nearest_centers(points, centers, limit), every] = True
@@ -126,9 +127,9 @@ class Index:
         none = len(self.points)
         halves = 0.5 * points.square().sum(dim=1)
         halves[none] = torch.inf
-        scores = torch.baddbmm(
-            halves[around][:, None], rows, points[around].mT, alpha=-1.0
-        )
+        others = points[around].mT
+        with full_precision():
+            scores = torch.baddbmm(halves[around][:, None], rows, others, alpha=-1.0)
         wide = min(count + SPARE, width)
         places = smallest_in_rows(scores.flatten(0, 1), wide)
         places = places.reshape(*rows.shape[:2], wide).sort(dim=2).values
@@ -190,7 +191,8 @@ def nearest_centers(points: Tensor, centers: Tensor, limit: int) -> Tensor:
     labels, every = [], torch.arange(len(centers), device=centers.device)
     height = max(1, limit // (len(centers) + points.shape[1]))
     for part in torch.split(points, height):
-        scores = torch.addmm(halves, part, centers.mT, alpha=-1.0)
+        with full_precision():
+            scores = torch.addmm(halves, part, centers.mT, alpha=-1.0)
         least, best = scores.min(dim=1)
         greatest = least + 2.0 * share * (0.5 * part.square().sum(dim=1) + halves.max())
         close = scores <= greatest[:, None]
@@ -395,7 +397,6 @@ def embed_rows(ties: Ties, vectors: Tensor) -> Tensor:
     return unit
 
 
-@full_precision()
 def cluster_by_landmarks(
     blocks: Sequence[Any],
     pool: Any,

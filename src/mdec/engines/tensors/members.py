@@ -21,6 +21,8 @@ from mdec.engines.tensors.device import (
     full_precision,
     has_fast_tensor_cores,
     on_host,
+    staging,
+    to_host,
 )
 from mdec.engines.tensors.neighbors import Neighbors, list_neighbors, split_digits
 from mdec.ensemble.plan import Member, Plan
@@ -102,7 +104,6 @@ def member_bytes(plan: Plan, n_clusters: int) -> int:
     return n_vertices * (100 * vectors + 1500)
 
 
-@full_precision()
 def cluster_batch(
     data: Data,
     drawn: Mapping[int, DrawnRows],
@@ -206,7 +207,7 @@ def leading_vectors(
     Where `orders` are given, only so many rows of each member's are vertices.
     """
     orders = [graph.order] * len(members) if orders is None else orders
-    parts = graph.degrees().cpu().numpy(), graph.components().cpu().numpy()
+    parts = to_host(graph.degrees()), to_host(graph.components())
     own = ([a[:n] for a, n in zip(part, orders, strict=True)] for part in parts)
     starts = on_host(partial(_start, plan), members, *own)
     known = _side_by_side([e[0] for e in starts], graph.order, graph.data.device)
@@ -237,7 +238,7 @@ def _side_by_side(
 ) -> Tensor:
     """Copy blocks of vectors to the device, filled up with zeros to whole lanes."""
     width = -(-max(each.shape[1] for each in blocks) // lanes) * lanes
-    joined = torch.empty((len(blocks), order, width), pin_memory=device.type == "cuda")
+    joined = staging((len(blocks), order, width), torch.float32, device)
 
     def fill(target: Array, block: Array) -> None:
         target[: len(block), : block.shape[1]] = block
@@ -379,7 +380,9 @@ def _sums_of_clusters(
         inside = inside.scatter_(3, labels.mT[..., None], 1.0).flatten(2)
         shape = n_problems, n_starts, n_centers
         sizes = inside.sum(dim=1).reshape(shape)
-        return (inside.mT @ points).reshape(*shape, -1), sizes
+        with full_precision():
+            sums = inside.mT @ points
+        return sums.reshape(*shape, -1), sizes
     count = partial(torch.arange, device=points.device)
     height = 256 * n_centers
     n_blocks = (n_samples - 1) // height + 1

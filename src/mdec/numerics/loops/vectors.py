@@ -88,30 +88,32 @@ def _at_once(work: Any, widths: Any) -> Any:
 
 
 def orthonormalizers(
-    products: Any, widths: Any, done: Any, in_parts: Any = _at_once
+    products: Any, widths: Any, done: Any, inverse: Any, in_parts: Any = _at_once
 ) -> Any:
-    """Return what `orthonormalize` multiplies blocks with in one pass; tell it is done.
+    """Write what `orthonormalize` multiplies blocks with in one pass; tell it is done.
 
     The products of the vectors of each block, (n_blocks, most, most), are overwritten;
-    each has its own width. Of blocks that were done it is the identity. `in_parts` does
-    the work on slices of them.
+    each has its own width. The `inverse` of blocks that were done is the identity.
+    `in_parts` does the work on slices of them.
     """
-    inverse, most = np.zeros_like(products), products.shape[1]
-    inverse[done] = np.eye(most)
     arrays = products, widths, inverse, done.copy()
 
     def invert(part: slice) -> None:
-        _invert_factors(*(each[part] for each in arrays), np.empty(most))
+        _invert_factors(*(each[part] for each in arrays), np.empty(products.shape[1]))
 
     list(in_parts(invert, widths))
-    return inverse, arrays[3]
+    return arrays[3]
 
 
 @jit()
 def _invert_factors(
     products: Any, widths: Any, inverse: Any, done: Any, scale: Any
 ) -> None:
+    most = scale.size
     for m in range(done.size):
+        for a in range(most):
+            for b in range(most):
+                inverse[m, a, b] = 1.0 if done[m] and a == b else 0.0
         if not done[m]:
             done[m] = _invert_factor(products[m], scale[: widths[m]], inverse[m])
 
@@ -264,29 +266,27 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
 
 
 def eigenvectors_of_each(
-    matrices: Any, widths: Any, in_parts: Any = _at_once
-) -> tuple[Any, Any]:
-    """Return what `symmetric_eigenvectors` does, of matrices of unequal widths.
+    matrices: Any, widths: Any, vectors: Any, in_parts: Any = _at_once
+) -> Any:
+    """Write and return what `symmetric_eigenvectors` does, of unequal widths.
 
-    They are padded to one size, (n_matrices, most, most), and so are the results: by
-    values of minus infinity, and by zeros. `in_parts` does the work on slices of them.
+    The matrices are padded to one size, (n_matrices, most, most), and so are the
+    results: the `vectors` by zeros, the values by minus infinity. `in_parts` does the
+    work on slices of them.
     """
     most = matrices.shape[1]
-    values = np.full(matrices.shape[:2], -np.inf)
-    vectors = np.zeros_like(matrices)
+    values = np.empty(matrices.shape[:2])
     arrays = matrices, widths, values, vectors
 
     def solve(part: slice) -> bool:
-        squares, scratch = np.empty((2, most * most)), np.empty((3, most))
+        squares, scratch = np.empty((2, most * most)), np.empty((4, most))
         own = (each[part] for each in arrays)
         found: bool = _solve_each(*own, squares[0], squares[1], scratch)
         return found
 
     if not all(in_parts(solve, widths)):
         raise np.linalg.LinAlgError(_NO_END)
-    order = np.argsort(-values, axis=1, kind="stable")
-    vectors = np.take_along_axis(vectors, order[:, :, None], axis=1)
-    return np.take_along_axis(values, order, axis=1), vectors.transpose(0, 2, 1)
+    return values
 
 
 @jit()
@@ -300,27 +300,37 @@ def _solve_each(
     scratch: Any,
 ) -> bool:
     for m in range(widths.size):
-        n = widths[m]
+        n, most = widths[m], values.shape[1]
         own, other = square[: n * n].reshape(n, n), turned[: n * n].reshape(n, n)
         for i in range(n):
             for j in range(n):
                 own[i, j] = matrices[m, i, j]
                 other[i, j] = 1.0 if i == j else 0.0
-        beside, scales = scratch[0, :n], scratch[1, :n]
+        found, beside, scales = scratch[0, :n], scratch[1, :n], scratch[2, :n]
         for i in range(n):
-            values[m, i] = beside[i] = scales[i] = scratch[2, i] = 0.0
-        _tridiagonalize(own, other, values[m, :n], beside, scales, scratch[2, :n])
+            found[i] = beside[i] = scales[i] = scratch[3, i] = 0.0
+        _tridiagonalize(own, other, found, beside, scales, scratch[3, :n])
         largest = 0.0
         for i in range(n):
-            size = abs(values[m, i]) + abs(beside[i])
+            size = abs(found[i]) + abs(beside[i])
             largest = size if not size <= largest else largest
             for j in range(n):
                 own[i, j] = other[j, i]
-        if not _diagonalize(values[m, :n], beside, own, 2.0**-52 * largest):
+        if not _diagonalize(found, beside, own, 2.0**-52 * largest):
             return False
+        for i in range(most):
+            values[m, i] = -np.inf
+            for j in range(most):
+                vectors[m, i, j] = 0.0
         for i in range(n):
+            # Largest first, the first of equals before the others.
+            place = 0
             for j in range(n):
-                vectors[m, i, j] = own[i, j]
+                if found[j] > found[i] or (found[j] == found[i] and j < i):
+                    place += 1
+            values[m, place] = found[i]
+            for j in range(n):
+                vectors[m, j, place] = own[i, j]
     return True
 
 
