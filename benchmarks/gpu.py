@@ -2,6 +2,7 @@
 
 python benchmarks/gpu.py sets --data DATA       three sets: times, parts, kernels
 python benchmarks/gpu.py large wide long million  many rows, made here
+python benchmarks/gpu.py cells genes components    what cells.py takes on the CPU
 python benchmarks/gpu.py agree --data DATA      every set on the CPU and on the card
 
 DATA is a folder of ``*.npz`` files with arrays X and y. Lines are added to the record
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from cells import COMPILING, MANY, make_counts, make_gaussian
 from records import RESULTS, commit_of_source
 from scale import mixture as twenty_clusters
 from scale import nmi
@@ -32,6 +34,7 @@ from torch.profiler import ProfilerActivity, profile
 from mdec import MDEC, generate_ensemble
 from mdec.consensus import CONSENSUS
 from mdec.engines.tensors import landmarks, members
+from mdec.preparation import ExpressionPreparation
 from mdec.weights import ensemble_driven_cluster_index
 
 PARTS = {
@@ -187,6 +190,24 @@ def measure_large(name: str) -> dict[str, Any]:
     return row
 
 
+def measure_cells(name: str) -> dict[str, Any]:
+    """Time one fit of many made-up cells, with preparing; a part of them compiles."""
+    size = MANY[name]
+    prepare = ExpressionPreparation().fit_transform if name == "genes" else np.asarray
+    make = partial(make_counts, seed=0, strength=0.3)
+    X, kinds = (make if name == "genes" else make_gaussian)(*size)
+    model = MDEC(12, base="auto", consensus="spectral", device="cuda", random_state=0)
+    model.fit(prepare(X[:COMPILING]))
+    preparing, values = clock(partial(prepare, X))
+    fitting, labels = clock(partial(model.fit_predict, values))
+    return {
+        "shape": size,
+        "preparing": preparing,
+        "fit, spectral": preparing + fitting,
+        "NMI, spectral": nmi(kinds, labels),
+    }
+
+
 def compare(
     X: np.ndarray, y: np.ndarray, seeds: int, **settings: Any
 ) -> dict[str, Any]:
@@ -215,8 +236,10 @@ def compare(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("sets", "large", "agree"))
-    parser.add_argument("names", nargs="*", help="sets, or those of LARGE")
+    parser.add_argument("what", choices=("sets", "large", "cells", "agree"))
+    parser.add_argument(
+        "names", nargs="*", help="sets, or those of LARGE and of MANY cells"
+    )
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--members", type=int, default=100)
@@ -234,11 +257,12 @@ def main() -> None:
     known = {
         "sets": TIMED,
         "large": tuple(LARGE),
+        "cells": tuple(MANY),
         "agree": () if folder is None else sorted(p.name[:5] for p in folder.iterdir()),
     }
     for name in options.names or known[options.what]:
-        if options.what == "large":
-            row = measure_large(name)
+        if options.what in ("large", "cells"):
+            row = {"large": measure_large, "cells": measure_cells}[options.what](name)
         else:
             X, y = load(folder, name)
             row = {"shape": X.shape}

@@ -39,7 +39,6 @@ PREPARATIONS = ("diversified",)
 
 # Above this many samples base="auto" takes landmarks.
 AUTO_SAMPLES = 20_000
-AUTO_SAMPLES_ON_GPU = 100_000
 
 ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
@@ -392,8 +391,8 @@ def resolve_base(base: Any, device: str, rows: Rows) -> tuple[str, str]:
             f"{device!r}, or give dense rows in memory or in a file."
         )
     if base == "auto":
-        most = AUTO_SAMPLES if place == "cpu" else AUTO_SAMPLES_ON_GPU
-        base = "graph" if in_memory and rows.shape[0] <= most else "landmark"
+        few = in_memory and rows.shape[0] <= AUTO_SAMPLES
+        base = "graph" if few else "landmark"
     return base, place
 
 

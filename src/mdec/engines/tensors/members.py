@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from mdec._support.arrays import Array
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
 from mdec.base.members import DrawnRows
@@ -177,25 +176,6 @@ def neighbor_lists(
     return lists
 
 
-def _start(
-    plan: Plan, member: Member, degrees: Array, component: NDArray[np.int64]
-) -> tuple[Array, Array]:
-    """Return the eigenvectors of the components, and the solver's starting vectors.
-
-    Of more components than vectors wanted only as many, mixed, and nothing to solve.
-    """
-    order, solver = degrees.size, plan.stream(member, "solver")
-    numbers, roots = component_roots(degrees, component)
-    n_known = int(numbers.max()) + 1
-    if n_known >= member.n_clusters:
-        mixed = mix_roots(numbers, roots, member.n_clusters, solver)
-        return mixed.astype(np.float32), np.empty((order, 0), dtype=np.float32)
-    known = np.zeros((order, n_known), dtype=np.float32)
-    known[np.arange(order), numbers] = roots
-    width = block_width(member.n_clusters - n_known, order - n_known)
-    return known, solver.standard_normal((order, width)).astype(np.float32)
-
-
 def leading_vectors(
     graph: graphs.BatchGraph,
     plan: Plan,
@@ -204,49 +184,58 @@ def leading_vectors(
 ) -> Tensor:
     """Return leading eigenvectors of normalised graphs, zeros beyond a member's own.
 
-    Where `orders` are given, only so many rows of each member's are vertices.
+    Where `orders` are given, only so many rows of each member's are vertices. The
+    eigenvectors of the components are known. Of more components than vectors wanted
+    only as many come out, mixed, and there is nothing to solve.
     """
-    orders = [graph.order] * len(members) if orders is None else orders
-    parts = to_host(graph.degrees()), to_host(graph.components())
-    own = ([a[:n] for a, n in zip(part, orders, strict=True)] for part in parts)
-    starts = on_host(partial(_start, plan), members, *own)
-    known = _side_by_side([e[0] for e in starts], graph.order, graph.data.device)
-    n_columns = max(member.n_clusters for member in members)
-    vectors = torch.nn.functional.pad(known, (0, n_columns - known.shape[2]))
-    places = [i for i, each in enumerate(starts) if each[1].shape[1]]
+    device, order = graph.data.device, graph.order
+    orders = [order] * len(members) if orders is None else orders
+    degrees, components = to_host(graph.degrees()), to_host(graph.components())
+    ends = [member.n_clusters for member in members]
+    # A component has the number of its first row.
+    is_first = components == np.arange(components.size).reshape(components.shape)
+    found = [int(own[:n].sum()) for own, n in zip(is_first, orders, strict=True)]
+    widths = [
+        block_width(end - n_known, n - n_known) if n_known < end else 0
+        for end, n_known, n in zip(ends, found, orders, strict=True)
+    ]
+    places = [i for i, width in enumerate(widths) if width]
+    n_known = [min(each) for each in zip(found, ends, strict=True)]
+    known = staging((len(members), order, max(n_known)), torch.float32, device)
+    lanes = -(-max(widths) // LANES) * LANES
+    blocks = staging((len(places), order, lanes), torch.float32, device)
+
+    def start(number: int) -> None:
+        """Write what is known of a member, and the solver's starting vectors."""
+        own, n, width = known.numpy()[number], orders[number], widths[number]
+        solver = plan.stream(members[number], "solver")
+        numbers, roots = component_roots(degrees[number, :n], components[number, :n])
+        own[:] = 0.0
+        if not width:
+            own[:n, : ends[number]] = mix_roots(numbers, roots, ends[number], solver)
+            return
+        own[np.arange(n), numbers] = roots
+        block = blocks.numpy()[places.index(number)]
+        block[:n, :width] = solver.standard_normal((n, width))
+        block[n:], block[:, width:] = 0.0, 0.0
+
+    on_host(start, range(len(members)))
+    there = known.to(device, non_blocking=True)
+    vectors = torch.nn.functional.pad(there, (0, max(ends) - known.shape[2]))
     if places:
         affinity = graphs.normalized_graph(graph).members(places)
-        single = affinity.with_data(affinity.data.to(known.dtype))
-        blocks = [starts[i][1] for i in places]
-        n_known = [starts[i][0].shape[1] for i in places]
-        ends = [members[i].n_clusters for i in places]
-        found = graphs.iterated_leading(
-            single,
-            _side_by_side(blocks, graph.order, known.device, LANES),
-            known[places],
-            [each.shape[1] for each in blocks],
-            [end - start for start, end in zip(n_known, ends, strict=True)],
+        wanted = [ends[i] - n_known[i] for i in places]
+        solved = graphs.iterated_leading(
+            affinity.with_data(affinity.data.to(known.dtype)),
+            blocks.to(device, non_blocking=True),
+            there[places],
+            [widths[i] for i in places],
+            wanted,
             TOLERANCE,
         )
-        for i, start, end, new in zip(places, n_known, ends, found, strict=True):
-            vectors[i, :, start:end] = new[:, : end - start]
+        for i, width, new in zip(places, wanted, solved, strict=True):
+            vectors[i, :, n_known[i] : ends[i]] = new[:, :width]
     return vectors
-
-
-def _side_by_side(
-    blocks: list[Array], order: int, device: torch.device, lanes: int = 1
-) -> Tensor:
-    """Copy blocks of vectors to the device, filled up with zeros to whole lanes."""
-    width = -(-max(each.shape[1] for each in blocks) // lanes) * lanes
-    joined = staging((len(blocks), order, width), torch.float32, device)
-
-    def fill(target: Array, block: Array) -> None:
-        target[: len(block), : block.shape[1]] = block
-        target[len(block) :] = 0.0
-        target[:, block.shape[1] :] = 0.0
-
-    on_host(fill, joined.numpy(), blocks)
-    return joined.to(device, non_blocking=True)
 
 
 def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Tensor:
@@ -315,25 +304,28 @@ def lloyd(
     seen = points
     if n_samples >= MANY_ROWS and has_fast_tensor_cores(points.device):
         seen = split_digits(points, is_left=True)
-    left, current = list(range(n_problems)), labels
+    left, current = torch.arange(n_problems, device=points.device), labels
     for iteration in range(1, max_iter + 1):
         before = current
         current, moved, changed = _iteration(points, seen, centers, used, before)
         finished = iteration == max_iter or not any(changed)
-        out = [i for i, moves in enumerate(changed) if finished or not moves]
-        if finished or 8 * len(out) > len(left):
-            members = [left[i] for i in out]
-            labels[members] = current[out]
-            inertia[members] = _inertia(points[out], centers[out], current[out])
-        if finished:
-            break
-        centers = moved
-        if 8 * len(out) > len(left):
-            going = [i for i, moves in enumerate(changed) if moves]
-            left = [left[i] for i in going]
+        stay = [i for i, moves in enumerate(changed) if moves and not finished]
+        if finished or 8 * (len(left) - len(stay)) > len(left):
+            still = set(stay)
+            out, going = (
+                torch.tensor(each, dtype=torch.int64, device=points.device)
+                for each in ([i for i in range(len(left)) if i not in still], stay)
+            )
+            labels[left[out]] = current[out]
+            inertia[left[out]] = _inertia(points[out], centers[out], current[out])
+            if finished:
+                break
+            left, moved, used, current = (
+                each[going] for each in (left, moved, used, current)
+            )
             seen, rest = seen[going], points[going]
             points, seen = rest, rest if seen.shape == rest.shape else seen
-            centers, used, current = centers[going], used[going], current[going]
+        centers = moved
     return labels, inertia
 
 
