@@ -24,7 +24,7 @@ _SHARE = 0.5
 _ENOUGH = 32e9
 
 # Batches made at the same time: the host works for one while the device does another.
-IN_FLIGHT = 2
+IN_FLIGHT = 3
 
 _precision_lock = RLock()
 

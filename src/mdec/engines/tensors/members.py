@@ -36,6 +36,7 @@ LANES = 16
 
 # From this many rows on the work of k-means takes longer than its launches.
 MANY_ROWS = 20_000
+STARTS_APART = 8_000
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,13 @@ def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Te
         uniforms[place, :, :count] = rng.random((N_INIT, count))
     draws = torch.from_numpy(uniforms).to(embeddings.device)
     centers = kmeans_plus_plus(embeddings, draws)
-    labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
+    # Apart, starts end as soon as they have settled, which takes more launches.
+    together = 1 if embeddings.shape[1] >= STARTS_APART else N_INIT
+    runs = [
+        lloyd(embeddings, some, counts, MAX_ITER)
+        for some in centers.split(together, dim=1)
+    ]
+    labels, inertia = (torch.cat(each, dim=1) for each in zip(*runs, strict=True))
     best = inertia.argmin(dim=1)
     return labels[torch.arange(len(members), device=best.device), best]
 
