@@ -86,15 +86,17 @@ def _host_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(16, "mdec-device")
 
 
-def on_host(work: Callable[..., T], *items: Iterable[Any]) -> list[T]:
+def on_host(
+    work: Callable[[Any], T], items: Iterable[Any], n_threads: int = 16
+) -> list[T]:
     """Do work on each of some items in the threads of the host, and return all."""
-    each = list(zip(*items, strict=True))
-    n_parts = min(16, os.cpu_count() or 1, len(each))
+    each = list(items)
+    n_parts = min(16, os.cpu_count() or 1, n_threads, len(each))
     found: dict[int, T] = {}
 
     def do_some(first: int) -> None:
         for place in range(first, len(each), n_parts):
-            found[place] = work(*each[place])
+            found[place] = work(each[place])
 
     if n_parts == 1:
         do_some(0)

@@ -264,6 +264,8 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
 
 def _in_threads(work: Callable[[slice], T], widths: NDArray[Any]) -> list[T]:
     """Do work on slices of small matrices in threads of the host, or in one."""
-    n_parts = 1 + int((widths.astype(float) ** 3).sum() / _THREAD_WORTH)
-    ends = np.linspace(0, len(widths), min(n_parts, len(widths)) + 1).astype(int)
-    return on_host(work, map(slice, ends[:-1], ends[1:]))
+    cost = np.cumsum(widths.astype(float) ** 3)
+    n_parts = min(16, 1 + int(cost[-1] / _THREAD_WORTH))
+    # As much work for each, though the widest come first.
+    ends = np.searchsorted(cost, np.linspace(0.0, cost[-1], n_parts + 1)[1:]) + 1
+    return on_host(work, map(slice, [0, *ends[:-1]], ends))

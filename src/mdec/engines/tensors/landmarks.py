@@ -96,8 +96,9 @@ class Index:
         Both results are (n_rows, count), by ascending distance, of equal ones the first
         landmark; about `limit` numbers are stored at a time.
         """
-        nearest = rows.new_empty((len(rows), count), dtype=torch.int32)
-        distances = rows.new_empty((len(rows), count))
+        # One more for the places of tiles that are no row, which are -1.
+        nearest = rows.new_empty((len(rows) + 1, count), dtype=torch.int32)
+        distances = rows.new_empty((len(rows) + 1, count))
         around = self.around
         if len(self.centers) and count > AROUND_CELL:
             around = torch.arange(len(self.points), device=rows.device)[None]
@@ -114,10 +115,8 @@ class Index:
             tiles = list(zip(*both, strict=True))
         for places, columns in tiles:
             found = self._search(rows[places.clamp(min=0)], columns, count, limit)
-            real = places >= 0
-            nearest[places[real]] = found[0][real].int()
-            distances[places[real]] = found[1][real]
-        return nearest, distances
+            nearest[places], distances[places] = found[0].int(), found[1]
+        return nearest[:-1], distances[:-1]
 
     def _search(
         self, rows: Tensor, around: Tensor, count: int, limit: int
@@ -174,15 +173,22 @@ def _tiles(cell: Tensor, n_cells: int) -> tuple[Tensor, Tensor]:
 
     The tiles hold the places of rows, (n_tiles, TILE), -1 for none.
     """
-    counts = torch.bincount(cell, minlength=n_cells)
+    order, starts, counts = _order_by_group(cell, n_cells)
     n_tiles = (counts + TILE - 1) // TILE
     cells = torch.repeat_interleave(n_tiles)
-    first_tile, first_row = n_tiles.cumsum(0) - n_tiles, counts.cumsum(0) - counts
-    ordered, order = cell.sort(stable=True)
-    within = torch.arange(len(cell), device=cell.device) - first_row[ordered]
+    first_tile, ordered = n_tiles.cumsum(0) - n_tiles, cell[order]
+    within = torch.arange(len(cell), device=cell.device) - starts[ordered]
     places = torch.full((len(cells) * TILE,), -1, device=cell.device)
     places[first_tile[ordered] * TILE + within] = order
     return places.reshape(-1, TILE), cells
+
+
+def _order_by_group(labels: Tensor, n_groups: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return an order of rows by groups, where each group starts, and its size."""
+    ordered, order = labels.sort(stable=True)
+    groups = torch.arange(n_groups + 1, device=labels.device, dtype=labels.dtype)
+    ends = torch.searchsorted(ordered, groups)
+    return order, ends[:-1], ends.diff()
 
 
 def nearest_centers(points: Tensor, centers: Tensor, limit: int) -> Tensor:
@@ -232,9 +238,7 @@ def group_means(rows: Tensor, labels: Tensor, points: Tensor) -> Tensor:
 
     Sums are made in the order of the rows, every time.
     """
-    counts = torch.bincount(labels, minlength=len(points))
-    order = labels.sort(stable=True).indices
-    starts = counts.cumsum(0) - counts
+    order, starts, counts = _order_by_group(labels, len(points))
     sums = embedding_bag(order, rows.to(torch.float64), starts, mode="sum")
     means = (sums / counts.clamp(min=1)[:, None]).to(points.dtype)
     return torch.where(counts[:, None] > 0, means, points)

@@ -34,9 +34,11 @@ from mdec.preparation.recipes import Versions
 # Blocks of vectors are widened to a multiple of this, which moves them in whole words.
 LANES = 16
 
+# Numbers whose drawing keeps a thread of the host busy for a millisecond.
+_THREAD_WORTH = 100_000
+
 # From this many rows on the work of k-means takes longer than its launches.
 MANY_ROWS = 20_000
-STARTS_APART = 8_000
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,8 @@ def leading_vectors(
         block[:n, :width] = solver.standard_normal((n, width))
         block[n:], block[:, width:] = 0.0, 0.0
 
-    on_host(start, range(len(members)))
+    n_threads = 1 + blocks.numel() // _THREAD_WORTH
+    on_host(start, range(len(members)), n_threads=n_threads)
     there = known.to(device, non_blocking=True)
     vectors = torch.nn.functional.pad(there, (0, max(ends) - known.shape[2]))
     if places:
@@ -248,13 +251,7 @@ def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Te
         uniforms[place, :, :count] = rng.random((N_INIT, count))
     draws = torch.from_numpy(uniforms).to(embeddings.device)
     centers = kmeans_plus_plus(embeddings, draws)
-    # Apart, starts end as soon as they have settled, which takes more launches.
-    together = 1 if embeddings.shape[1] >= STARTS_APART else N_INIT
-    runs = [
-        lloyd(embeddings, some, counts, MAX_ITER)
-        for some in centers.split(together, dim=1)
-    ]
-    labels, inertia = (torch.cat(each, dim=1) for each in zip(*runs, strict=True))
+    labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
     best = inertia.argmin(dim=1)
     return labels[torch.arange(len(members), device=best.device), best]
 
@@ -377,11 +374,11 @@ def _sums_of_clusters(
     if n_samples < MANY_ROWS:
         inside = points.new_zeros((n_problems, n_samples, n_starts, n_centers))
         inside = inside.scatter_(3, labels.mT[..., None], 1.0).flatten(2)
-        shape = n_problems, n_starts, n_centers
-        sizes = inside.sum(dim=1).reshape(shape)
         with full_precision():
             sums = inside.mT @ points
-        return sums.reshape(*shape, -1), sizes
+        sizes = points.new_zeros((n_problems, n_starts, n_centers))
+        sizes.scatter_add_(2, labels, points.new_ones(()).expand(labels.shape))
+        return sums.reshape(*sizes.shape, -1), sizes
     count = partial(torch.arange, device=points.device)
     height = 256 * n_centers
     n_blocks = (n_samples - 1) // height + 1
