@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from mdec import MDEC, Ensemble, clustering, generate_ensemble
+from mdec import MDEC, Ensemble, clustering, generate_ensemble, generation
 from mdec._support.optional import MissingPackageError
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
@@ -37,6 +37,7 @@ from mdec.numerics.transfer import (
 )
 from mdec.preparation.recipes import Versions
 from mdec.rows import blocks, open_rows
+from mdec.rows.blocks import as_rows
 from mdec.weights import ensemble_driven_cluster_index
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, the extra 'gpu'")
@@ -757,6 +758,22 @@ def test_smaller_blocks_change_no_label() -> None:
     small = tensors.cluster_batch(data, drawn, plan, batch, 10**6, 2 * 10**6)
     for a, b in zip(large, small, strict=True):
         assert adjusted_rand_score(a, b) == 1.0
+
+
+def test_batches_side_by_side_make_the_same_members(
+    digits: np.ndarray, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"ensemble_size": 7, "random_state": 0, "device": device}
+    whole = generate_ensemble(digits[:400], **settings)
+    monkeypatch.setattr(gpu, "MAX_BATCH", 2)
+    apart = generate_ensemble(digits[:400], **settings)
+    np.testing.assert_array_equal(whole.labels, apart.labels)
+
+
+def test_every_device_takes_the_same_base_by_itself(device: str) -> None:
+    for n_samples, base in ((20_000, "graph"), (20_001, "landmark")):
+        rows = as_rows(np.zeros((n_samples, 2)))
+        assert generation.resolve_base("auto", device, rows) == (base, device)
 
 
 def test_importing_the_package_leaves_pytorch_alone() -> None:

@@ -38,24 +38,9 @@ def cluster_members(
 ) -> Iterator[tuple[Member, list[Any] | Exception]]:
     """Return members as they come, with their labels or why there are none.
 
-    Parameters
-    ----------
-    members : sequence of Member
-        What to make.
-    rows : Rows
-        The data: a Dask array decides for its cluster.
-    plan : Plan
-        What the members share; its device decides for the GPU.
-    n_jobs : int, optional
-        Members made at the same time by threads.
-    base, metric : callable, optional
-        A user's own functions, for threads only.
-
-    Returns
-    -------
-    iterator of tuple
-        A member, and its labels as the rows' executor's handles of one or more row
-        blocks, or an exception.
+    The labels are handles, of the executor of the rows, of one or more row blocks. A
+    Dask array decides for its cluster, the plan's device for the GPU. `n_jobs` threads
+    work at the same time; a user's own `base` and `metric` are for threads only.
     """
     if rows.source is None:
         return _cluster_on_workers(members, rows, plan)

@@ -105,7 +105,7 @@ def cluster_members(
         work = partial(make, plan, batch, each)
         return tensors.with_less_memory(work, n_bytes, purpose)
 
-    found = tensors.in_turns(make_batch, batches, place)
+    found = tensors.side_by_side(make_batch, batches, place)
     for batch, made in zip(batches, found, strict=True):
         for member, labels in zip(batch, made, strict=True):
             if isinstance(labels, CopiesError):

@@ -16,7 +16,7 @@ from mdec.engines.tensors.device import (
     budget,
     find_device,
     fits,
-    in_turns,
+    side_by_side,
     with_less_memory,
 )
 from mdec.engines.tensors.landmarks import cluster_by_landmarks, landmark_bytes
@@ -33,8 +33,8 @@ __all__ = [
     "count_overlaps",
     "find_device",
     "fits",
-    "in_turns",
     "landmark_bytes",
     "member_bytes",
+    "side_by_side",
     "with_less_memory",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from queue import SimpleQueue
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ T = TypeVar("T")
 # keeps it busy.
 _SHARE = 0.5
 _ENOUGH = 32e9
+_LOCKED = 2**28
 
 # Batches made at the same time: the host works for one while the device does another.
 IN_FLIGHT = 3
@@ -67,8 +68,14 @@ def has_fast_tensor_cores(device: torch.device) -> bool:
 
 
 def staging(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return memory of the host that a device copies from and to at its full speed."""
-    return torch.empty(shape, dtype=dtype, pin_memory=device.type == "cuda")
+    """Return memory of the host that a device copies from and to at its full speed.
+
+    Much of it would take longer to lock in its place than to copy.
+    """
+    is_small = math.prod(shape) * dtype.itemsize <= _LOCKED
+    return torch.empty(
+        shape, dtype=dtype, pin_memory=device.type == "cuda" and is_small
+    )
 
 
 def to_host(tensor: Tensor) -> NDArray[Any]:
@@ -106,36 +113,20 @@ def on_host(
 
 
 @cache
-def _streams(device: torch.device) -> SimpleQueue[Any]:
-    """Return streams that no batch is on; memory that one has held stays with it."""
-    queue: SimpleQueue[Any] = SimpleQueue()
-    cuda: Any = torch.cuda
-    for _ in range(IN_FLIGHT):
-        queue.put(cuda.Stream(device) if device.type == "cuda" else None)
-    return queue
+def _batch_pool(device: torch.device) -> ThreadPoolExecutor:
+    def start() -> None:
+        if device.type == "cuda":
+            cuda: Any = torch.cuda
+            cuda.set_stream(cuda.Stream(device))
+
+    return ThreadPoolExecutor(IN_FLIGHT, "mdec-batch", initializer=start)
 
 
-def in_turns(
+def side_by_side(
     work: Callable[[S], T], items: Iterable[S], device: torch.device
 ) -> Iterator[T]:
-    """Yield what work makes of each item, in order, some of them at the same time."""
-    queue = _streams(device)
-
-    def do_one(item: S) -> T:
-        stream = queue.get()
-        try:
-            if stream is not None:
-                stream.wait_stream(torch.cuda.default_stream(device))
-            with torch.cuda.stream(stream):
-                return work(item)
-        finally:
-            queue.put(stream)
-
-    pool = ThreadPoolExecutor(IN_FLIGHT, "mdec-batch")
-    try:
-        yield from pool.map(do_one, items)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    """Yield what work makes of each item, in order, on some streams of the device."""
+    return _batch_pool(device).map(work, items)
 
 
 def free_bytes(device: torch.device) -> int | None:

@@ -48,11 +48,7 @@ def compiles(device: torch.device) -> bool:
 
 
 def pair_squares(rows: Tensor, others: Tensor, columns: Tensor) -> Tensor:
-    """Return the squared distances of rows to listed others, by differences in float64.
-
-    Rows are (n_rows, n_features), the others (n_others, n_features), and the columns,
-    (n_rows, count), places among the others.
-    """
+    """Return what `mdec.engines.tensors.neighbors.pair_squares` does."""
     count, n_features = columns.shape[1], rows.shape[1]
     out = torch.empty(columns.shape, dtype=torch.float64, device=rows.device)
     contiguous = [each.contiguous() for each in (rows, others, columns)]
@@ -69,11 +65,9 @@ def graph_step(
     shift: Tensor,
     before: Tensor,
 ) -> Tensor:
-    """Return ``scale * (A @ block) + shift * block - before``.
+    """Return what `mdec.engines.tensors.graphs.BatchGraph.step` does.
 
-    A is a matrix of as many diagonal blocks as there are blocks of vectors, (n_members,
-    order, width), by its CSR arrays; scale and shift have one number for each. Sums are
-    those of `mdec.numerics.loops.csr`, to the last digit.
+    Sums are those of `mdec.numerics.loops.csr`, to the last digit.
     """
     n_members, order, width = block.shape
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
@@ -102,6 +96,7 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     """Return the products of blocks, (n_members, order, width), and square matrices.
 
     Sums are those of `mdec.numerics.loops.vectors`, in the precision of the matrices.
+    Those in float64 are upper triangles.
     """
     n_members, order, width = block.shape
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
@@ -224,9 +219,11 @@ if triton is not None:
         own = left + member * member_stride + row * row_stride
         other = right + member * n_terms * n_columns + column
         total = tl.zeros((ROWS, WIDE), dtype)
-        stop = n_terms
+        stop, end = n_terms, (tl.program_id(1) + 1) * WIDE
         if UPPER:
-            stop = tl.where(first < (tl.program_id(1) + 1) * WIDE, n_terms, 0)
+            stop = tl.where(first < end, n_terms, 0)
+        elif IN_FLOAT64:
+            stop = tl.minimum(n_terms, end)
         # The loads of several terms are on their way together.
         whole = stop - stop % TERMS
         for start in range(0, whole, TERMS):

@@ -255,7 +255,10 @@ def inner_products(left: Tensor, right: Tensor, *, upper: bool = False) -> Tenso
 
 
 def multiply(block: Tensor, matrix: Tensor) -> Tensor:
-    """Return the products of blocks and small matrices, added up as these are."""
+    """Return the products of blocks and small matrices, added up as these are.
+
+    Those in float64 are upper triangles.
+    """
     if fused.has_kernels(block):
         return fused.multiply(block, matrix)
     with full_precision():

@@ -57,17 +57,11 @@ def landmark_bytes(plan: Plan, n_clusters: int) -> int:
 
 @dataclass(frozen=True)
 class Index:
-    """Landmarks, prepared for a search.
+    """Landmarks, (n_landmarks, n_coordinates), centred and prepared for a search.
 
-    Attributes
-    ----------
-    points : Tensor of shape (n_landmarks, n_coordinates)
-        The landmarks, centred.
-    centers : Tensor of shape (n_cells, n_coordinates)
-        Centres of cells; none if all landmarks are looked at.
-    around : Tensor of shape (n_cells, widest)
-        Landmarks, in ascending order, at which the rows of each cell look, then
-        `n_landmarks` for none; all landmarks if there are no cells.
+    The rows of each cell, by its centre, look at the landmarks `around`, (n_cells,
+    widest), in ascending order, then `n_landmarks` for none. Without centres of cells
+    all rows look at all landmarks.
     """
 
     points: Tensor

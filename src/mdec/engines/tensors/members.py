@@ -125,7 +125,12 @@ def cluster_batch(
         part = members[start : start + n_members]
         own_rows = [drawn[member.index] for member in part]
         lists = neighbor_lists(data, own_rows, plan, part, n_bytes // 4)
-        graph, errors = graphs.join_graph(lists, plan.n_clustered), list_errors(lists)
+        graph = graphs.join_graph(lists, plan.n_clustered)
+        errors: dict[int, ValueError] = {}
+        first = 0
+        for each in lists:
+            errors |= {first + place: why for place, why in each.errors.items()}
+            first += len(each.columns)
         able = [number for number in range(len(part)) if number not in errors]
         made: Iterator[NDArray[np.int32]] = iter(())
         if able:
@@ -135,16 +140,6 @@ def cluster_batch(
             made = iter(best_labels(embeddings, plan, own).int().cpu().numpy())
         labels += [errors.get(i) or next(made) for i in range(len(part))]
     return labels
-
-
-def list_errors(lists: Sequence[Neighbors]) -> dict[int, ValueError]:
-    """Return why members have no graph, by their places in all lists."""
-    found: dict[int, ValueError] = {}
-    first = 0
-    for each in lists:
-        found |= {first + place: error for place, error in each.errors.items()}
-        first += len(each.columns)
-    return found
 
 
 def neighbor_lists(
@@ -298,16 +293,17 @@ def lloyd(
     An empty cluster restarts at the sample farthest from its centre. A problem leaves
     the batch when all its starts have settled.
     """
+    n_samples, seen = points.shape[1], points
+    if n_samples >= MANY_ROWS and has_fast_tensor_cores(points.device):
+        seen = split_digits(points, is_left=True)
+        # Tensor cores are slow where the scores of a row are no whole words.
+        centers = torch.nn.functional.pad(centers, (0, 0, 0, -centers.shape[2] % 4))
     n_problems, n_starts, n_centers, _ = centers.shape
-    n_samples = points.shape[1]
     labels = torch.full((n_problems, n_starts, n_samples), -1, device=points.device)
     inertia = torch.zeros((n_problems, n_starts), dtype=torch.float64).to(points.device)
     place = torch.arange(n_centers, device=points.device)
     used = place < torch.tensor(counts, device=points.device)[:, None]
     used = used[:, None].expand(-1, n_starts, -1)
-    seen = points
-    if n_samples >= MANY_ROWS and has_fast_tensor_cores(points.device):
-        seen = split_digits(points, is_left=True)
     left, current = torch.arange(n_problems, device=points.device), labels
     for iteration in range(1, max_iter + 1):
         before = current

@@ -84,21 +84,10 @@ class TiledDistances:
         return cls(left, right, scale, share, slack, tile, precision)
 
     def unseen(self, exact: Tensor) -> Tensor:
-        """Return what rows not among the smallest are away at least.
+        """Return what rows not among the smallest are away at least; infinity if none.
 
-        Parameters
-        ----------
-        exact : Tensor of shape (n_members, n_samples, count)
-            True distances of the columns that `smallest` returned.
-
-        Returns
-        -------
-        Tensor of shape (n_members, n_samples)
-            Infinity if there are no others.
-
-        Notes
-        -----
-        The bounds are those of `mdec.numerics.neighbors.BlockedDistances`.
+        From the true distances of the columns that `smallest` returned, (n_members,
+        n_samples, count). The bounds are those of `BlockedDistances` on the CPU.
         """
         last = exact.amax(dim=2)
         if exact.shape[2] == last.shape[1] - 1:
@@ -113,12 +102,6 @@ class TiledDistances:
     def _products(self, rows: slice) -> Tensor:
         with full_precision(self.precision):
             return self.left[:, rows] @ self.right.mT
-
-    def _block(self, rows: slice) -> Tensor:
-        """Return some rows of distances; all of them are kept for a second use."""
-        if self.tile >= self.left.shape[1]:
-            return self._whole
-        return self._products(rows)
 
     def smallest(
         self,
@@ -136,7 +119,10 @@ class TiledDistances:
         columns = []
         for start in range(0, n_samples, self.tile):
             rows = slice(start, min(start + self.tile, n_samples))
-            block = transform(self._block(rows), rows)
+            # All of them are kept for a second use.
+            all_at_once = self.tile >= n_samples
+            distances = self._whole if all_at_once else self._products(rows)
+            block = transform(distances, rows)
             own = torch.arange(start, rows.stop, device=block.device)
             block[:, own - start, own] = torch.inf
             found = smallest_in_rows(block.flatten(0, 1), count)
@@ -160,8 +146,6 @@ def split_digits(factor: Tensor, *, is_left: bool) -> Tensor:
 def smallest_in_rows(block: Tensor, count: int) -> Tensor:
     """Return the columns of the smallest entries of each row, in no order.
 
-    Notes
-    -----
     The columns are looked at in groups. The `count` groups with the smallest minima
     hold the `count` smallest entries: any other group has nothing below these minima.
     So one cheap pass over all entries is followed by two selections among few.
@@ -377,8 +361,6 @@ class _Search:
     def unsettled_gaussian(self, columns: Tensor, exact: Tensor, rho: Tensor) -> Tensor:
         r"""Tell which rows' most similar others rounding or ties could have hidden.
 
-        Notes
-        -----
         With :math:`s = D + \rho_i + \rho_j` the unlikeness changes with the distance
         by at most :math:`(1 + 2.25 / \mu^2) / s`; rounding moves a distance by `slack`
         and a share of itself, and its own terms by some units of the last place.
@@ -442,9 +424,6 @@ def _gaussian_unlikeness(
     r"""Return what orders pairs as the scaled Gaussian similarity does, reversed.
 
     Writes over the distances, since tiles are large and this is most of their traffic.
-
-    Notes
-    -----
     With the width :math:`s = \frac{\sqrt 2}{3} \mu (D + \rho_i + \rho_j)` the
     similarity is, up to a factor, :math:`\exp(-(D/s)^2) / s`, and this is minus its
     logarithm.
