@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -308,7 +309,7 @@ def test_eigenvectors_are_those_of_the_cpu(place: torch.device) -> None:
     wanted = [5, 12, 8]
     widths = [block_width(n, 160) for n in wanted]
     batch = batch_of(matrices, place)
-    single = batch.with_data(batch.data.float())
+    single = replace(batch, data=batch.data.float())
     block = torch.zeros((3, 160, max(widths)), device=place)
     for member, width in enumerate(widths):
         start = np.random.default_rng(member).standard_normal((160, width))

@@ -13,6 +13,8 @@ from subprocess import CalledProcessError
 import torch
 from torch import Tensor
 
+from mdec.engines.tensors.device import full_precision
+
 # Products are not fused with sums, whose digits would be others; but those of numbers
 # of float32 have no more digits than float64.
 AS_WRITTEN = {"enable_fp_fusion": False, "num_warps": 1}
@@ -77,12 +79,14 @@ def graph_step(
     return out
 
 
-def inner_products(left: Tensor, right: Tensor, upper: bool) -> Tensor:
+def inner_products(left: Tensor, right: Tensor, *, upper: bool = False) -> Tensor:
     """Return the products of vectors of blocks, (n_members, order, any), in float64.
 
     Sums are those of `mdec.numerics.loops.vectors`, row by row. If only the `upper`
     half is wanted, most of what is below the diagonal is left as it is.
     """
+    if not has_kernels(left):
+        return left.to(torch.float64).mT @ right.to(torch.float64)
     n_members, order, n_left = left.shape
     shape, strides = (n_members, n_left, right.shape[2]), (order * n_left, n_left, 1)
     out = torch.empty(shape, dtype=torch.float64, device=left.device)
@@ -98,6 +102,9 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     Sums are those of `mdec.numerics.loops.vectors`, in the precision of the matrices.
     Those in float64 are upper triangles.
     """
+    if not has_kernels(block):
+        with full_precision():
+            return (block.to(matrix.dtype) @ matrix).to(block.dtype)
     n_members, order, width = block.shape
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
     grid = n_members * triton.cdiv(order, 4), triton.cdiv(width, wide)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,10 +46,6 @@ class BatchGraph:
         """Return the row of every entry."""
         counts = self.indptr.diff()
         return torch.repeat_interleave(counts, output_size=self.indices.numel())
-
-    def with_data(self, data: Tensor) -> BatchGraph:
-        """Return the same pattern with other entries."""
-        return BatchGraph(self.indptr, self.indices, data, self.n_members, self.order)
 
     def members(self, chosen: list[int]) -> BatchGraph:
         """Return some of the blocks."""
@@ -154,7 +150,7 @@ def normalized_graph(graph: BatchGraph) -> BatchGraph:
     tiny = torch.finfo(graph.data.dtype).tiny
     scale = graph.degrees().flatten().clamp(min=tiny).rsqrt()
     by_row, by_column = scale[graph.rows()], scale[graph.indices.long()]
-    return graph.with_data(graph.data * by_row * by_column)
+    return replace(graph, data=graph.data * by_row * by_column)
 
 
 def iterated_leading(
@@ -212,17 +208,17 @@ def _filter_blocks(
 
     cuts = torch.from_numpy(cut).to(block.device)[:, None, None]
     block = chebyshev_filter(graph, block, DEGREE, cuts, -1.0)
-    shares = inner_products(known, block).to(block.dtype)
+    shares = fused.inner_products(known, block).to(block.dtype)
     with full_precision():
         block -= known @ shares
     block = orthonormal(block, widths)
     nothing = torch.zeros_like(cuts)
     image = graph.step(block, nothing + 1.0, nothing, torch.zeros_like(block))
-    products = to_host(inner_products(block, image, upper=True))
+    products = to_host(fused.inner_products(block, image, upper=True))
     turn = staging(products.shape, block.dtype, block.device)
     values = loops.eigenvectors_of_each(products, widths, turn.numpy(), _in_threads)
     turn = turn.to(block.device, non_blocking=True)
-    block, image = multiply(block, turn), multiply(image, turn)
+    block, image = fused.multiply(block, turn), fused.multiply(image, turn)
     sizes = torch.from_numpy(np.maximum(values, -2.0)).to(block)
     image -= sizes[:, None] * block
     return values, block, torch.linalg.norm(image.to(torch.float64), dim=-2)
@@ -234,35 +230,14 @@ def orthonormal(block: Tensor, widths: NDArray[Any]) -> Tensor:
 
     done = np.zeros(len(widths), dtype=bool)
     for _ in range(loops.MAX_PASSES):
-        products = to_host(inner_products(block, block, upper=True))
+        products = to_host(fused.inner_products(block, block, upper=True))
         turn = staging(products.shape, torch.float64, block.device)
         own = products, widths, done, turn.numpy()
         done = loops.orthonormalizers(*own, _in_threads)
-        block = multiply(block, turn.to(block.device, non_blocking=True))
+        block = fused.multiply(block, turn.to(block.device, non_blocking=True))
         if done.all():
             break
     return block
-
-
-def inner_products(left: Tensor, right: Tensor, *, upper: bool = False) -> Tensor:
-    """Return the products of the vectors of two blocks of each member, in float64.
-
-    Of the `upper` half of all pairs only, if no other is wanted.
-    """
-    if fused.has_kernels(left):
-        return fused.inner_products(left, right, upper)
-    return left.to(torch.float64).mT @ right.to(torch.float64)
-
-
-def multiply(block: Tensor, matrix: Tensor) -> Tensor:
-    """Return the products of blocks and small matrices, added up as these are.
-
-    Those in float64 are upper triangles.
-    """
-    if fused.has_kernels(block):
-        return fused.multiply(block, matrix)
-    with full_precision():
-        return (block.to(matrix.dtype) @ matrix).to(block.dtype)
 
 
 def _in_threads(work: Callable[[slice], T], widths: NDArray[Any]) -> list[T]:

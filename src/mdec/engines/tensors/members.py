@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -126,19 +126,15 @@ def cluster_batch(
         own_rows = [drawn[member.index] for member in part]
         lists = neighbor_lists(data, own_rows, plan, part, n_bytes // 4)
         graph = graphs.join_graph(lists, plan.n_clustered)
-        errors: dict[int, ValueError] = {}
-        first = 0
-        for each in lists:
-            errors |= {first + place: why for place, why in each.errors.items()}
-            first += len(each.columns)
-        able = [number for number in range(len(part)) if number not in errors]
+        whys = [each.errors.get(i) for each in lists for i in range(len(each.columns))]
+        able = [number for number, why in enumerate(whys) if why is None]
         made: Iterator[NDArray[np.int32]] = iter(())
         if able:
-            graph = graph.members(able) if errors else graph
+            graph = graph.members(able) if any(whys) else graph
             own = [part[number] for number in able]
             embeddings = unit_rows(leading_vectors(graph, plan, own))
             made = iter(best_labels(embeddings, plan, own).int().cpu().numpy())
-        labels += [errors.get(i) or next(made) for i in range(len(part))]
+        labels += [why or next(made) for why in whys]
     return labels
 
 
@@ -225,7 +221,7 @@ def leading_vectors(
         affinity = graphs.normalized_graph(graph).members(places)
         wanted = [ends[i] - n_known[i] for i in places]
         solved = graphs.iterated_leading(
-            affinity.with_data(affinity.data.to(known.dtype)),
+            replace(affinity, data=affinity.data.to(known.dtype)),
             blocks.to(device, non_blocking=True),
             there[places],
             [widths[i] for i in places],

@@ -83,12 +83,8 @@ def orthonormalize(block: Any, width: int) -> None:
             break
 
 
-def _at_once(work: Any, widths: Any) -> Any:
-    return [work(slice(len(widths)))]
-
-
 def orthonormalizers(
-    products: Any, widths: Any, done: Any, inverse: Any, in_parts: Any = _at_once
+    products: Any, widths: Any, done: Any, inverse: Any, in_parts: Any
 ) -> Any:
     """Write what `orthonormalize` multiplies blocks with in one pass; tell it is done.
 
@@ -101,7 +97,7 @@ def orthonormalizers(
     def invert(part: slice) -> None:
         _invert_factors(*(each[part] for each in arrays), np.empty(products.shape[1]))
 
-    list(in_parts(invert, widths))
+    in_parts(invert, widths)
     return arrays[3]
 
 
@@ -266,7 +262,7 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
 
 
 def eigenvectors_of_each(
-    matrices: Any, widths: Any, vectors: Any, in_parts: Any = _at_once
+    matrices: Any, widths: Any, vectors: Any, in_parts: Any
 ) -> Any:
     """Write and return what `symmetric_eigenvectors` does, of unequal widths.
 
