@@ -156,10 +156,9 @@ def match_numbers(parts: Sequence[Labels], start: int) -> list[Labels]:
     [array([0, 1]), array([1, 2, 0])]
     """
     found = {start: np.arange(int(parts[start].max()) + 1)}
-    for i in range(start + 1, len(parts)):
-        found[i] = _match(parts[i - 1], found[i - 1], parts[i])
-    for i in range(start - 1, -1, -1):
-        found[i] = _match(parts[i + 1], found[i + 1], parts[i])
+    for i in (*range(start + 1, len(parts)), *range(start - 1, -1, -1)):
+        near = i - 1 if i > start else i + 1
+        found[i] = _match(parts[near], found[near], parts[i])
     return [found[i] for i in range(len(parts))]
 
 
@@ -321,16 +320,12 @@ def compare_functions(
             found_again = cluster_ensemble(part, other, weights=part_weights)
             labels = np.asarray(found_again.labels)
         sure = confidence(item_consensus(part, labels, part_weights), labels)
-        row: dict[str, Any] = {
-            "name": name,
-            "short": _SHORT[name],
-            "labels": labels,
-            "scores": None,
-        }
+        row = {"name": name, "short": _SHORT[name], "labels": labels}
+        row |= {"mean_confidence": float(sure.mean()), "scores": None}
         if known is not None:
             there = known[rows] != ""
             row["scores"] = scores(known[rows][there], labels[there])
-        found.append(row | {"mean_confidence": float(sure.mean())})
+        found.append(row)
     for row in found:
         row["agreement"] = [
             adjusted_rand_score(row["labels"], e["labels"]) for e in found
