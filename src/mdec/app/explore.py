@@ -23,7 +23,7 @@ from mdec.clustering import Clustering, Settings, cluster_ensemble
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
-from mdec.report.graphics import COLOURS
+from mdec.report.colours import COLOURS
 from mdec.report.page import pack, pack_live, render_parts
 from mdec.report.signatures import moments, signatures
 from mdec.report.solutions import cut_halves, describe_solution, match_numbers

@@ -121,17 +121,23 @@ def _preview(path: Path, source: cli.InputOptions, find: str) -> dict[str, Any]:
         except ValueError:  # the dry run says it
             roles = find_roles(raw, TableOptions(), budget)
     doubts = [doubt.clause for doubt in roles.doubts]
+    apart = source.annotate or ()
+    role: dict[int | None, str] = dict.fromkeys(roles.encoded, "category")
+    for j in roles.dropped:
+        role[j] = "annotation" if roles.names[j] in apart else "ignore"
+    role |= {roles.ids: "id", roles.classes: "class"}
     columns = [
         {
             "name": name,
-            "role": _role(roles, j, source.annotate or ()),
+            "role": role.get(j, "feature"),
             "words": j in raw.words,
             "doubt": any(f"column {name[:60]!r}" in each for each in doubts),
         }
         for j, name in enumerate(roles.names)
     ]
     head = RawTable(raw.values[:_ROWS], texts=raw.texts)
-    shown = _choose_columns(columns, find.lower())
+    ranked = sorted(range(len(columns)), key=lambda j: _rank(columns[j], find.lower()))
+    shown = sorted(ranked[:_COLUMNS])
     for j in shown:
         columns[j]["cells"] = [cell[:_CELL] for cell in head.text(j)[:_ROWS]]
     return {
@@ -142,19 +148,7 @@ def _preview(path: Path, source: cli.InputOptions, find: str) -> dict[str, Any]:
     }
 
 
-def _choose_columns(columns: list[dict[str, Any]], find: str) -> list[int]:
-    """Return the columns to show: what is looked for, what is special, the first."""
-    every = range(len(columns))
-    wanted = [j for j in every if find and find in columns[j]["name"].lower()]
-    special = [j for j in every if columns[j]["role"] != "feature"]
-    special += [j for j in every if columns[j]["doubt"]]
-    chosen = dict.fromkeys([*wanted, *special, *every[:_COLUMNS]])
-    return sorted(list(chosen)[:_COLUMNS])
-
-
-def _role(roles: Roles, column: int, apart: Any) -> str:
-    if column in (roles.classes, roles.ids):
-        return "class" if column == roles.classes else "id"
-    if column in roles.dropped:
-        return "annotation" if roles.names[column] in apart else "ignore"
-    return "category" if column in roles.encoded else "feature"
+def _rank(column: dict[str, Any], find: str) -> tuple[bool, ...]:
+    """Return which columns to show first: what is looked for, and what is special."""
+    wanted = bool(find) and find in column["name"].lower()
+    return not wanted, column["role"] == "feature", not column["doubt"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
 from mdec.confidence import AMBIGUOUS
-from mdec.report import graphics
+from mdec.report.colours import COLOURS, FARTHEST, colour, contrast_levels
 from mdec.report.compute import Column, Description
 from mdec.report.layout import SIZE, radius
 from mdec.report.solutions import Solution
@@ -77,7 +77,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"colour": graphics.colour, "map_size": SIZE}
+    environment.globals |= {"colour": colour, "map_size": SIZE}
     environment.globals["ambiguous_below"] = AMBIGUOUS
     return environment
 
@@ -109,7 +109,7 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
             content["parts"] = render_parts(shown, **context)
     content = {
         "names": described["names"],
-        "palette": graphics.COLOURS,
+        "palette": COLOURS,
         "bars": pack(described["bars"]),
         "chosen": described["chosen"],
         "below": AMBIGUOUS,
@@ -137,8 +137,8 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
     if values is not None:
         content["signature"] = {
             "names": values["names"],
-            "levels": pack(graphics.contrast_levels(values["scores"])),
-            "farthest": graphics.FARTHEST,
+            "levels": pack(contrast_levels(values["scores"])),
+            "farthest": FARTHEST,
         }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
@@ -165,7 +165,7 @@ def _pack_clusters(shown: Solution) -> dict[str, Any]:
         dots = {
             "names": markers["names"],
             "clusters": numbers[shown["cluster_order"]].tolist(),
-            "effects": pack(graphics.contrast_levels(markers["effects"])),
+            "effects": pack(contrast_levels(markers["effects"])),
             "shares": pack(np.rint(255.0 * markers["shares"]).astype(int)),
         }
     # Names of the clusters go to the page, with one more for no second choice.

@@ -17,8 +17,8 @@ from mdec._support.optional import import_optional
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
+from mdec.report.colours import COLOURS, colour
 from mdec.report.compute import consensus_tree, draw_page, sample_order
-from mdec.report.graphics import COLOURS, colour
 from mdec.report.layout import TSNE_SAMPLES, plane
 from mdec.report.solutions import (
     HISTOGRAM_BINS,

@@ -320,7 +320,7 @@ def compare_functions(
             found_again = cluster_ensemble(part, other, weights=part_weights)
             labels = np.asarray(found_again.labels)
         sure = confidence(item_consensus(part, labels, part_weights), labels)
-        row = {"name": name, "short": _SHORT[name], "labels": labels}
+        row: dict[str, Any] = {"name": name, "short": _SHORT[name], "labels": labels}
         row |= {"mean_confidence": float(sure.mean()), "scores": None}
         if known is not None:
             there = known[rows] != ""
