@@ -18,7 +18,7 @@ from mdec.results import read_result_model
 from mdec.rows.blocks import block_bounds
 from mdec.tables import Table
 from mdec.tables.budget import list_names
-from mdec.tables.containers import add_clusters, describe_clustering
+from mdec.tables.containers import add_clustering, add_clusters
 from mdec.tables.steps import TableSteps, prepare_table
 
 
@@ -95,7 +95,7 @@ def cluster(
         model.set_params(consensus=default_consensus(prepared.words))
     model.fit(prepared.values)
     model.cells_ = CellSource(layer, use_rep, prepared.steps)
-    found, selection = model.clustering_, model.clustering_.selection
+    selection = model.clustering_.selection
     notes = {
         "params": model.get_params(),
         "source": {"layer": layer, "use_rep": use_rep},
@@ -103,11 +103,7 @@ def cluster(
     }
     if selection is not None:
         notes |= {"reason": selection.reason, "criteria": dict(selection.table)}
-    adata.uns[key_added] = describe_clustering(found, notes)
-    add_clusters(
-        adata, key_added, found.firm_labels, found.confidence, found.membership
-    )
-    adata.obs[f"{key_added}_second_choice"] = found.second_choice
+    add_clustering(adata, key_added, model.clustering_, notes)
     return model
 
 
@@ -168,13 +164,8 @@ def predict_into(
     values = table.values if use_rep else _match_genes(table, source.steps)
     values = source.steps.apply(values)
     placed = model.place(values)
-    add_clusters(
-        adata,
-        key_added,
-        placed.clusters,
-        placed.confidence,
-        model.predict_proba(values),
-    )
+    found = placed.clusters, placed.confidence, model.predict_proba(values)
+    add_clusters(adata, key_added, *found)
     adata.obs[f"{key_added}_unlike_training"] = placed.unlike
 
 

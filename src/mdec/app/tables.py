@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -70,15 +70,15 @@ def look_at(
     try:
         source, clusters, method = make_groups(folder, given)
         found["preview"] = _preview(path, source, find)
-        inputs, model = read_run(path, source, clusters, method)
+        run = read_run(path, source, clusters, method)
         found |= {
-            "reading": inputs.first.table.reading,
-            "lines": [*introduce(source, inputs, clusters, model)],
-            "shape": inputs.shape,
+            "reading": run.inputs.first.table.reading,
+            "lines": [*introduce(run)],
+            "shape": run.inputs.shape,
         }
-        if not inputs.views:
-            given_k = Path(name), source, inputs.first, model, model.n_clusters
-            found["python"] = fit_lines(*given_k)
+        if not run.inputs.views:
+            named = run._replace(file=Path(name))
+            found["python"] = fit_lines(named, run.model.n_clusters)
     except AmbiguousTableError as error:
         found |= {"error": cli.name_flags(error.findings), "cure": error.cure}
         found["reading"] = error.reading
@@ -109,11 +109,7 @@ def _preview(path: Path, source: cli.InputOptions, find: str) -> dict[str, Any]:
     several = {name: tuple(each) for name, each in given.items() if type(each) is list}
     options = TableOptions(**given | several)
     budget = ReadBudget(display_name(path), source.max_bytes)
-    reader = READERS[check_ending(path, budget)]
-    try:
-        raw = reader(path, budget, options)
-    except AmbiguousTableError:  # whether there is a row of names
-        raw = reader(path, budget, replace(options, header=True))
+    raw = READERS[check_ending(path, budget)](path, budget, options)
     roles = Roles(raw.names, list(range(len(raw.names))))
     if not source.transpose:
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.filesize import decimal
@@ -38,7 +38,7 @@ from mdec.tables import read_table
 from mdec.tables.budget import display_name
 from mdec.tables.hdf5 import check_h5ad
 from mdec.tables.roles import AmbiguousTableError
-from mdec.tables.steps import UNITS, PreparedTable
+from mdec.tables.steps import UNITS
 
 # Why a consensus function is taken that nobody asked for.
 FOR_CELLS = (
@@ -81,7 +81,7 @@ def fit(
     if output.write_h5ad is not None:
         _check_h5ad(file, output.write_h5ad, source)
     try:
-        inputs, model = read_run(file, source, clusters, method)
+        run = read_run(file, source, clusters, method)
     except AmbiguousTableError as error:
         if output.dry_run and error.reading is not None:
             reading = dict(error.reading)
@@ -89,8 +89,8 @@ def fit(
                 reading[part] = list(map(name_flags, reading[part]))
             _show_plan(reading, {}, output)
         raise
+    inputs, model, settings = run.inputs, run.model, _describe(run)
     n_samples = len(inputs.first.values)
-    settings = _describe(file, source, inputs, clusters, model)
     check_extra_tables(output.extra_tables, n_samples)
     names = result_files(output.extra_tables, n_samples, model=output.model)
     written = [output.out / name for name in {*names, *own_files(output.out)}]
@@ -104,7 +104,7 @@ def fit(
         plan |= {"views": inputs.views} if inputs.views else {}
         _show_plan(inputs.first.table.reading, plan | {"out": str(output.out)}, output)
         return
-    output.tell(*introduce(source, inputs, clusters, model, output.extra_tables))
+    output.tell(*introduce(run, output.extra_tables))
     notes = RunNotes(
         title=f"Clusters of {settings['file']}",
         settings=settings,
@@ -115,7 +115,7 @@ def fit(
             notes,
             preparation=inputs.words,
             raw=inputs.first.raw,
-            python=partial(fit_lines, file, source, inputs.first, model),
+            python=partial(fit_lines, run),
         )
     summary = fit_and_write(
         MultiViewMDEC(model) if inputs.views else model,
@@ -134,16 +134,31 @@ def fit(
     output.show(summary, result_parts)
 
 
+class Run(NamedTuple):
+    """What a run reads, and the estimator that it fits."""
+
+    file: Path
+    source: InputOptions
+    clusters: ClusterOptions
+    inputs: Inputs
+    model: MDEC
+
+    @property
+    def serves_cells(self) -> bool:
+        """Whether the consensus is spectral, though nobody asked for it."""
+        return self.clusters.consensus is None and self.model.consensus == "spectral"
+
+
 def read_run(
     file: Path, source: InputOptions, clusters: ClusterOptions, method: MethodOptions
-) -> tuple[Inputs, MDEC]:
+) -> Run:
     """Read the tables of a run, and return them with the estimator that they need."""
     model, inputs = method.estimator(clusters), read_inputs(file, source)
     number = parse_k(clusters.k, len(inputs.first.values))
     model.set_params(n_clusters=number, preparation=inputs.preparation)
     if clusters.consensus is None:
         model.set_params(consensus=inputs.consensus)
-    return inputs, model
+    return Run(file, source, clusters, inputs, model)
 
 
 def fit_and_write(
@@ -231,25 +246,20 @@ def _check_h5ad(file: Path, target: Path, source: InputOptions) -> None:
     import_optional("anndata", needed_for="--write-h5ad", install="mdec[anndata]")
 
 
-def _describe(
-    file: Path,
-    source: InputOptions,
-    inputs: Inputs,
-    clusters: ClusterOptions,
-    model: MDEC,
-) -> dict[str, Any]:
+def _describe(run: Run) -> dict[str, Any]:
     """Return what the summary and the report say of the parameters."""
+    source, inputs, model = run.source, run.inputs, run.model
     optional = {
         "preparation": inputs.first.preparation,
         "min_confidence": model.min_confidence,
-        "consensus_choice": FOR_CELLS if _serves_cells(clusters, model) else None,
+        "consensus_choice": FOR_CELLS if run.serves_cells else None,
     }
     return {
-        "file": display_name(file),
+        "file": display_name(run.file),
         "shape": inputs.shape,
         "transform": source.transform,
         "prepare": source.prepare,
-        "k": clusters.k,
+        "k": run.clusters.k,
         "consensus": model.consensus,
         **{name: getattr(model, name) for name in BASE_PARAMETERS},
         **{name: value for name, value in optional.items() if value is not None},
@@ -266,14 +276,9 @@ def _show_plan(
     replace(output, quiet=False).show(known, reading_parts)
 
 
-def introduce(
-    source: InputOptions,
-    inputs: Inputs,
-    clusters: ClusterOptions,
-    model: MDEC,
-    extra_tables: Sequence[str] = (),
-) -> Iterator[str]:
+def introduce(run: Run, extra_tables: Sequence[str] = ()) -> Iterator[str]:
     """Yield lines on what was read, what is done to it, and how long that takes."""
+    source, inputs = run.source, run.inputs
     reading = inputs.first.table.reading
     n_samples, n_features = reading["n_samples"], reading["n_features"]
     yield (
@@ -290,24 +295,15 @@ def introduce(
         n_bytes = decimal(matrix_memory(n_samples))
         yield f"The consensus matrix takes {n_bytes} of memory."
     yield from inputs.lines if source.prepare != "none" else ()
-    if _serves_cells(clusters, model):
+    if run.serves_cells:
         yield FOR_CELLS
-    yield f"Estimated work: {inputs.estimate(model, source)}."
+    yield f"Estimated work: {inputs.estimate(run.model, source)}."
 
 
-def _serves_cells(clusters: ClusterOptions, model: MDEC) -> bool:
-    return clusters.consensus is None and model.consensus == "spectral"
-
-
-def fit_lines(
-    file: Path,
-    source: InputOptions,
-    table: PreparedTable,
-    model: MDEC,
-    n_clusters: NumberOfClusters,
-) -> str:
+def fit_lines(run: Run, n_clusters: NumberOfClusters) -> str:
     """Return the lines of Python that give the clusters of one table again."""
-    read = [repr(str(file)), *_arguments(read_table, source.parameters(read_table))]
+    source, table = run.source, run.inputs.first
+    read = [repr(str(run.file)), *_arguments(read_table, source.parameters(read_table))]
     imports = ["from mdec import MDEC", "from mdec.tables import read_table"]
     steps = [f"table = read_table({', '.join(read)})", "X = table.values"]
     how = ""
@@ -321,7 +317,7 @@ def fit_lines(
         imports.append("from mdec.tables.steps import prepare_table")
         steps[1] = f"X = prepare_table(table, {how}).values"
     # The number of jobs changes no label.
-    given = model.get_params() | {"n_clusters": 8, "n_jobs": None}
+    given = run.model.get_params() | {"n_clusters": 8, "n_jobs": None}
     number = repr(n_clusters) if isinstance(n_clusters, str) else str(n_clusters)
     made = ", ".join([number, *_arguments(MDEC, given)])
     return "\n".join([*imports, "", *steps, f"labels = MDEC({made}).fit_predict(X)"])

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from mdec._support.arrays import Array
 from mdec.preparation.recipes import (
     center_samples,
     feature_spreads,
     fill_zeros,
+    relative_sizes,
     sample_totals,
     scale_to_spread,
 )
@@ -238,28 +240,22 @@ def _of_each(
     rows: Array | sparse.csr_array, measure: Callable[[Array], Array]
 ) -> NDArray[Any]:
     """Return a measure of each row; a few rows at a time are filled in."""
-    height = max(1, _BLOCK // rows.shape[1])
-    parts = (rows[i : i + height] for i in range(0, rows.shape[0], height))
-    return np.concatenate([measure(fill_zeros(p).astype(np.float64)) for p in parts])
+    some = gen_batches(rows.shape[0], max(1, _BLOCK // rows.shape[1]))
+    parts = (fill_zeros(rows[each]).astype(np.float64) for each in some)
+    return np.concatenate([measure(part) for part in parts])
 
 
 def _typical_moment(rows: Array | sparse.csr_array, degree: int) -> float:
     """Return the median over the samples of a standardised moment."""
-
-    def moment(part: Array) -> Array:
-        return np.asarray((_standardised(part) ** degree).mean(axis=1))
-
-    return float(np.median(_of_each(rows, moment)))
+    found = _of_each(rows, lambda part: (_standardised(part) ** degree).mean(axis=1))
+    return float(np.median(found))
 
 
 def _typical_agreement(rows: Array | sparse.csr_array) -> float:
     """Return the median correlation of samples with the mean of all."""
     mean = _standardised(rows.mean(axis=0, dtype=np.float64).reshape(1, -1))
-
-    def agreement(part: Array) -> Array:
-        return np.asarray((_standardised(part) * mean).mean(axis=1))
-
-    return float(np.median(_of_each(rows, agreement)))
+    found = _of_each(rows, lambda part: (_standardised(part) * mean).mean(axis=1))
+    return float(np.median(found))
 
 
 def _standardised(rows: Array) -> Array:
@@ -436,15 +432,8 @@ def feature_widths(X: Array) -> NDArray[np.float64]:
     >>> feature_widths(np.array([[0.0, 1e300], [4.0, -1e300]]))
     array([2.e+000, 1.e+300])
     """
-    relative, sizes = _relative_sizes(X)
-    return np.std(relative, axis=0, dtype=np.float64) * sizes
-
-
-def _relative_sizes(X: Array) -> tuple[Array, NDArray[np.float64]]:
-    """Return features over their largest value, so that no square is too large."""
-    sizes = np.abs(X).max(axis=0).astype(np.float64)
-    sizes[sizes == 0.0] = 1.0
-    return X / sizes, sizes
+    relative, sizes = relative_sizes(X, 0)
+    return np.std(relative, axis=0, dtype=np.float64) * sizes[0]
 
 
 def describe_dominance(X: Array, feature_names: Sequence[str] | None = None) -> str:
@@ -544,7 +533,7 @@ def learn_scales(X: Array, groups: NDArray[np.int64] | None = None) -> FeatureSc
     >>> learn_scales(np.array([[0.0, 5.0], [3.0, 1.0], [6.0, 1.0]])).widths.round(2)
     array([2.45, 4.  ])
     """
-    relative, sizes = _relative_sizes(X)
+    relative, sizes = relative_sizes(X, 0)
     low, center, high = np.quantile(relative, [0.25, 0.5, 0.75], axis=0)
     spreads, bulk = relative.std(axis=0), (high - low) / _QUARTILES
     lows, highs = relative.min(axis=0), relative.max(axis=0)
@@ -557,7 +546,7 @@ def learn_scales(X: Array, groups: NDArray[np.int64] | None = None) -> FeatureSc
     # Equal values may differ from their mean by rounding.
     widths = np.where((highs > lows) & (widths > 1e-12), widths, 1.0)
     centers = np.where(heavy, center, relative.mean(axis=0))
-    return FeatureScales(centers * sizes, widths * sizes, heavy)
+    return FeatureScales(centers * sizes[0], widths * sizes[0], heavy)
 
 
 def join_spreads(

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 from scipy.ndimage import median_filter, uniform_filter1d
+from sklearn.utils import gen_batches
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
@@ -94,20 +95,22 @@ def sample_totals(X: Array | sparse.csr_array) -> NDArray[np.float64]:
     array([3., 0.])
     """
     ones = np.ones(X.shape[1])
-    return np.concatenate([block @ ones for block in _sparse_blocks(X)])
+    return np.concatenate([sparse.csr_array(X[rows]) @ ones for rows in _blocks(X)])
 
 
-def _sparse_blocks(X: Array | sparse.csr_array) -> Iterator[sparse.csr_array]:
-    """Yield a few rows at a time without their zeros."""
-    for start, stop in _bounds(X):
-        yield sparse.csr_array(X[start:stop])
+def _blocks(X: Array | sparse.csr_array) -> Iterator[slice]:
+    """Yield a few rows at a time."""
+    yield from gen_batches(X.shape[0], max(1, _BLOCK // X.shape[1]))
 
 
-def _bounds(X: Array | sparse.csr_array) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the one after the last of blocks that take little."""
-    height = max(1, _BLOCK // X.shape[1])
-    for start in range(0, X.shape[0], height):
-        yield start, min(start + height, X.shape[0])
+def relative_sizes(X: Array, axis: int) -> tuple[Array, NDArray[np.float64]]:
+    """Return values over the largest of their axis, and that.
+
+    So squares neither overflow nor vanish.
+    """
+    sizes = np.abs(X).max(axis=axis, keepdims=True).astype(np.float64)
+    sizes[sizes == 0.0] = 1.0
+    return X / sizes, sizes
 
 
 def total_factors(
@@ -152,10 +155,7 @@ def scale_to_spread(X: Array) -> Array:
     array([[2., 4.],
            [5., 5.]])
     """
-    # Relative to the largest value, so that squares neither overflow nor vanish.
-    sizes = np.abs(X).max(axis=1, keepdims=True).astype(np.float64)
-    sizes[sizes == 0.0] = 1.0
-    relative = X / sizes
+    relative, _ = relative_sizes(X, 1)
     spreads = relative.std(axis=1, keepdims=True)
     # Equal values may differ from their mean by rounding.
     some = spreads > 1e-12
@@ -229,15 +229,13 @@ def excess_variances(
     largest = float(max(X.max(), -X.min())) if preparation.power == 1.0 else 1.0
     sums, squares = np.zeros(n_features), np.zeros(n_features)
     n_expressing = np.zeros(n_features, dtype=np.int64)
-    start = 0
-    for block in _sparse_blocks(X):
-        counts = np.diff(block.indptr)
-        scales = np.repeat(factors[start : start + len(counts)], counts)
+    for rows in _blocks(X):
+        block = sparse.csr_array(X[rows])
+        scales = np.repeat(factors[rows], np.diff(block.indptr))
         values = stabilize(block.data * scales, preparation.power) / (largest or 1.0)
         sums += np.bincount(block.indices, values, n_features)
         squares += np.bincount(block.indices, values**2, n_features)
         n_expressing += np.bincount(block.indices[values != 0.0], minlength=n_features)
-        start += len(counts)
     used = np.flatnonzero(n_expressing >= min(MIN_CELLS, n_samples))
     means = sums[used] / n_samples
     # Rounded, so that no processor puts equal genes in an order of its own.
@@ -435,11 +433,11 @@ def prepare(
         return fill_zeros(X[:, features])
     factors = total_factors(X, preparation.total)[:, None]
     prepared = np.empty((X.shape[0], len(features)), dtype=X.dtype)
-    for start, stop in _bounds(X):
-        part = fill_zeros(X[start:stop][:, features])
+    for rows in _blocks(X):
+        part = fill_zeros(X[rows][:, features])
         if preparation.total is not None:
-            part = (part * factors[start:stop]).astype(X.dtype, copy=False)
-        prepared[start:stop] = stabilize(part, preparation.power)
+            part = (part * factors[rows]).astype(X.dtype, copy=False)
+        prepared[rows] = stabilize(part, preparation.power)
     return prepared
 
 
@@ -494,9 +492,9 @@ class Components:
         products = np.zeros((n_features, n_features), order="F")
         first = max(0, n_features - n_components)
         with single_threaded_blas():
-            for start, stop in _bounds(X):
+            for rows in _blocks(X):
                 # So small that squares neither overflow nor vanish.
-                part = np.ldexp(X[start:stop] - means, -exponent)
+                part = np.ldexp(X[rows] - means, -exponent)
                 products = dsyrk(1.0, part.T, 1.0, products, overwrite_c=True)
             found = eigh(
                 products,
@@ -515,9 +513,9 @@ class Components:
         """Return the components of samples, each of which depends on itself alone."""
         places = _DIGITS - self.exponent
         components = np.empty((X.shape[0], self.loadings.shape[1]), dtype=X.dtype)
-        for start, stop in _bounds(X):
-            whole = np.rint(np.ldexp(X[start:stop] - self.means, places))
-            components[start:stop] = np.ldexp(whole @ self.loadings, -places)
+        for rows in _blocks(X):
+            whole = np.rint(np.ldexp(X[rows] - self.means, places))
+            components[rows] = np.ldexp(whole @ self.loadings, -places)
         return components
 
 

@@ -24,7 +24,7 @@ from mdec.tables.columns import (
     number,
 )
 from mdec.tables.reading import check_ending, name_samples
-from mdec.tables.roles import Doubt, Roles, find_column, leave_out, raise_doubts
+from mdec.tables.roles import Roles, find_column, leave_out, raise_doubts
 from mdec.tables.text import (
     TEXT_ENDINGS,
     ambiguous_header,
@@ -131,12 +131,13 @@ def _find_members(raw: RawTable, options: TableOptions, budget: ReadBudget) -> R
         measured = any(size % 1.0 > 0.0 for size in sizes)
         if measured or (len(present) > 10 and len(set(present)) == len(present)):
             name = roles.names[j]
-            clause = (
+            roles.doubt(
+                "identifier",
                 f"column {name[:60]!r} holds {len(set(present))} different values "
                 f"({present[0][:20]}, ...) and no clustering; leave it out with "
-                f"drop=[{name!r}], or name the samples by it with id_column={name!r}"
+                f"drop=[{name!r}], or name the samples by it with id_column={name!r}",
+                drop=[name],
             )
-            roles.doubts.append(Doubt("identifier", clause, {"drop": [name]}))
     return roles
 
 
@@ -169,8 +170,11 @@ def _read_cells(
     if header is None:
         some = len(sheet.lines) > 1
         header = sheet.named or (some and _first_row_is_members(sheet.first, columns))
+    doubts = [*sheet.doubts]
     if header is None:
-        raise ambiguous_header(budget, sheet.first)
+        doubts.append(ambiguous_header(budget, sheet.first))
+    if doubts:
+        raise_doubts(doubts, budget, doubts[0].cure)
     names = [column[0] for column in whole] if header else None
     texts = dict(enumerate(columns if header else whole))
     return RawTable(np.empty((len(texts[0]), len(texts))), names, texts=texts)

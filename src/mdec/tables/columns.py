@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib.resources import files
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +18,28 @@ from numpy.typing import NDArray
 from mdec._support.memory import MAX_BYTES
 from mdec.tables.budget import ReadBudget
 
-# A class or a category may well be called "none" or "unknown"; a number may not.
-MISSING_CLASS = frozenset({"", "na", "n/a", "nan", "#n/a", "<na>", "?", "."})
-MISSING = MISSING_CLASS | {
-    *("null", "(null)", "nil", "none", "nat", "n.a.", "n.d.", "nd", r"\n", "missing"),
-    *("unknown", "not available", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "..", "..."),
-    *("#div/0!", "#value!", "#ref!", "#num!", "#name?", "#null!"),
-}
+WORDS = tomllib.loads((files("mdec.tables") / "words.toml").read_text("utf-8"))
+MISSING_CLASS = frozenset(WORDS["missing"]["classes"])
+MISSING = MISSING_CLASS.union(WORDS["missing"]["numbers"])
+
+
+def compile_words(where: str, what: str, flags: int = 0) -> re.Pattern[str]:
+    """Return the pattern of names that words.toml lists."""
+    return re.compile("|".join(WORDS[where][what]), flags)
+
+
+_ID_NAME = compile_words("columns", "identifiers")
+_CLASS_NAME = compile_words("columns", "classes")
+_NO_GENE = compile_words("rows", "no_gene")
+_TOTAL = compile_words("rows", "totals")
 
 # More different words are names or free text.
 _MOST_VALUES = 30
 
-_DAYS = (
-    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y"),
-    *("%b %d %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%a %b %d %Y", "%a, %d %b %Y"),
-    *("%Y%m%d", "%Y.%m.%d", "%A, %d %B %Y", "%A, %B %d, %Y"),
-    *("%Y-%m", "%Y/%m", "%b-%y", "%b-%Y", "%b %Y", "%B %Y", "%m/%Y"),
-)
-_CLOCKS = ("%H:%M", "%H:%M:%S")
-_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+# Ways to write dates; the first, without a form, is that of ISO.
+_CLOCKS = WORDS["dates"]["clocks"]
+_DAYS = product(WORDS["dates"]["days"], WORDS["dates"]["times"])
+_DATES = ("", *_CLOCKS, *map("".join, _DAYS))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Currencies, shares and units beside numbers, and signs between their thousands.
@@ -56,28 +60,6 @@ _SENTINELS = {sign * (10.0**k - 1.0) for k in range(2, 6) for sign in (-1, 1)}
 
 # Columns that are no features are kept for display, at most this many.
 MAX_BESIDE = 12
-
-# Compared in small letters, without spaces and signs.
-_ID_NAME = re.compile(
-    "(sample|patient|subject|participant|respondent|donor|individual|barcode|cell|row|"
-    "case|obs|observation|gene|probe|probeset|feature)s?(id|ids|name|names)?|"
-    "(sample|patient|subject|participant|respondent|donor|individual|case|customer|"
-    "client|user|member|student|employee|account|record|specimen)s?"
-    "(code|number|no|nr|key)+|ids?|index|idx|"
-    "names?|uuid|(geo)?accession|mrn|gsm|entrez(id)?|ensembl(id)?|symbol|idref"
-)
-_CLASS_NAME = re.compile(
-    "(known)?class(es)?|labels?|targets?|y|groups?|clusters?|category|diagnosis|"
-    "species|(cell|sub|tumou?r|cancer)?types?|outcome|(ground)?truth|gnd|phenotype"
-)
-
-# What HTSeq and STAR count beside genes.
-_NO_GENE = re.compile(
-    "__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|"
-    "N_(unmapped|multimapping|noFeature|ambiguous)"
-)
-
-_TOTAL = re.compile(r"(grand |sub-?)?totals?|sums?|means?|averages?|gesamt|summe|all")
 
 # Bytes in memory for each cell of a table of text that is turned.
 _PER_CELL = 160
@@ -117,6 +99,17 @@ class TableOptions:
     sparse: bool = False
 
 
+class Doubt(NamedTuple):
+    """What stands in the way of reading a table: what to say of it, and what to do.
+
+    The cure has parameters of `read_table`.
+    """
+
+    kind: str
+    clause: str
+    cure: Mapping[str, Any]
+
+
 @dataclass
 class RawTable:
     """The columns of a table.
@@ -146,6 +139,8 @@ class RawTable:
         What the file says that the values are.
     notes : list of str
         What is odd, and was read all the same.
+    doubts : list of Doubt
+        What may be meant in several ways, of which one was read.
     first_row : int
         Number of the file's row that the first column was, in a table that was turned;
         0 in others.
@@ -162,6 +157,7 @@ class RawTable:
     settled: bool = False
     kind: str | None = None
     notes: list[str] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
     first_row: int = 0
 
     @property
@@ -650,7 +646,7 @@ def parse_dates(cells: Sequence[str]) -> NDArray[np.float64] | None:
     different = {word for word in words if word.lower() not in MISSING}
     if not different or not all(re.search(r"\d", word) for word in different):
         return None
-    for form in ("", *_CLOCKS, *(day + time for day, time in product(_DAYS, _TIMES))):
+    for form in _DATES:
         try:
             days = {word: _parse_day(word, form) for word in different}
         except ValueError:

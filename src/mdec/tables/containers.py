@@ -54,6 +54,28 @@ def cluster_frame(frame: Any, n_clusters: int | str = "auto", **parameters: Any)
     return found
 
 
+def add_clustering(
+    adata: Any, key: str, clustering: Clustering, notes: Mapping[str, Any]
+) -> None:
+    """Add a clustering of its observations to an AnnData object.
+
+    It has `add_clusters`, ``obs[key + "_second_choice"]``, and in ``uns`` the notes:
+    what AnnData files can hold. Settings become text, and what is None is left out.
+    """
+    labels, confidence = clustering.firm_labels, clustering.confidence
+    add_clusters(adata, key, labels, confidence, clustering.membership)
+    adata.obs[f"{key}_second_choice"] = clustering.second_choice
+    params = {k: str(v) for k, v in notes["params"].items() if v is not None}
+    groups = {
+        name: {k: v for k, v in each.items() if v is not None}
+        if isinstance(each, Mapping)
+        else each
+        for name, each in notes.items()
+    }
+    rest = {"n_clusters": clustering.n_clusters, "params": params}
+    adata.uns[key] = {**groups, **rest}
+
+
 def add_clusters(
     adata: Any, key: str, labels: Any, confidence: Any, membership: Any
 ) -> None:
@@ -76,24 +98,6 @@ def add_clusters(
     adata.obs[key] = pandas.Categorical.from_codes(labels, names)
     adata.obs[f"{key}_confidence"] = confidence
     adata.obsm[f"{key}_membership"] = membership
-
-
-def describe_clustering(
-    clustering: Clustering, notes: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return what ``uns`` says of a clustering: what AnnData files can hold.
-
-    Settings become text, and what is None is left out.
-    """
-    params = {k: str(v) for k, v in notes["params"].items() if v is not None}
-    rest = {"n_clusters": clustering.n_clusters, "params": params}
-    groups = {
-        name: {k: v for k, v in each.items() if v is not None}
-        if isinstance(each, Mapping)
-        else each
-        for name, each in notes.items()
-    }
-    return {**groups, **rest}
 
 
 @contextmanager
@@ -128,15 +132,7 @@ def write_h5ad(
     )
     check_h5ad(source, max_bytes)
     adata = anndata.read_h5ad(source)
-    add_clusters(
-        adata,
-        "mdec",
-        clustering.firm_labels,
-        clustering.confidence,
-        clustering.membership,
-    )
-    adata.obs["mdec_second_choice"] = clustering.second_choice
-    adata.uns["mdec"] = describe_clustering(clustering, notes)
+    add_clustering(adata, "mdec", clustering, notes)
     # HDF5 writes to a name and not to an open file.
     beside = target.with_name(f".mdec-{target.name}")
     try:

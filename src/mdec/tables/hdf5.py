@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -144,33 +145,21 @@ class GuardedFile:
                 pass
 
     def _take(self, dataset: Any) -> None:
-        cells, chunk = (
-            int(np.prod(shape, dtype=object)) if shape else default
-            for shape, default in ((dataset.shape, 1), (dataset.chunks, 0))
-        )
-        size = dataset.dtype.itemsize
-        if dataset.dtype.kind == "O":
-            chunk, size = 0, _PER_TEXT
+        texts, cells = dataset.dtype.kind == "O", math.prod(dataset.shape or ())
+        chunk = 0 if texts else math.prod(dataset.chunks or (0,))
+        size = _PER_TEXT if texts else dataset.dtype.itemsize
         self.budget.take(max(cells, chunk) * size)
 
     def _texts(self, dataset: Any) -> Iterator[list[Any]]:
         """Read texts a few at a time: many may point to one long text of the file."""
         longest = max(1, Path(self.file.filename).stat().st_size)
         step = int(min(max(self.budget.limit // longest, 1), 4096))
-        if dataset.ndim > 1:
-            # One by one along the first axes, a few at a time along the last.
-            for place in np.ndindex(dataset.shape[:-1]):
-                for start in range(0, dataset.shape[-1], step):
-                    some = (*place, slice(start, start + step))
-                    yield self._take_texts(dataset[some])
-            return
-        for start in range(0, dataset.shape[0] if dataset.shape else 0, step):
-            yield self._take_texts(dataset[start : start + step])
-
-    def _take_texts(self, values: NDArray[Any]) -> list[Any]:
-        part: list[Any] = values.tolist()
-        self.budget.take(sum(_length(each) for each in part), copies=1)
-        return part
+        *first, last = dataset.shape or (0,)
+        for place in np.ndindex(*first):
+            for start in range(0, last, step):
+                part: list[Any] = dataset[(*place, slice(start, start + step))].tolist()
+                self.budget.take(sum(_length(each) for each in part), copies=1)
+                yield part
 
     def index(self, holder: str) -> str:
         """Return the name of the column that names the rows of obs or var."""

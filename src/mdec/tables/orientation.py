@@ -11,56 +11,22 @@ import numpy as np
 
 from mdec.tables.budget import ReadBudget, list_names
 from mdec.tables.columns import (
+    Doubt,
     RawTable,
     TableOptions,
+    compile_words,
     from_texts,
     is_number,
     number,
     plain_name,
 )
-from mdec.tables.roles import Doubt, find_roles
+from mdec.tables.roles import find_roles
 
-# What a column of the features' names is called, in small letters without signs.
-_OF_FEATURES = re.compile(
-    "(gene|probe|probeset|feature|transcript|protein|peptide|mirna|snp|cpg|otu|asv|"
-    "metabolite|lipid|analyte)s?"
-    "(id|ids|name|names|symbol|symbols|accession)?|(target|tracking)id|"
-    "(hgnc|hugo)?symbols?|(entrez|ensembl)(gene)?(id|ids)?|idref|uniprot|refseq|unigene"
-)
-
-# What columns of numbers beside those of samples say of features.
-_ABOUT_FEATURES = re.compile(
-    "(chr(om)?|(gene|transcript|tx|effective|exon)?)(length|start|end)|width|strand|"
-    "(chr|chrom|chromosome)(name)?|gc(content)?|(num|n)probes?|(num|n)exons?"
-)
-
-# Names that probes and genes have in databases and on arrays, and counted ones.
-_FEATURE = re.compile(
-    r"ENS[A-Z]{0,5}[EGPT]\d{6,}(\.\d+)?|\S*\d\S*_[as]t|AFFX.+|ILMN_\d+|cg\d{7,8}|"
-    r"A_\d+_P\d+|[NX][MRP]_\d+(\.\d+)?|rs\d{3,}|[a-z]{3}-(mir|let)-\S+|"
-    r"(gene|probe|feature|protein|peptide|otu|asv|snp)[ _.-]?\d+",
-    re.IGNORECASE,
-)
-
-# Genes of which hardly a table of expression values has fewer than two.
-_GENES = re.compile(
-    "ACTB|GAPDH|B2M|TP53|MYC|EGFR|BRCA[12]|KRAS|PTEN|ERBB2|ESR1|MKI67|VEGFA|AKT1|AKT2|"
-    "STAT[1356]|CD4|CD8A|CD19|CD3E|IL6|TNF|A1BG|A2M|PGK1|TBP|FOXP3|GATA3",
-    re.IGNORECASE,
-)
-
-# Names that are those of samples alone, and those of features that are counted.
-_SAMPLE = re.compile(
-    r"GSM\d+.*|TCGA[-.].+|[SED]RR\d{5,}|SAM[END]A?\d+|[ACGT]{8,}([-.]\d+)?|"
-    r"(sample|patient|subject|donor|individual|participant|specimen|biopsy|tumou?r|"
-    r"normal|control|ctrl|case|mouse|animal)s?[ _.-]?\w{0,4}\d+\w{0,3}",
-    re.IGNORECASE,
-)
-_COUNTED = re.compile(
-    r"(x|v|f|m|z|w|q|t|pc|ic|lv|dim|comp|component|factor|feat|feature|var|variable|"
-    r"col|column|attr|attribute|pixel|bin|item|time|day|week|month|year|lag|umap|tsne|"
-    r"unnamed:|clustering)?[ _.-]?\d+(\.\d+)?",
-    re.IGNORECASE,
+_OF_FEATURES = compile_words("columns", "features")
+_ABOUT_FEATURES = compile_words("columns", "about_features")
+_FEATURE, _GENES, _SAMPLE, _COUNTED = (
+    compile_words("rows", what, re.IGNORECASE)
+    for what in ("features", "genes", "samples", "counted")
 )
 
 # Share of the names that decides, and of those with a digit that are codes.

@@ -36,6 +36,7 @@ from mdec.tables.budget import (
 )
 from mdec.tables.columns import (
     MAX_BESIDE,
+    Doubt,
     RawTable,
     TableOptions,
     as_text,
@@ -47,8 +48,6 @@ from mdec.tables.orientation import orient
 from mdec.tables.roles import (
     CATEGORIES,
     DATES,
-    AmbiguousTableError,
-    Doubt,
     Roles,
     class_names,
     find_cure,
@@ -61,8 +60,6 @@ from mdec.tables.text import TEXT_ENDINGS, read_gct, read_text
 IMPUTATIONS = ("median", "knn")
 _CHOICES = {"impute": IMPUTATIONS, "categories": CATEGORIES, "dates": DATES}
 MAX_FEATURES = 1_000_000
-# Rows that are looked at together, to save memory.
-_ROWS = 1024
 # Bytes in memory for each number, and for each sample or feature, of a table beside
 # what was read of it.
 _PER_NUMBER, _PER_NAME = 20, 300
@@ -222,10 +219,9 @@ def read_table(
             raise ValueError(
                 f"{name}={given[name]!r} is not one of {', '.join(choices)}."
             )
-    raw, options, doubts = _read_file(source, budget, options)
-    ending = ending_of(source)[0]
+    raw, ending = _read_file(source, budget, options), ending_of(source)[0]
     turned, roles, reading = _take_roles(raw, options, budget, ending)
-    doubts += roles.doubts
+    doubts = [*raw.doubts, *roles.doubts]
     if not doubts:
         return _finish(turned, roles, budget, reading, options)
 
@@ -253,31 +249,20 @@ def read_table(
     return raise_doubts(doubts, budget, cure, reading)
 
 
-def _read_file(
-    source: Path, budget: ReadBudget, options: TableOptions
-) -> tuple[RawTable, TableOptions, list[Doubt]]:
-    """Return what a file holds; where it may be read in two ways, as one of them."""
-    ending, doubts = check_ending(source, budget), []
+def _read_file(source: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
+    """Return what a file holds."""
+    ending = check_ending(source, budget)
     if options.variable and ending not in WITH_VARIABLES:
         raise budget.error(
             f"holds one table only; variable=... is for {', '.join(WITH_VARIABLES)}."
         )
-    try:
-        raw = READERS[ending](source, budget, options)
-    except AmbiguousTableError as error:
-        if not error.cure or str(source) == STANDARD_INPUT:
-            raise
-        options = replace(options, **error.cure)
-        budget.taken = 0
-        raw = READERS[ending](source, budget, options)
-        clause = str(error).removeprefix(f"{budget.name!r}: ").rstrip(".")
-        doubts = [Doubt("layout", clause, error.cure)]
+    raw = READERS[ending](source, budget, options)
     raw.mark_missing(options.missing)
     raw = leave_out_totals(raw)
     n_names = sum(raw.values.shape)
     needed = _PER_NAME * n_names + _PER_NUMBER * raw.values.size
     budget.require_memory(needed, "read fewer samples or features")
-    return raw, options, doubts
+    return raw
 
 
 def _take_roles(
@@ -359,9 +344,8 @@ def _finish(
         values = values.astype(precision, copy=False)
     else:
         values = np.ascontiguousarray(values, dtype=precision)
-    features = [f"feature {j + 1}" for j in roles.features]
-    if raw.columns is not None:
-        features = [raw.columns[j] for j in roles.features]
+    unnamed = "feature " if raw.columns is None else ""
+    features = [f"{unnamed}{roles.names[j]}" for j in roles.features]
     labels = _read_classes(raw, roles, budget)
     n_missing = 0 if issparse(values) else int(np.isnan(values).sum())
     reading |= {"missing": n_missing, "impute": options.impute}
@@ -393,38 +377,34 @@ def _note_gaps(raw: RawTable, roles: Roles, impute: str | None) -> None:
     if issparse(raw.values):
         return
     numbers = [j for j in roles.features if j not in raw.words]
+    names = [roles.names[j] for j in numbers]
+
+    def first(cells: NDArray[np.bool_]) -> str:
+        row, column = np.argwhere(cells)[0]
+        name = name_row(raw, roles, int(row))
+        return f"sample {name!r}, column {names[column][:60]!r}"
+
     if (infinite := np.isinf(raw.values)[:, numbers]).any():
-        row, column = np.argwhere(infinite)[0]
         marks = sorted(map(str, {*raw.values[:, numbers][infinite].tolist()}))
-        clause = (
-            f"sample {name_row(raw, roles, int(row))!r}, column "
-            f"{roles.names[numbers[column]][:60]!r}: the value is infinite; correct "
-            f"it, or fill it in with missing=[{marks[0]!r}] and impute='median'"
-        )
-        cure = {"missing": marks, "impute": "median"}
-        roles.doubts.append(Doubt("infinite", clause, cure))
+        cure = f"correct it, or fill it in with missing=[{marks[0]!r}]"
+        clause = f"{first(infinite)}: the value is infinite; {cure} and impute='median'"
+        roles.doubt("infinite", clause, missing=marks, impute="median")
     gaps = np.isnan(raw.values)[:, numbers]
     filled = ~gaps.all(axis=0)
-    for place in np.flatnonzero(~filled):
-        name = roles.names[numbers[place]]
-        clause = (
-            f"there is no value at all in column {name[:60]!r}; leave it out with "
-            f"drop=[{name!r}]"
-        )
-        roles.doubts.append(Doubt("empty", clause, {"drop": [name]}))
+    for name in (names[place] for place in np.flatnonzero(~filled)):
+        where = f"there is no value at all in column {name[:60]!r}"
+        roles.doubt("empty", f"{where}; leave it out with drop=[{name!r}]", drop=[name])
     gaps &= filled
     if impute is None and gaps.any():
-        row, column = np.argwhere(gaps)[0]
         one = gaps.sum() == 1
         missing = "is 1 missing value" if one else f"are {gaps.sum()} missing values"
         clause = (
-            f"there {missing}, in {gaps.any(axis=1).sum()} of "
-            f"{len(gaps)} samples and {gaps.any(axis=0).sum()} of {gaps.shape[1]} "
-            f"features, the first in sample {name_row(raw, roles, int(row))!r}, column "
-            f"{roles.names[numbers[column]][:60]!r}; fill them in with impute='median' "
-            "or impute='knn', or leave columns out with drop=..."
+            f"there {missing}, in {gaps.any(axis=1).sum()} of {len(gaps)} samples and "
+            f"{gaps.any(axis=0).sum()} of {gaps.shape[1]} features, the first in "
+            f"{first(gaps)}; fill them in with impute='median' or impute='knn', or "
+            "leave columns out with drop=..."
         )
-        roles.doubts.append(Doubt("missing", clause, {"impute": "median"}))
+        roles.doubt("missing", clause, impute="median")
 
 
 def _impute_missing(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
@@ -485,20 +465,12 @@ def _describe(
 ) -> dict[str, Any]:
     """Return what was read, for people and for summary.json."""
     names = roles.names
-    whole = np.ones(raw.values.shape[1], dtype=bool)
-    for start in range(0, raw.values.shape[0], _ROWS):
-        part: Any = raw.values[start : start + _ROWS]
-        if issparse(part):
-            whole[part.indices[part.data != np.rint(part.data)]] = False
-            continue
-        whole &= ((part == np.rint(part)) | np.isnan(part)).all(axis=0)
     classes = None if raw.labels is None else label_column or "the file's own"
     if roles.classes is not None:
         classes = names[roles.classes]
     numbers = [str(i + 1) for i in range(raw.values.shape[0])]
-    origin = "the file's own index"
-    if raw.samples is None or list(raw.samples) == numbers:
-        origin = "numbers from 1"
+    counted = raw.samples is None or list(raw.samples) == numbers
+    origin = "numbers from 1" if counted else "the file's own index"
     if roles.ids is not None:
         origin = f"column {names[roles.ids]!r}"
     return {
@@ -509,9 +481,6 @@ def _describe(
         "names_of_columns": raw.columns is not None,
         "features_in_rows": raw.first_row > 0,
         "features": [names[j] for j in roles.features[:5]],
-        "whole_number_features": sum(
-            bool(whole[j]) for j in roles.features if j not in raw.words
-        ),
         "sample_names": origin,
         "classes": classes,
         "categories": [names[j] for j in roles.encoded],

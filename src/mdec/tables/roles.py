@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from mdec.preparation.kinds import MIN_FEATURES
 from mdec.tables.budget import ReadBudget, TableError, list_names
 from mdec.tables.columns import (
     MISSING_CLASS,
+    Doubt,
     RawTable,
     TableOptions,
     as_text,
@@ -70,17 +71,6 @@ class AmbiguousTableError(TableError):
         self.reading: dict[str, Any] | None = None
 
 
-class Doubt(NamedTuple):
-    """What stands in the way of reading a table: what to say of it, and what to do.
-
-    The cure has parameters of `read_table`.
-    """
-
-    kind: str
-    clause: str
-    cure: Mapping[str, Any]
-
-
 @dataclass
 class Roles:
     """What each column is.
@@ -111,6 +101,10 @@ class Roles:
     encoded: dict[int, list[str]] = field(default_factory=dict)
     doubts: list[Doubt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def doubt(self, kind: str, clause: str, **cure: Any) -> None:
+        """Note what may be meant in several ways, and its cure."""
+        self.doubts.append(Doubt(kind, clause, cure))
 
 
 def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Roles:
@@ -357,7 +351,7 @@ def _take_known_features(
             _read_days(raw, j)
         elif j in raw.words:
             clause = _describe_doubt("mixed", raw, roles, j).clause.partition(";")[0]
-            roles.doubts.append(Doubt("words", f"{clause}; correct it", {}))
+            roles.doubt("words", f"{clause}; correct it")
     return roles
 
 
@@ -461,11 +455,10 @@ def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:
             f"than once; leave it out with drop=[{name!r}], or score against it with "
             f"label_column={name!r} if it holds known classes"
         )
-        cure: dict[str, Any] = {"drop": [name]}
         free = roles.classes is None and raw.labels is None
-        if free and is_unnamed(name) and kind_of_words(cells) == "categories":
-            cure = {"label_column": name}
-        roles.doubts.append(Doubt("repeated", clause, cure))
+        coded = free and is_unnamed(name) and kind_of_words(cells) == "categories"
+        cure: dict[str, Any] = {"label_column": name} if coded else {"drop": [name]}
+        roles.doubt("repeated", clause, **cure)
 
 
 def _may_be_classes(

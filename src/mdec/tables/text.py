@@ -24,6 +24,7 @@ from mdec.tables.budget import ReadBudget, ending_of, list_names, read_bytes
 from mdec.tables.columns import (
     ENOUGH,
     MISSING,
+    Doubt,
     RawTable,
     TableOptions,
     as_text,
@@ -105,6 +106,8 @@ class Sheet:
         Whether cells may stand between quotation marks.
     notes : tuple of str
         What else there is in the file.
+    doubts : tuple of Doubt
+        Which other rows might be meant.
     """
 
     lines: list[str]
@@ -115,6 +118,7 @@ class Sheet:
     budget: ReadBudget
     quoted: bool = True
     notes: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     def parse(self, start: int, n_bytes: int, **options: Any) -> Any:
         """Return rows as a pandas frame of columns with numbers, for bytes by cell."""
@@ -168,11 +172,12 @@ def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
     if len(sheet.lines) == 1:
         raise budget.error("has a row of names and no numbers below it.")
     raw = sheet.numbers(1)
-    header = options.header
+    header, doubts = options.header, [*sheet.doubts]
     if header is None:
         header = sheet.named or _first_row_is_names(sheet.first, raw, sheet.decimal)
     if header is None:
-        raise ambiguous_header(budget, sheet.first)
+        header = True
+        doubts.append(ambiguous_header(budget, sheet.first))
     if header:
         raw.columns = [unescape_formula(cell.strip()) for cell in sheet.first]
     else:
@@ -185,7 +190,9 @@ def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
     for j, cells in raw.texts.items():
         raw.texts[j] = [unescape_formula(c) if c[:1] == "'" else c for c in cells]
     raw.notes = list(sheet.notes)
-    return _leave_out_empty(raw)
+    raw = _leave_out_empty(raw)
+    raw.doubts = doubts
+    return raw
 
 
 def _leave_out_empty(raw: RawTable) -> RawTable:
@@ -249,14 +256,14 @@ def _is_row_of_names(
     return None if fractions or ordered or far else False
 
 
-def ambiguous_header(budget: ReadBudget, first: Sequence[str]) -> AmbiguousTableError:
-    """Return the error for a first row that may be names or a sample."""
+def ambiguous_header(budget: ReadBudget, first: Sequence[str]) -> Doubt:
+    """Return what is said of a first row that may be names or a sample."""
     shown = ", ".join(cell.strip()[:20] for cell in first[:4])
-    return AmbiguousTableError(
+    clause = (
         f"the first row of {budget.name!r} ({shown}, ...) may hold names or a sample; "
-        "say which with header=True or header=False.",
-        {"header": True},
+        "say which with header=True or header=False"
     )
+    return Doubt("layout", clause, {"header": True})
 
 
 def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
@@ -521,19 +528,21 @@ def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
     most = max(n_numbers for _, n_numbers in read.values())
     likely = [title for title in asked if read[title][1] > _FEW_NUMBERS * most]
     listed = list_names(titles, 20)
+    doubts: list[Doubt] = []
     if len(likely) > 1:
-        raise AmbiguousTableError(
-            f"{budget.name!r}: {len(likely)} of the sheets {listed} hold tables; say "
-            f"which with variable={likely[0]!r}.",
-            {"variable": likely[0]},
+        clause = (
+            f"{len(likely)} of the sheets {listed} hold tables; say which with "
+            f"variable={likely[0]!r}"
         )
+        doubts.append(Doubt("layout", clause, {"variable": likely[0]}))
     found = likely[0] if likely else max(asked, key=lambda n: len(pages[n].lines))
     if len(pages[found].lines) < 2:
         raise budget.error("has no rows of numbers in that sheet.")
     if len(titles) == 1:
         return pages[found]
     note = f"the file has the sheets {listed}, and {found!r} is read"
-    return replace(pages[found], notes=(note, *pages[found].notes))
+    notes = note, *pages[found].notes
+    return replace(pages[found], notes=notes, doubts=tuple(doubts))
 
 
 def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
