@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -75,6 +77,21 @@ def test_a_first_row_that_may_be_either_stops(tmp_path):
     mixed = FRAME.set_axis(["1.5", *FRAME.columns[1:]], axis=1)
     with pytest.raises(AmbiguousTableError, match="header=True or header=False"):
         read_table(written(mixed, tmp_path, index=False))
+
+
+def test_standard_input_is_asked_about_as_a_file_is(tmp_path, monkeypatch):
+    gaps = FRAME.set_axis(["1.5", *FRAME.columns[1:]], axis=1).astype(object)
+    gaps.iloc[3, 2] = None
+    path = written(gaps, tmp_path, index=False)
+    errors = []
+    for source in (path, "-"):
+        monkeypatch.setattr(
+            "sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes()))
+        )
+        with pytest.raises(AmbiguousTableError, match="several ways") as caught:
+            read_table(source)
+        errors.append(caught.value)
+    assert errors[0].cure == errors[1].cure == {"header": True, "impute": "median"}
 
 
 @pytest.mark.parametrize("frame", [FRAME, COUNTS], ids=["wine", "counts"])

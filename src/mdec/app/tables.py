@@ -116,7 +116,7 @@ def _preview(path: Path, source: cli.InputOptions, find: str) -> dict[str, Any]:
             roles = find_roles(raw, options, budget)
         except ValueError:  # the dry run says it
             roles = find_roles(raw, TableOptions(), budget)
-    doubts = [doubt.clause for doubt in roles.doubts]
+    doubts = [doubt.clause for doubt in raw.doubts]
     apart = source.annotate or ()
     role: dict[int | None, str] = dict.fromkeys(roles.encoded, "category")
     for j in roles.dropped:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -133,21 +133,15 @@ def _check_mat(path: Path, budget: ReadBudget) -> None:
             if file.tell() + length > size:
                 raise ValueError("an element goes on beyond the file")
             element = file.read(length)
-            packed = kind == _MAT_COMPRESSED
-            element = _inflate(element, budget) if packed else tag + element
+            if kind == _MAT_COMPRESSED:
+                most = int(min(budget.limit - budget.taken + 1, 2**62))
+                element = zlib.decompressobj().decompress(element, most)
+                budget.take(len(element), copies=0)
+            else:
+                element = tag + element
             n_arrays += _count_arrays(memoryview(element), order)
     # SciPy makes an array of every cell, however small it is.
     budget.require_memory(_MAT_ARRAY * n_arrays, "save plain arrays, without cells")
-
-
-def _inflate(packed: bytes, budget: ReadBudget) -> bytes:
-    unpacker, pieces = zlib.decompressobj(), []
-    while packed and not unpacker.eof:
-        piece = unpacker.decompress(packed, 2**20)
-        budget.take(len(piece), copies=0)
-        pieces.append(piece)
-        packed = unpacker.unconsumed_tail
-    return b"".join(pieces)
 
 
 def _count_arrays(content: memoryview, order: str) -> int:
@@ -379,8 +373,12 @@ def read_arrow(path: Path, budget: ReadBudget, options: TableOptions) -> RawTabl
         path.open("rb") as source,
     ):
         budget.take(path.stat().st_size)
-        batches, parts = _open_batches(source, ipc), []
-        schema = next(batches)
+        whole, parts = source.read(6) == b"ARROW1", []
+        source.seek(0)
+        batches = ipc.open_file(source) if whole else ipc.open_stream(source)
+        schema = batches.schema
+        if whole:
+            batches = map(batches.get_batch, range(batches.num_record_batches))
         n_texts = sum(not _is_number_type(kind) for kind in schema.types)
         for batch in batches:
             # PyArrow believes the places of texts that a damaged file names.
@@ -391,17 +389,6 @@ def read_arrow(path: Path, budget: ReadBudget, options: TableOptions) -> RawTabl
         table = Table.from_batches(parts, schema).drop_columns(list(nested))
         asked = (options.label_column, options.id_column)
         return _from_arrow(table, schema.names, nested, asked)
-
-
-def _open_batches(source: Any, ipc: Any) -> Iterator[Any]:
-    """Yield the schema of a file or a stream, and then its batches of rows."""
-    whole = source.read(6) == b"ARROW1"
-    source.seek(0)
-    reader = ipc.open_file(source) if whole else ipc.open_stream(source)
-    yield reader.schema
-    yield from (
-        map(reader.get_batch, range(reader.num_record_batches)) if whole else reader
-    )
 
 
 def _need_arrow(needed_for: str) -> None:

@@ -99,10 +99,10 @@ def read_base_clusterings(
             "mdec.consensus.from_matrix, or give the clusterings it was made of, one "
             "in each column."
         )
-    if roles.doubts:
-        doubtful = [name for each in roles.doubts for name in each.cure["drop"]]
+    if raw.doubts:
+        doubtful = [name for each in raw.doubts for name in each.cure["drop"]]
         cure = {"drop": doubtful} if len(members) > len(doubtful) else {}
-        raise_doubts(roles.doubts, budget, cure)
+        raise_doubts(raw.doubts, budget, cure)
     shown = [f"clustering {j + 1}" for j in range(len(members))]
     if raw.columns is not None:
         shown = [raw.columns[j] for j in members]
@@ -131,7 +131,7 @@ def _find_members(raw: RawTable, options: TableOptions, budget: ReadBudget) -> R
         measured = any(size % 1.0 > 0.0 for size in sizes)
         if measured or (len(present) > 10 and len(set(present)) == len(present)):
             name = roles.names[j]
-            roles.doubt(
+            raw.doubt(
                 "identifier",
                 f"column {name[:60]!r} holds {len(set(present))} different values "
                 f"({present[0][:20]}, ...) and no clustering; leave it out with "

@@ -140,7 +140,7 @@ class RawTable:
     notes : list of str
         What is odd, and was read all the same.
     doubts : list of Doubt
-        What may be meant in several ways, of which one was read.
+        What may be meant in several ways.
     first_row : int
         Number of the file's row that the first column was, in a table that was turned;
         0 in others.
@@ -159,6 +159,10 @@ class RawTable:
     notes: list[str] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
     first_row: int = 0
+
+    def doubt(self, kind: str, clause: str, **cure: Any) -> None:
+        """Note what may be meant in several ways, and its cure."""
+        self.doubts.append(Doubt(kind, clause, cure))
 
     @property
     def names(self) -> list[str]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from mdec.tables.budget import ReadBudget, list_names
 from mdec.tables.columns import (
-    Doubt,
     RawTable,
     TableOptions,
     compile_words,
@@ -44,7 +43,7 @@ _TEXT_ROWS = 10
 
 def orient(
     raw: RawTable, options: TableOptions, budget: ReadBudget
-) -> tuple[RawTable, TableOptions, list[Doubt]]:
+) -> tuple[RawTable, TableOptions]:
     """Put samples in rows, as the user says or as the names tell.
 
     Parameters
@@ -59,11 +58,9 @@ def orient(
     Returns
     -------
     raw : RawTable
-        The table, with a note if its names have decided.
+        The table, with a note if its names have decided, and with doubts.
     options : TableOptions
         What they still say of it.
-    doubts : list of Doubt
-        What may be meant in several ways.
     """
     turn, sure, evidence = options.transpose, True, ""
     said = turn is False or options.index is not None or options.id_column is not None
@@ -73,33 +70,32 @@ def orient(
     # Units, and names in two rows, stand above a column that is measured or counts.
     units = n_text > 0 and raw.samples is None and _is_measured(raw.text(0)[n_text:])
     if turn is False or units:
-        return _leave_out_rows(raw, n_text), options, []
+        return _leave_out_rows(raw, n_text), options
     if turn is None:
         evidence, sure, asked = _find_evidence(raw, options, n_text)
         if evidence == _TEXT_ROW and n_text == 1 and _are_units(raw):
-            return _leave_out_rows(raw, n_text), options, []
+            return _leave_out_rows(raw, n_text), options
         turn = sure or asked
         if evidence and not turn:
             raw.notes.append(
                 f"if features are in rows ({evidence}), say transpose=True"
             )
     if not turn:
-        return raw, options, []
-    doubts = []
+        return raw, options
     if not sure:
         clause = (
             f"the file may have features in rows and samples in columns ({evidence}); "
             "say which with transpose=True or transpose=False"
         )
-        doubts.append(Doubt("orientation", clause, {"transpose": True}))
-    turned, rest = _turn(raw, options, budget, doubts)
+        raw.doubt("orientation", clause, transpose=True)
+    turned, rest = _turn(raw, options, budget)
     if evidence and sure:
         note = (
             f"the file is read with features in rows and samples in columns "
             f"({evidence}); if its rows are samples, say transpose=False"
         )
         turned.notes.insert(0, note)
-    return turned, rest, doubts
+    return turned, rest
 
 
 def _name_features_first(raw: RawTable) -> RawTable:
@@ -242,7 +238,7 @@ def _differ(names: Sequence[str]) -> bool:
 
 
 def _turn(
-    raw: RawTable, options: TableOptions, budget: ReadBudget, doubts: list[Doubt]
+    raw: RawTable, options: TableOptions, budget: ReadBudget
 ) -> tuple[RawTable, TableOptions]:
     """Exchange rows and columns; return what the options still say of the result.
 
@@ -250,13 +246,13 @@ def _turn(
     """
     drop = tuple(each for each in options.drop if each in raw.names)
     names_only = TableOptions(drop=drop, index=options.index, transpose=True)
-    roles = find_roles(raw, names_only, budget)
-    unclear = [each.clause for each in roles.doubts if each.kind == "identifier"]
+    sides = replace(raw, doubts=[], notes=[])
+    roles = find_roles(sides, names_only, budget)
+    unclear = [each.clause for each in sides.doubts if each.kind == "identifier"]
     if unclear and roles.ids is None and raw.samples is None:
         clause = f"{unclear[0].partition(';')[0]}; say with index=True or index=False "
-        cure = {"index": True}
-        doubts.append(Doubt("index", f"{clause}whether it names the features", cure))
-        roles = find_roles(raw, replace(names_only, index=True), budget)
+        raw.doubt("index", f"{clause}whether it names the features", index=True)
+        roles = find_roles(sides, replace(names_only, index=True), budget)
     samples = []
     for j in roles.features:
         name = roles.names[j]
@@ -269,13 +265,14 @@ def _turn(
                 f"column {name[:60]!r} {what}, and samples are in columns; leave it "
                 f"out with drop=[{name!r}]"
             )
-            doubts.append(Doubt("text", clause, {"transpose": True, "drop": [name]}))
+            raw.doubt("text", clause, transpose=True, drop=[name])
         else:
             samples.append(j)
     names = (
         raw.samples if roles.ids is None else [c.strip() for c in raw.text(roles.ids)]
     )
     turned = raw.select(samples).transpose(names, budget)
+    turned.doubts = raw.doubts
     label, heads = options.label_column, turned.samples
     if label not in turned.names and re.fullmatch(r"[1-9]\d{0,6}", label or ""):
         # The number of a row of the file; the first one may hold the classes.

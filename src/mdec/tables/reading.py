@@ -221,7 +221,7 @@ def read_table(
             )
     raw, ending = _read_file(source, budget, options), ending_of(source)[0]
     turned, roles, reading = _take_roles(raw, options, budget, ending)
-    doubts = [*raw.doubts, *roles.doubts]
+    doubts = [*raw.doubts, *turned.doubts]
     if not doubts:
         return _finish(turned, roles, budget, reading, options)
 
@@ -235,8 +235,8 @@ def read_table(
             marked = deepcopy(raw)
             marked.mark_missing(cure["missing"])
         turned, roles, reading = _take_roles(marked, said, budget, ending)
-        if roles.doubts:
-            return roles.doubts
+        if turned.doubts:
+            return turned.doubts
         table = _finish(turned, roles, budget, reading, said)
         numbers = table.values[:, table.groups < 0]
         if cure.get("categories") == "encode" and kind_of_values(numbers)[0] != "other":
@@ -269,12 +269,10 @@ def _take_roles(
     raw: RawTable, options: TableOptions, budget: ReadBudget, ending: str
 ) -> tuple[RawTable, Roles, dict[str, Any]]:
     """Put samples in rows and give each column its role; say what was read."""
-    raw = replace(raw, words={*raw.words}, notes=[*raw.notes])
-    doubts: list[Doubt] = []
+    raw = replace(raw, words={*raw.words}, notes=[*raw.notes], doubts=[])
     if ending not in _ORIENTED:
-        raw, options, doubts = orient(raw, options, budget)
+        raw, options = orient(raw, options, budget)
     roles = find_roles(raw, options, budget)
-    roles.doubts[:0] = doubts
     _number_repeated(raw, options.label_column)
     _note_gaps(raw, roles, options.impute)
     return raw, roles, _describe(raw, roles, budget, ending, options.label_column)
@@ -388,12 +386,12 @@ def _note_gaps(raw: RawTable, roles: Roles, impute: str | None) -> None:
         marks = sorted(map(str, {*raw.values[:, numbers][infinite].tolist()}))
         cure = f"correct it, or fill it in with missing=[{marks[0]!r}]"
         clause = f"{first(infinite)}: the value is infinite; {cure} and impute='median'"
-        roles.doubt("infinite", clause, missing=marks, impute="median")
+        raw.doubt("infinite", clause, missing=marks, impute="median")
     gaps = np.isnan(raw.values)[:, numbers]
     filled = ~gaps.all(axis=0)
     for name in (names[place] for place in np.flatnonzero(~filled)):
         where = f"there is no value at all in column {name[:60]!r}"
-        roles.doubt("empty", f"{where}; leave it out with drop=[{name!r}]", drop=[name])
+        raw.doubt("empty", f"{where}; leave it out with drop=[{name!r}]", drop=[name])
     gaps &= filled
     if impute is None and gaps.any():
         one = gaps.sum() == 1
@@ -404,7 +402,7 @@ def _note_gaps(raw: RawTable, roles: Roles, impute: str | None) -> None:
             f"{first(gaps)}; fill them in with impute='median' or impute='knn', or "
             "leave columns out with drop=..."
         )
-        roles.doubt("missing", clause, impute="median")
+        raw.doubt("missing", clause, impute="median")
 
 
 def _impute_missing(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
@@ -486,8 +484,8 @@ def _describe(
         "categories": [names[j] for j in roles.encoded],
         "left_out": [names[j] for j in roles.dropped[:20]],
         "n_left_out": len(roles.dropped),
-        "suspicious": [each.clause for each in roles.doubts],
-        "notes": [*raw.notes, *roles.notes],
+        "suspicious": [each.clause for each in raw.doubts],
+        "notes": raw.notes,
     }
 
 

@@ -87,10 +87,6 @@ class Roles:
         Columns left out.
     encoded : dict of int to list of str
         Columns of categories that become features, and their values.
-    doubts : list of Doubt
-        What may be meant in several ways.
-    notes : list of str
-        What is odd, and was read all the same.
     """
 
     names: list[str]
@@ -99,16 +95,10 @@ class Roles:
     classes: int | None = None
     dropped: list[int] = field(default_factory=list)
     encoded: dict[int, list[str]] = field(default_factory=dict)
-    doubts: list[Doubt] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def doubt(self, kind: str, clause: str, **cure: Any) -> None:
-        """Note what may be meant in several ways, and its cure."""
-        self.doubts.append(Doubt(kind, clause, cure))
 
 
 def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Roles:
-    """Give each column its role.
+    """Give each column its role; doubts and notes are added to the table's.
 
     Parameters
     ----------
@@ -122,7 +112,7 @@ def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Role
     Returns
     -------
     Roles
-        With doubts, which the caller raises or shows.
+        Of all columns.
     """
     _check_shape(raw, budget)
     roles = Roles(raw.names)
@@ -351,7 +341,7 @@ def _take_known_features(
             _read_days(raw, j)
         elif j in raw.words:
             clause = _describe_doubt("mixed", raw, roles, j).clause.partition(";")[0]
-            roles.doubt("words", f"{clause}; correct it")
+            raw.doubt("words", f"{clause}; correct it")
     return roles
 
 
@@ -420,15 +410,15 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
         if kind == "categories" and _may_be_classes(raw, roles, j, texts):
             kind = "classes"
         if kind:
-            roles.doubts.append(_describe_doubt(kind, raw, roles, j, marks))
+            raw.doubts.append(_describe_doubt(kind, raw, roles, j, marks))
     # Of very many columns some are like that by chance.
     few = rest if len(rest) < MIN_FEATURES else []
     if unusual := [roles.names[j] for j in never_repeating(raw, few)]:
         more = f"; if they name the samples, say id_column={unusual[0]!r}"
         note = f"whole numbers that never repeat: {list_names(unusual)}"
-        roles.notes.append(note if named else note + more)
+        raw.notes.append(note if named else note + more)
     if codes := [roles.names[j] for j in few_codes(raw, few)]:
-        roles.notes.append(
+        raw.notes.append(
             f"a few whole numbers, taken as amounts: {list_names(codes)}; if they are "
             f"codes, say category_columns=[{codes[0]!r}]"
         )
@@ -436,10 +426,10 @@ def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
         cell = next(cell for cell in raw.text(j) if not is_number(cell))
         what = "thousands are separated in" if cell[-1:].isdigit() else "numbers of"
         more = "" if cell[-1:].isdigit() else " are read without their signs"
-        roles.notes.append(f"{what} {roles.names[j]!r}{more} ({cell})")
+        raw.notes.append(f"{what} {roles.names[j]!r}{more} ({cell})")
     if (far := find_sentinel(raw, rest)) is not None:
         name, mark = roles.names[far[0]], as_text(far[1])
-        roles.notes.append(
+        raw.notes.append(
             f"{mark} lies far from the other numbers of {name!r}; if it marks missing "
             f"values, say missing=['{mark}']"
         )
@@ -458,7 +448,7 @@ def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:
         free = roles.classes is None and raw.labels is None
         coded = free and is_unnamed(name) and kind_of_words(cells) == "categories"
         cure: dict[str, Any] = {"label_column": name} if coded else {"drop": [name]}
-        roles.doubt("repeated", clause, **cure)
+        raw.doubt("repeated", clause, **cure)
 
 
 def _may_be_classes(

@@ -197,14 +197,8 @@ class TableSteps:
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the arrays."""
-        return {
-            "n_features": self.n_features,
-            "names": self.names,
-            "transform": self.transform,
-            "told": self.description,
-            "preparation": self.preparation,
-            "encoding": self.encoding,
-        }
+        content = {name: each for name, each in vars(self).items() if name != "arrays"}
+        return content | {"told": content.pop("description")}
 
     @classmethod
     def from_json(
