@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -285,3 +286,21 @@ def test_small_elements_of_matlab_files_hold_four_bytes() -> None:
     assert _count_arrays(element(4), "<") == 0
     with pytest.raises(ValueError, match="a small element is too long"):
         _count_arrays(element(5), "<")
+
+
+@pytest.mark.parametrize("read", [read_base_clusterings, read_consensus_matrix])
+def test_a_quotation_mark_that_never_ends_is_said(tmp_path: Path, read: Any) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('id,a,b\ns1,0,1\ns2,1,"0\ns3,0,0\n')
+    with pytest.raises(ValueError, match=r"'a\.csv' is damaged or not a text table"):
+        read(path)
+
+
+def test_a_table_without_rows_has_no_orientation(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.feather"
+    names = ["a", "b", "c"]
+    pandas.DataFrame({name: [] for name in names}, dtype=str).to_feather(path)
+    with pytest.raises(ValueError, match="holds no numbers but ''"):
+        read_table(path)

@@ -94,6 +94,19 @@ def test_standard_input_is_asked_about_as_a_file_is(tmp_path, monkeypatch):
     assert errors[0].cure == errors[1].cure == {"header": True, "impute": "median"}
 
 
+@pytest.mark.parametrize(
+    "given", [{"index": False}, {"features": ["", "g1", "g2"]}, {"features": ["", "*"]}]
+)
+def test_words_are_no_numbers_whoever_calls_them_features(tmp_path, given):
+    path = tmp_path / "a.csv"
+    path.write_text(",g1,g2\ns0,1,2\ns1,3,4\ns2,5,6\n")
+    with pytest.raises(AmbiguousTableError, match="'' holds no numbers but 's0'") as e:
+        read_table(path, **given)
+    table = read_table(path, **given | e.value.cure)
+    assert table.sample_names == ["s0", "s1", "s2"]
+    np.testing.assert_array_equal(table.values, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
 @pytest.mark.parametrize("frame", [FRAME, COUNTS], ids=["wine", "counts"])
 def test_bare_numbers_lose_no_sample(tmp_path, frame):
     table = read_table(written(frame, tmp_path, header=False, index=False))

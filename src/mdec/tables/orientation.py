@@ -216,7 +216,7 @@ def _count_text_rows(raw: RawTable) -> int:
 def _share(pattern: re.Pattern[str], names: Sequence[str]) -> float:
     """Return the share of the names that have a form."""
     some = names[:_MOST_NAMES]
-    return sum(pattern.fullmatch(each) is not None for each in some) / len(some)
+    return sum(pattern.fullmatch(each) is not None for each in some) / max(len(some), 1)
 
 
 def _are_features(names: Sequence[str]) -> bool:

@@ -143,9 +143,9 @@ def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Role
     roles.features = left
     if roles.ids is not None and not (options.id_column or options.transpose):
         _note_repeats(raw, roles, roles.ids)
-    if options.index is False and 0 in left:
+    if options.index is False:
         asked.add(0)
-    sure = asked | set(left) - raw.words if raw.settled else asked
+    sure = (asked | set(left) if raw.settled else asked) - raw.words
     _note_doubts(raw, roles, [j for j in left if j not in sure])
     return roles
 

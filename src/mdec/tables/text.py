@@ -125,17 +125,20 @@ class Sheet:
         n_cells = (len(self.lines) - start) * len(options.get("usecols", self.first))
         n_letters = sum(map(len, self.lines)) + len(self.lines)
         self.budget.require_memory(n_bytes * n_cells + 5 * n_letters, _CURE)
-        return pandas().read_csv(
-            io.BytesIO("\n".join(self.lines[start:]).encode()),
-            sep=r"\s+" if self.separator == " " else self.separator,
-            header=None,
-            index_col=False,
-            skipinitialspace=True,
-            low_memory=False,
-            skip_blank_lines=False,
-            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
-            **options,
-        )
+        try:
+            return pandas().read_csv(
+                io.BytesIO("\n".join(self.lines[start:]).encode()),
+                sep=r"\s+" if self.separator == " " else self.separator,
+                header=None,
+                index_col=False,
+                skipinitialspace=True,
+                low_memory=False,
+                skip_blank_lines=False,
+                quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+                **options,
+            )
+        except (pandas().errors.ParserError, OverflowError) as error:
+            raise self.budget.damage("a text table") from error
 
     def texts(self, start: int, places: Iterable[int]) -> dict[int, list[str]]:
         """Return columns exactly as they are written, by their place."""
@@ -146,12 +149,9 @@ class Sheet:
     def numbers(self, start: int) -> RawTable:
         """Return the rows from one on; columns of words with their text."""
         missing = {"na_values": _MISSING_WORDS, "keep_default_na": False}
-        try:
-            frame = self.parse(
-                start, _PER_CELL, decimal=self.decimal, **missing, **exact_numbers()
-            )
-        except (pandas().errors.ParserError, OverflowError) as error:
-            raise self.budget.damage("a text table") from error
+        frame = self.parse(
+            start, _PER_CELL, decimal=self.decimal, **missing, **exact_numbers()
+        )
         if frame.shape != (len(self.lines) - start, len(self.first)):
             raise self.budget.damage("a text table")
         numeric = np.array([each.kind in "fiub" for each in frame.dtypes])
