@@ -103,9 +103,8 @@ def read_base_clusterings(
         doubtful = [name for each in raw.doubts for name in each.cure["drop"]]
         cure = {"drop": doubtful} if len(members) > len(doubtful) else {}
         raise_doubts(raw.doubts, budget, cure)
-    shown = [f"clustering {j + 1}" for j in range(len(members))]
-    if raw.columns is not None:
-        shown = [raw.columns[j] for j in members]
+    numbered = [f"clustering {j + 1}" for j in range(len(members))]
+    shown = numbered if raw.columns is None else [raw.columns[j] for j in members]
     return labels, name_samples(raw, roles, budget), shown
 
 
@@ -172,7 +171,7 @@ def _read_cells(
         header = sheet.named or (some and _first_row_is_members(sheet.first, columns))
     doubts = [*sheet.doubts]
     if header is None:
-        doubts.append(ambiguous_header(budget, sheet.first))
+        doubts.append(ambiguous_header(sheet.first))
     if doubts:
         raise_doubts(doubts, budget, doubts[0].cure)
     names = [column[0] for column in whole] if header else None

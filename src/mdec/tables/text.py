@@ -177,7 +177,7 @@ def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
         header = sheet.named or _first_row_is_names(sheet.first, raw, sheet.decimal)
     if header is None:
         header = True
-        doubts.append(ambiguous_header(budget, sheet.first))
+        doubts.append(ambiguous_header(sheet.first))
     if header:
         raw.columns = [unescape_formula(cell.strip()) for cell in sheet.first]
     else:
@@ -256,12 +256,12 @@ def _is_row_of_names(
     return None if fractions or ordered or far else False
 
 
-def ambiguous_header(budget: ReadBudget, first: Sequence[str]) -> Doubt:
+def ambiguous_header(first: Sequence[str]) -> Doubt:
     """Return what is said of a first row that may be names or a sample."""
     shown = ", ".join(cell.strip()[:20] for cell in first[:4])
     clause = (
-        f"the first row of {budget.name!r} ({shown}, ...) may hold names or a sample; "
-        "say which with header=True or header=False"
+        f"the first row ({shown}, ...) may hold names or a sample; say which with "
+        "header=True or header=False"
     )
     return Doubt("layout", clause, {"header": True})
 
