@@ -424,11 +424,10 @@ class Ensemble:
     def _check_labels(self) -> None:
         """Raise unless samples can fill the clusters, and what belongs to them fits."""
         labels = self.labels
-        if labels.ndim != 2 or 0 in labels.shape:
-            raise ValueError("labels are no table")
         greatest = labels.max(axis=0)
-        if labels.min() < -1 or greatest.min() < 0 or greatest.max() >= len(labels):
-            raise ValueError("labels are no cluster numbers")
+        filled = greatest.min() >= 0 and greatest.max() < len(labels)
+        if labels.ndim != 2 or labels.min() < -1 or not filled:
+            raise ValueError("labels are no table of cluster numbers")
         n_views = len(self.views)
         if (
             len(self.members) not in (0, len(self))

@@ -16,7 +16,7 @@ from mdec._support.arrays import Array
 from mdec._support.memory import MAX_BYTES
 from mdec.clustering import Clustering, NumberOfClusters, Settings
 from mdec.confidence import firm_labels
-from mdec.estimator.persistence import read_model, write_model
+from mdec.estimator.persistence import AFTER_MEMBERS, read_model, write_model
 from mdec.generation import FLOATS
 from mdec.prediction import PlacedRows, Placement
 from mdec.preparation.kinds import describe_dominance
@@ -26,9 +26,6 @@ from mdec.selection import KSelection
 
 # Names of the features of a table, where it has names.
 FeatureNames = NDArray[Any] | None
-
-# Parameters of `MDEC` that come in after the members are made.
-_AFTER_MEMBERS = ("n_clusters", "consensus", "weighting", "min_confidence")
 
 
 class ClusteringEstimator(ClusterMixin, BaseEstimator):
@@ -72,7 +69,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
     def _settings(self) -> tuple[Settings, dict[str, Any]]:
         """Return the settings of the clustering, and the parameters of its members."""
         given = self._parameters.get_params(deep=False)
-        after = {name: given.pop(name) for name in _AFTER_MEMBERS}
+        after = {name: given.pop(name) for name in AFTER_MEMBERS}
         base, metric = (
             given[n] if callable(given[n]) else None for n in ("base", "metric")
         )
@@ -214,7 +211,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             clustering.
         """
         check_is_fitted(self, "clustering_")
-        own = {name: getattr(clustering.settings, name) for name in _AFTER_MEMBERS}
+        own = {name: getattr(clustering.settings, name) for name in AFTER_MEMBERS}
         parameters = self._parameters.get_params(deep=False) | own
         weights = getattr(self, "view_weights", None)
         model = self._from_parameters(parameters, weights)

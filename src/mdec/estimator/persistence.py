@@ -36,8 +36,10 @@ from mdec.selection.rule import Candidate, KSelection
 
 Arrays = dict[str, NDArray[Any]]
 
-# Settings that a file keeps.
-_SETTINGS = ("n_clusters", "consensus", "weighting", "min_confidence", "seed", "device")
+# Parameters of `MDEC` that come in after the members are made, and all settings that a
+# file keeps.
+AFTER_MEMBERS = ("n_clusters", "consensus", "weighting", "min_confidence")
+_SETTINGS = (*AFTER_MEMBERS, "seed", "device")
 # Parameters of the machine that fits, which is not the one that loads.
 _MACHINE_PARAMETERS = {"n_jobs": None, "checkpoint": None, "verbose": 0}
 # Arrays of KSelection and of its null reference.
@@ -155,8 +157,7 @@ def _check_parameters(parameters: Any, clustering: Clustering) -> None:
         # Of a function of a person's own the file has the name.
         if given[name] == getattr(plan, name):
             del given[name]
-    own = ("n_clusters", "consensus", "weighting", "min_confidence")
-    for values in ({}, {name: getattr(settings, name) for name in own}):
+    for values in ({}, {name: getattr(settings, name) for name in AFTER_MEMBERS}):
         type(parameters)(**given | values)._validate_params()
     check_n_clusters(settings.n_clusters, clustering.ensemble.n_samples)
     if not is_count(settings.seed, 0):
@@ -182,27 +183,25 @@ def _restore_clustering(
         "plain_means": of_clusters,
     }
     for name, shape in shapes.items():
-        if arrays[name].shape != shape or arrays[name].dtype.kind not in "fi":
-            raise ValueError(f"{name} have another shape")
-        if not (np.isfinite(arrays[name]).all() and arrays[name].min() >= 0.0):
-            raise ValueError(f"{name} contain what is not a weight")
-    if not ensemble.members or labels.min() < 0:
-        raise ValueError("no model has such parts")
+        each = arrays[name]
+        numbers = each.dtype.kind in "fi" and np.isfinite(each).all()
+        if not numbers or each.shape != shape or each.min() < 0.0:
+            raise ValueError(f"{name} have another shape, or contain what is no weight")
     parts = [ensemble.view(i) for i in range(len(ensemble.views))] or [ensemble]
-    numbers = [part.plan.n_features for part in parts]
+    sizes = [part.plan.n_features for part in parts]
     # The first layout of models of several tables has no such entry.
-    of_tables = {"n_features": numbers if ensemble.views else numbers[0], **content}
+    of_tables = {"n_features": sizes if ensemble.views else sizes[0], **content}
     found, names, learnt = (
         of_tables[name] if ensemble.views else [of_tables[name]]
         for name in ("n_features", "feature_names", "learnt")
     )
-    if found != numbers or not len(learnt) == len(names) == len(parts):
-        raise ValueError("the plan is that of other data")
+    alike = found == sizes and len(learnt) == len(names) == len(parts)
     # Sparse rows take no room for features that none of them has; members' draws do.
-    if 8 * sum(numbers) > max_bytes:
-        raise ValueError("there are more features than the limit allows")
+    if not ensemble.members or not alike or 8 * sum(sizes) > max_bytes:
+        raise ValueError("the plan is that of other data, or of more features")
     prefixes = _prefixes(ensemble)
     tables = tuple(map(_restore_rows, learnt, [arrays] * len(parts), parts, prefixes))
+    means = (arrays[name] for name in ("weights", "means", "plain_means"))
     clustering = Clustering(
         ensemble,
         arrays["weights"],
@@ -211,15 +210,9 @@ def _restore_clustering(
         arrays["confidence"],
         _restore_settings(content.get("settings"), parameters, parts[0]),
         _restore_selection(content["selection"], arrays),
-        Placement(
-            tables,
-            ensemble.offsets,
-            arrays["weights"],
-            arrays["means"],
-            arrays["plain_means"],
-        ),
+        Placement(tables, ensemble.offsets, *means),
     )
-    return clustering, list(map(_restore_names, names, numbers))
+    return clustering, list(map(_restore_names, names, sizes))
 
 
 def _restore_settings(
@@ -273,11 +266,9 @@ def _restore_rows(
     if set(found) != set(powers):
         raise ValueError("the values are prepared otherwise")
     for each in found.values():
-        order, features = each.order, np.arange(each.order.size)
-        fits = order.shape == (plan.n_features,) and order.dtype.kind == "i"
-        if not fits or not np.array_equal(np.sort(order), features):
-            raise ValueError("the features have another order")
-        if not isinstance(each.center, bool) or not isinstance(each.total, Real | None):
+        ranks = np.array_equal(np.sort(each.order), np.arange(plan.n_features))
+        plain = isinstance(each.center, bool) and isinstance(each.total, Real | None)
+        if not (ranks and plain and each.order.dtype.kind == "i"):
             raise ValueError("the values are prepared otherwise")
     chosen = pool_rows(plan) if plan.base == "landmark" else slice(None)
     labels = ensemble.labels[chosen]
@@ -291,10 +282,9 @@ def _restore_rows(
         # SciPy looks at the lengths alone; places outside would be read as they are.
         rows.check_format(full_check=True)
         rows = canonical_rows(rows)
-    if rows.shape != shape or numbers.dtype not in (np.float32, np.float64):
-        raise ValueError("rows have another shape")
-    if not np.isfinite(numbers).all():
-        raise ValueError("rows contain what is not a number")
+    floats = numbers.dtype in (np.float32, np.float64) and np.isfinite(numbers).all()
+    if rows.shape != shape or not floats:
+        raise ValueError("rows have another shape, or contain what is not a number")
     return TrainingRows(rows, found, labels, ensemble.members, plan)
 
 
