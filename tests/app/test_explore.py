@@ -50,7 +50,8 @@ def test_other_clusters_are_those_of_recluster(root, client, consensus, k) -> No
     found = ask(client, "recluster", k=k, consensus=consensus)
     clusters = unpack(found["cluster"])
     assert same_partition(clusters.tolist(), expected.labels.tolist())
-    assert sorted(found["order"]) == sorted(set(clusters.tolist()))
+    rows = [row["cluster"] for row in found["clusters"]]
+    assert rows == sorted(set(clusters.tolist()))
     sure = unpack(found["sure"]) / 65535
     np.testing.assert_allclose(sure, expected.confidence, atol=1e-4)
     assert f"<b>{expected.n_clusters}</b>" in found["parts"]["facts"]

@@ -24,7 +24,7 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
 from mdec.report.colours import COLOURS
-from mdec.report.page import pack, pack_live, render_parts
+from mdec.report.page import pack, pack_clusters, render_parts
 from mdec.report.signatures import moments, signatures
 from mdec.report.solutions import cut_halves, describe_solution, match_numbers
 from mdec.results import CLUSTER_NAMES, ENSEMBLE, MODEL, SUMMARY
@@ -187,7 +187,8 @@ class Result:
             command=f"mdec consensus {self.path.name}/{ENSEMBLE}",
             settings={"consensus": consensus},
         )
-        return pack_live(shown, words) | {"consensus": consensus, "quick": quick}
+        own = {"halves": pack(shown["halves"]), "parts": words}
+        return pack_clusters(shown) | own | {"consensus": consensus, "quick": quick}
 
     def feature(self, name: Any) -> dict[str, Any]:
         """Return the values of a feature."""

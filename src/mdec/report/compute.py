@@ -406,8 +406,7 @@ def signature_values(
     used = np.arange(len(table.feature_names))
     if used.size > most:
         near = sorted(range(len(solutions)), key=lambda i: abs(i - chosen))
-        found = [solutions[i]["markers"] for i in near]
-        each = np.concatenate([own["features"] for own in found if own is not None])
+        each = np.concatenate([solutions[i]["markers"]["features"] for i in near])
         used = np.sort(np.array([*dict.fromkeys(each.tolist())][:most], dtype=int))
     if not used.size:
         return None

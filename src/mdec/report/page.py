@@ -145,29 +145,27 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
 
 
 def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
-    values, markers = described["signature_values"], shown["markers"]
+    values, wanted = described["signature_values"], shown["markers"]["features"]
     used = [] if values is None else values["features"].tolist()
-    wanted = [] if markers is None else markers["features"].tolist()
     # One dendrogram of each half is cut into all numbers: clusters join finer ones.
     finest = described["solutions"][-1]["halves"]
     joins = np.zeros((len(finest), int(finest.max()) + 1), dtype=np.int32)
     joins[np.arange(len(finest))[:, None], finest] = shown["halves"]
-    return _pack_clusters(shown) | {
+    return pack_clusters(shown) | {
         "joins": pack(joins),
-        "features": [used.index(each) for each in wanted if each in used],
+        "features": [used.index(each) for each in wanted.tolist() if each in used],
     }
 
 
-def _pack_clusters(shown: Solution) -> dict[str, Any]:
+def pack_clusters(shown: Solution) -> dict[str, Any]:
+    """Return clusters as the script takes them, with those of its halves to come."""
     numbers, markers = shown["numbers"], shown["markers"]
-    dots: dict[str, Any] = {"names": []}
-    if markers is not None and markers["names"]:
-        dots = {
-            "names": markers["names"],
-            "clusters": numbers[shown["cluster_order"]].tolist(),
-            "effects": pack(contrast_levels(markers["effects"])),
-            "shares": pack(np.rint(255.0 * markers["shares"]).astype(int)),
-        }
+    dots = {
+        "names": markers["names"],
+        "clusters": numbers[shown["cluster_order"]].tolist(),
+        "effects": pack(contrast_levels(markers["effects"])),
+        "shares": pack(np.rint(255.0 * markers["shares"]).astype(int)),
+    }
     # Names of the clusters go to the page, with one more for no second choice.
     names = np.append(numbers, 0)
     return {
@@ -213,10 +211,3 @@ def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
     """
     parts = _environment().get_template("parts.html").make_module(context)
     return {name: str(getattr(parts, name)(shown)) for name in PARTS}
-
-
-def pack_live(shown: Solution, parts: dict[str, str]) -> dict[str, Any]:
-    """Return a solution as the script of the page takes it while the page is open."""
-    halves = pack(shown["halves"])
-    order = {"order": shown["numbers"].tolist()}
-    return _pack_clusters(shown) | order | {"halves": halves, "parts": parts}

@@ -15,10 +15,8 @@ function unpackSolution(each) {
     if (each[name]) { each[name] = unpack(each[name]); }
   }
   each.sure = Float64Array.from(unpack(each.sure), (value) => value / 65535);
-  if (each.dots.names.length) {
-    each.dots.effects = unpack(each.dots.effects);
-    each.dots.shares = unpack(each.dots.shares);
-  }
+  each.dots.effects = unpack(each.dots.effects);
+  each.dots.shares = unpack(each.dots.shares);
   return each;
 }
 data.solutions.forEach(unpackSolution);

@@ -62,7 +62,7 @@ class Solution(TypedDict):
     scores: dict[str, Any] | None
     signatures: list[Signature]
     features: list[dict[str, Any]]
-    markers: Markers | None
+    markers: Markers
     cluster_order: Labels
 
 
@@ -207,6 +207,7 @@ def describe_solution(
     clusters = cluster_rows(association, labels, sure, numbers)
     for k, row in zip(np.argsort(numbers), clusters, strict=True):
         row["consensus"] = float(own[shown == k].mean()) if k in shown else None
+    none = np.empty((0, n_clusters))
     return {
         "n_clusters": n_clusters,
         "numbers": numbers,
@@ -223,7 +224,12 @@ def describe_solution(
         "scores": None if known is None else compare_classes(known, labels, numbers),
         "signatures": [],
         "features": [],
-        "markers": None,
+        "markers": {
+            "features": np.empty(0, dtype=np.int64),
+            "names": [],
+            "effects": none,
+            "shares": none,
+        },
         "cluster_order": np.arange(n_clusters),
     }
 

@@ -438,7 +438,7 @@ const solve = doing(async () => {
       solution = given === JSON.stringify(wanted()) && await explore("recluster", wanted());
     } while (given !== JSON.stringify(wanted()));
     tell({ solution });
-    drawNames(solution.order);
+    drawNames(solution.clusters.map(({ cluster }) => cluster));
   } finally {
     solving = false;
     busy("");
