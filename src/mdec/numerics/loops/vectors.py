@@ -41,30 +41,15 @@ def pad_columns(block: Any) -> Any:
 
 
 def leave_out(block: Any, known: Any) -> None:
-    """Make a block orthogonal to known vectors, most of whose entries are zeros."""
-    sums = np.zeros((known.shape[1], block.shape[1]))
-    _leave_out(block, known, sums, np.empty(block.shape[1], dtype=block.dtype))
-
-
-@jit()
-def _leave_out(block: Any, known: Any, sums: Any, row: Any) -> None:
-    n, width = block.shape
-    for i in range(n):
-        own = block[i]
-        for a in range(known.shape[1]):
-            weight, total = np.float64(known[i, a]), sums[a]
-            if weight != 0.0:
-                for c in range(width):
-                    total[c] += weight * own[c]
-    for a in range(known.shape[1]):
-        total = sums[a]
-        for c in range(width):
-            row[c] = total[c]
-        for i in range(n):
-            weight, own = known[i, a], block[i]
-            if weight != 0.0:
-                for c in range(width):
-                    own[c] -= weight * row[c]
+    """Make a block orthogonal to known vectors."""
+    n, n_known = known.shape
+    weights = np.zeros((n, -(-n_known // 4) * 4), dtype=block.dtype)
+    np.negative(known, out=weights[:, :n_known])
+    sums = np.zeros((weights.shape[1], block.shape[1]), dtype=block.dtype)
+    for first in range(0, n_known, LANES):
+        some = np.ascontiguousarray(known[:, first : first + LANES])
+        sums[first : first + some.shape[1]] = inner_products(some, block)
+    _add_products(weights, sums, block)
 
 
 def orthonormalize(block: Any, width: int) -> None:
@@ -73,13 +58,13 @@ def orthonormalize(block: Any, width: int) -> None:
     By the Cholesky factor of their products in float64, once more where they were
     nearly dependent.
     """
-    row, scale = np.empty(block.shape[1]), np.empty(width)
+    row, inverse = np.empty(block.shape[1]), np.empty((1, *block.shape[1:] * 2))
+    widths, sound = np.array([width]), np.zeros(1, dtype=bool)
     for _ in range(MAX_PASSES):
         products = inner_products(block, block)
-        inverse = np.zeros_like(products)
-        sound = _invert_factor(products, scale, inverse)
-        _multiply_by_triangle(block, inverse, row)
-        if sound:
+        _invert_factors(products[None], widths, inverse, sound, row)
+        _multiply_by_triangle(block, inverse[0], row)
+        if sound[0]:
             break
 
 
@@ -105,60 +90,42 @@ def orthonormalizers(
 def _invert_factors(
     products: Any, widths: Any, inverse: Any, done: Any, scale: Any
 ) -> None:
-    most = scale.size
+    """Write the inverse of R, where R'R are the products; tell whether it is sound.
+
+    Below the diagonal of the products, what eliminates R' becomes the inverse of it.
+    """
+    most = inverse.shape[1]
     for m in range(done.size):
+        own, width, least = products[m], 0 if done[m] else widths[m], 1.0
+        for a in range(width):
+            scale[a] = 1.0 / math.sqrt(own[a, a]) if own[a, a] > 0.0 else 0.0
+        for a in range(width):
+            for b in range(width):
+                own[a, b] *= scale[a] * scale[b]
+        for j in range(width):
+            pivot = own[j, j]
+            least = pivot if pivot < least else least
+            factor = 1.0 / math.sqrt(pivot if pivot > _ROUNDING else _ROUNDING)
+            own[j, j] = 1.0
+            for b in range(width):
+                own[j, b] *= factor
+            for a in range(j + 1, width):
+                weight = own[j, a]
+                own[a, j] = 0.0
+                for b in range(width):
+                    own[a, b] -= weight * own[j, b]
         for a in range(most):
             for b in range(most):
                 inverse[m, a, b] = 1.0 if done[m] and a == b else 0.0
-        if not done[m]:
-            done[m] = _invert_factor(products[m], scale[: widths[m]], inverse[m])
-
-
-@jit()
-def _invert_factor(products: Any, scale: Any, inverse: Any) -> bool:
-    """Write the inverse of R, where R'R are the products; tell whether it is sound."""
-    width = scale.size
-    for a in range(width):
-        scale[a] = 0.0
-        if products[a, a] > 0.0:
-            scale[a] = 1.0 / math.sqrt(products[a, a])
-    for a in range(width):
-        row = products[a]
-        for b in range(a, width):
-            row[b] *= scale[a] * scale[b]
-    least = 1.0
-    for j in range(width):
-        row = products[j]
-        least = row[j] if row[j] < least else least
-        factor = 1.0 / math.sqrt(row[j] if row[j] > _ROUNDING else _ROUNDING)
-        for b in range(j, width):
-            row[b] *= factor
-        for a in range(j + 1, width):
-            weight, target = row[a], products[a]
             for b in range(a, width):
-                target[b] -= weight * row[b]
-        row[j] = 1.0 / factor
-    for j in range(width - 1, -1, -1):
-        row, target = products[j], inverse[j]
-        target[j] = 1.0
-        for a in range(j + 1, width):
-            weight, other = row[a], inverse[a]
-            for b in range(a, width):
-                target[b] -= weight * other[b]
-        for b in range(j, width):
-            target[b] /= row[j]
-    for a in range(width):
-        target = inverse[a]
-        for b in range(a, width):
-            target[b] *= scale[a]
-    return least > _SOUND
+                inverse[m, a, b] = scale[a] * own[b, a]
+        done[m] |= least > _SOUND
 
 
 def inner_products(left: Any, right: Any) -> Any:
     """Return the products of all vectors of two blocks, on and above the diagonal."""
-    width = left.shape[1]
-    out = np.zeros((width, width))
-    _inner_products(left, right, np.empty((4, width)), out)
+    out = np.zeros((left.shape[1], right.shape[1]))
+    _inner_products(left, right, np.empty((4, right.shape[1])), out)
     for i in range(len(left) // 4 * 4, len(left)):
         out += np.multiply.outer(left[i].astype(np.float64), right[i])
     return out
@@ -167,13 +134,11 @@ def inner_products(left: Any, right: Any) -> Any:
 @jit()
 def _inner_products(left: Any, right: Any, rows: Any, out: Any) -> None:
     """Add up the products of four rows at a time."""
-    n, width = left.shape
-    for i in range(0, n - 3, 4):
+    for i in range(0, left.shape[0] - 3, 4):
         for r in range(4):
-            target, own = rows[r], right[i + r]
-            for c in range(width):
-                target[c] = own[c]
-        for a in range(width):
+            for c in range(right.shape[1]):
+                rows[r, c] = right[i + r, c]
+        for a in range(left.shape[1]):
             w0, w1 = np.float64(left[i, a]), np.float64(left[i + 1, a])
             w2, w3 = np.float64(left[i + 2, a]), np.float64(left[i + 3, a])
             first = a // LANES * LANES
@@ -216,22 +181,21 @@ def multiply(block: Any, matrix: Any) -> Any:
     padded = np.zeros((block.shape[1], block.shape[1]), dtype=block.dtype)
     padded[: len(matrix), : len(matrix)] = matrix
     out = np.zeros_like(block)
-    _multiply(block, padded, out)
+    _add_products(block, padded, out)
     return out
 
 
 @jit()
-def _multiply(block: Any, matrix: Any, out: Any) -> None:
-    for i in range(len(block)):
-        own, row = block[i], out[i]
-        for a in range(0, len(matrix), 4):
-            w0, w1, w2, w3 = own[a], own[a + 1], own[a + 2], own[a + 3]
-            x0, x1, x2, x3 = matrix[a], matrix[a + 1], matrix[a + 2], matrix[a + 3]
-            for c in range(row.size):
-                total = row[c] + w0 * x0[c]
-                total += w1 * x1[c]
-                total += w2 * x2[c]
-                row[c] = total + w3 * x3[c]
+def _add_products(weights: Any, rows: Any, out: Any) -> None:
+    """Add the sums of weighted rows to the rows of `out`, four at a time, in order."""
+    n_rows, width = rows.shape
+    for i in range(out.shape[0]):
+        for a in range(0, n_rows, 4):
+            w0, w1 = weights[i, a], weights[i, a + 1]
+            w2, w3 = weights[i, a + 2], weights[i, a + 3]
+            for c in range(width):
+                total = out[i, c] + w0 * rows[a, c] + w1 * rows[a + 1, c]
+                out[i, c] = total + w2 * rows[a + 2, c] + w3 * rows[a + 3, c]
 
 
 def residual_norms(block: Any, image: Any, values: Any) -> Any:
@@ -247,11 +211,10 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     It is given on and above the diagonal. Householder's reflections make it
     tridiagonal, and the QL iteration with implicit shifts diagonal.
     """
-    width = len(matrix)
-    square, vectors = np.array(matrix, order="C"), np.eye(width)
-    values, beside, scales, scratch = np.zeros((4, width))
-    _tridiagonalize(square, vectors, values, beside, scales, scratch)
-    vectors = np.ascontiguousarray(vectors.T)
+    n = len(matrix)
+    square, turned, vectors = np.empty((3, n, n))
+    values, beside, scales, scratch = np.empty((4, n))
+    _tridiagonalize(matrix, square, turned, vectors, values, beside, scales, scratch)
     # Beside the largest values, not its neighbours: where many eigenvalues are zero,
     # these are rounding themselves.
     vanishing = 2.0**-52 * np.max(np.abs(values) + np.abs(beside), initial=0.0)
@@ -275,9 +238,8 @@ def eigenvectors_of_each(
     arrays = matrices, widths, values, vectors
 
     def solve(part: slice) -> bool:
-        squares, scratch = np.empty((2, most * most)), np.empty((4, most))
-        own = (each[part] for each in arrays)
-        found: bool = _solve_each(*own, squares[0], squares[1], scratch)
+        squares, scratch = np.empty((3, most * most)), np.empty((4, most))
+        found: bool = _solve_each(*(each[part] for each in arrays), squares, scratch)
         return found
 
     if not all(in_parts(solve, widths)):
@@ -291,27 +253,28 @@ def _solve_each(
     widths: Any,
     values: Any,
     vectors: Any,
-    square: Any,
-    turned: Any,
+    squares: Any,
     scratch: Any,
 ) -> bool:
     for m in range(widths.size):
         n, most = widths[m], values.shape[1]
-        own, other = square[: n * n].reshape(n, n), turned[: n * n].reshape(n, n)
-        for i in range(n):
-            for j in range(n):
-                own[i, j] = matrices[m, i, j]
-                other[i, j] = 1.0 if i == j else 0.0
-        found, beside, scales = scratch[0, :n], scratch[1, :n], scratch[2, :n]
-        for i in range(n):
-            found[i] = beside[i] = scales[i] = scratch[3, i] = 0.0
-        _tridiagonalize(own, other, found, beside, scales, scratch[3, :n])
+        square, turned = squares[0, : n * n], squares[1, : n * n]
+        own = squares[2, : n * n].reshape(n, n)
+        found, beside = scratch[0, :n], scratch[1, :n]
+        _tridiagonalize(
+            matrices[m],
+            square.reshape(n, n),
+            turned.reshape(n, n),
+            own,
+            found,
+            beside,
+            scratch[2],
+            scratch[3],
+        )
         largest = 0.0
         for i in range(n):
             size = abs(found[i]) + abs(beside[i])
             largest = size if not size <= largest else largest
-            for j in range(n):
-                own[i, j] = other[j, i]
         if not _diagonalize(found, beside, own, 2.0**-52 * largest):
             return False
         for i in range(most):
@@ -331,65 +294,80 @@ def _solve_each(
 
 
 @inner()
-def _dot(a: Any, b: Any) -> Any:
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
+def _add_rows(square: Any, k: int, scale: float, rows: Any, out: Any) -> None:
+    """Write the sum of k rows weighted by row k of a square and a scale."""
+    for i in range(k):
+        out[i] = 0.0
+    for j in range(k - 1, -1, -1):
+        weight = scale * square[k, j]
+        for i in range(k):
+            out[i] += weight * rows[j, i]
 
 
 @jit()
 def _tridiagonalize(
-    square: Any, vectors: Any, values: Any, beside: Any, scales: Any, scratch: Any
+    matrix: Any,
+    square: Any,
+    turned: Any,
+    vectors: Any,
+    values: Any,
+    beside: Any,
+    scales: Any,
+    scratch: Any,
 ) -> None:
-    """Write the diagonal, what is beside it and the vectors that lead there."""
+    """Write the diagonal, what is beside it and the vectors that lead there, in rows.
+
+    The matrix is turned around, so that what is left of it begins at zero, which is
+    faster and sooner compiled.
+    """
     n = values.size
+    total = 0.0
     for i in range(n):
-        for j in range(i):
-            square[i, j] = square[j, i]
+        for j in range(n):
+            low, high = (i, j) if i < j else (j, i)
+            square[i, j] = matrix[n - 1 - high, n - 1 - low]
+            turned[i, j] = 1.0 if i == j else 0.0
+            total += square[i, j] * square[i, j]
+        beside[i] = scales[i] = 0.0
     # What is left of a matrix of low rank is rounding, of low rank again, and so on
     # down to numbers whose squares vanish.
-    rounding = 2.0**-60 * math.sqrt(_dot(square.reshape(-1), square.reshape(-1)))
-    for k in range(n - 2):
-        # Of row k only what is right of the diagonal is left: the reflection.
-        v, p = square[k, k + 1 :], scratch[k + 1 :]
-        norm = math.sqrt(_dot(v, v))
+    rounding = 2.0**-60 * math.sqrt(total)
+    for k in range(n - 1, 1, -1):
+        # Of row k only what is left of the diagonal is left: the reflection.
+        total = 0.0
+        for i in range(k - 1, -1, -1):
+            total += square[k, i] * square[k, i]
+        norm = math.sqrt(total)
         if norm <= rounding:
             continue
-        beside[k] = -norm if v[0] > 0.0 else norm
-        v[0] -= beside[k]
-        scales[k] = -1.0 / (beside[k] * v[0])
-        for i in range(p.size):
-            p[i] = 0.0
-        for j in range(v.size):
-            weight, row = scales[k] * v[j], square[k + 1 + j, k + 1 :]
-            for i in range(p.size):
-                p[i] += weight * row[i]
-        half = 0.5 * scales[k] * _dot(v, p)
-        for i in range(p.size):
-            p[i] -= half * v[i]
-        for j in range(v.size):
-            a, b, row = v[j], p[j], square[k + 1 + j, k + 1 :]
-            for i in range(p.size):
-                row[i] -= a * p[i] + b * v[i]
-    for k in range(n):
-        values[k] = square[k, k]
+        norm = -norm if square[k, k - 1] > 0.0 else norm
+        beside[n - 1 - k] = norm
+        square[k, k - 1] -= norm
+        scales[k] = scale = -1.0 / (norm * square[k, k - 1])
+        _add_rows(square, k, scale, square, scratch)
+        total = 0.0
+        for i in range(k - 1, -1, -1):
+            total += square[k, i] * scratch[i]
+        half = 0.5 * scale * total
+        for i in range(k):
+            scratch[i] -= half * square[k, i]
+        for j in range(k):
+            a, b = square[k, j], scratch[j]
+            for i in range(k):
+                square[j, i] -= a * scratch[i] + b * square[k, i]
     if n > 1:
-        beside[n - 2] = square[n - 2, n - 1]
-    for k in range(n - 3, -1, -1):
-        if scales[k] == 0.0:
-            continue
-        v, p = square[k, k + 1 :], scratch[k + 1 :]
-        for i in range(p.size):
-            p[i] = 0.0
-        for j in range(v.size):
-            weight, row = scales[k] * v[j], vectors[k + 1 + j, k + 1 :]
-            for i in range(p.size):
-                p[i] += weight * row[i]
-        for j in range(v.size):
-            weight, row = v[j], vectors[k + 1 + j, k + 1 :]
-            for i in range(p.size):
-                row[i] -= weight * p[i]
+        beside[n - 2] = square[1, 0]
+    for k in range(2, n):
+        if scales[k] != 0.0:
+            _add_rows(square, k, scales[k], turned, scratch)
+            for j in range(k):
+                weight = square[k, j]
+                for i in range(k):
+                    turned[j, i] -= weight * scratch[i]
+    for k in range(n):
+        values[k] = square[n - 1 - k, n - 1 - k]
+        for i in range(n):
+            vectors[k, i] = turned[n - 1 - i, n - 1 - k]
 
 
 @jit()
