@@ -269,9 +269,7 @@ def fetch_dataset(
                 f"`mdec datasets fetch {info.id}` on a machine with a network, or "
                 "point MDEC_DATA at a folder that holds it."
             )
-        if path is None:
-            path = _download(file, base / info.id, base_url, progress)
-        paths.append(path)
+        paths.append(path or _download(file, base / info.id, base_url, progress))
     return paths
 
 
@@ -433,8 +431,6 @@ def _load_file(path: Path, target: str | None) -> Dataset:
 
 def compact(X: NDArray[Any]) -> NDArray[Any]:
     """Return bytes where all values are whole numbers up to 255, else float32."""
-    if X.dtype == np.uint8:
-        return X
     small = np.clip(X, 0, 255).astype(np.uint8)
     return small if np.array_equal(small, X) else X.astype(np.float32)
 

@@ -227,6 +227,13 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
             raise ValueError(
                 f"the study has two {what} called {twice[0]!r}; give one another name."
             )
+    generators = _find_generators(text.get("generators", {}))
+    for _, method in methods:
+        if method.generator not in {None, *generators}:
+            raise ValueError(
+                f"there is no generator {method.generator!r}; describe it under "
+                f"[generators.{method.generator}]."
+            )
     counts = text.get("repetitions", {})
     if isinstance(counts, int):
         counts = {"default": counts}
@@ -235,7 +242,7 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
         title=str(text.get("title", text["name"])),
         datasets=datasets,
         methods=dict(methods),
-        generators=_find_generators(text.get("generators", {})),
+        generators=generators,
         repetitions={"default": 1, **counts},
         limits=text.get("limits", {}),
         text=text,
@@ -408,12 +415,16 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
         for name in (None, *study.generators, *study.methods)
     }
     functions = {name: method.function for name, method in study.methods.items()}
+    made = {
+        name: [{**method.parameters, **point} for point in _points(study, "generator")]
+        for name, method in study.generators.items()
+    }
     found: dict[tuple[str | None, str], list[Record]] = {}
     for name, method in study.methods.items():
         if repetition >= study.repetitions.get(name, repetition + 1):
             continue
-        points = product(_generator_points(study, method), _points(study, "method"))
-        for generation, point in points:
+        generations = made[method.generator] if method.generator else [{}]
+        for generation, point in product(generations, _points(study, "method")):
             record = {
                 "record": "run",
                 "study": study.name,
@@ -438,18 +449,6 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
         function = None if generator is None else study.generators[generator].function
         seed = seeds[generator]
         yield Group(spec, function, parameters, seed, functions, tuple(runs))
-
-
-def _generator_points(study: Study, method: Method) -> list[Parameters]:
-    if method.generator is None:
-        return [{}]
-    if method.generator not in study.generators:
-        raise ValueError(
-            f"there is no generator {method.generator!r}; describe it under "
-            f"[generators.{method.generator}]."
-        )
-    fixed = study.generators[method.generator].parameters
-    return [{**fixed, **point} for point in _points(study, "generator")]
 
 
 def _points(study: Study, kind: str) -> list[Parameters]:

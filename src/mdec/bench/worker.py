@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from mdec._support.memory import available_memory
 from mdec._support.optional import versions
@@ -107,11 +108,6 @@ def _system_value(path: str, name: str) -> str:
     return values[0].strip() if values else ""
 
 
-def _process_bytes(name: str) -> int:
-    value = _system_value("/proc/self/status", name)
-    return int(value.split()[0]) * 1024 if value else 0
-
-
 def measure(
     call: Callable[[], Any], before: Record | None = None
 ) -> tuple[Any, Record]:
@@ -149,8 +145,8 @@ def measure(
 
 
 def _peak() -> int:
-    if peak := _process_bytes("VmHWM"):
-        return peak
+    if peak := _system_value("/proc/self/status", "VmHWM"):
+        return int(peak.split()[0]) * 1024
     try:
         import resource
     except ImportError:  # Windows
@@ -162,10 +158,9 @@ def _peak() -> int:
 def limit_memory(n_bytes: int) -> None:
     """Make allocations beyond what is used now plus `n_bytes` fail, on Linux."""
     if sys.platform == "linux":
-        import resource
-
-        most = _process_bytes("VmData") + n_bytes
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        process = psutil.Process()
+        most = process.memory_info().data + n_bytes
+        process.rlimit(psutil.RLIMIT_DATA, (most, most))
 
 
 def execute(group: Group) -> Iterator[Record | None]:

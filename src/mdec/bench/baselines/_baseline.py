@@ -451,6 +451,14 @@ def agreement_blocks(
         yield rows, (members[rows] @ others).toarray()
 
 
+def agreements(ensemble: Ensemble, weights: Array | None = None) -> Array:
+    """Return the table of which `agreement_blocks` yields some rows at a time."""
+    table = np.empty((ensemble.n_samples, ensemble.n_samples))
+    for rows, sums in agreement_blocks(ensemble, weights):
+        table[rows] = sums
+    return table
+
+
 class Baseline(ClusterMixin, BaseEstimator):
     """Generate an ensemble by k-means on all features, then find its consensus.
 

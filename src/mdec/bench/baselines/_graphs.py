@@ -28,6 +28,7 @@ from mdec.bench.baselines._baseline import (
     Positive,
     Seed,
     agreement_blocks,
+    agreements,
     consensus_function,
 )
 from mdec.consensus import bipartite, hierarchical
@@ -222,7 +223,10 @@ def pta(
     distance = np.maximum(1.0 - similarity, 0.0)
     found, alike = _link(distance, linkage, n_clusters)
     if not alike:
-        found, _ = _link(_apart(labels, found), linkage, n_clusters)
+        # Half the share of members that part two of them; zero in a group.
+        distance = 0.5 - 0.5 * agreements(Ensemble(labels)) / labels.shape[1]
+        distance[found[:, None] == found] = 0.0
+        found, _ = _link(distance, linkage, n_clusters)
     return number_by_appearance(found[inverse], n_clusters)
 
 
@@ -378,15 +382,6 @@ def _link(distance: Array, method: str, n_clusters: int) -> tuple[Labels, bool]:
     last = n_rows - max(n_groups, n_clusters) - 1
     groups = fcluster(tree, last, "monocrit", monocrit=steps)
     return groups, n_groups <= n_clusters
-
-
-def _apart(labels: Labels, groups: Labels) -> Array:
-    """Return half the share of members that part two microclusters; zero in a group."""
-    distance = np.empty((len(labels), len(labels)))
-    for rows, counts in agreement_blocks(Ensemble(labels)):
-        distance[rows] = 0.5 - 0.5 * counts / labels.shape[1]
-    distance[groups[:, None] == groups] = 0.0
-    return distance
 
 
 class LWGP(PlacingBaseline, consensus=lwgp):

@@ -221,17 +221,17 @@ def label_distances(
 
 
 def _member_weights(ensemble: Ensemble, utility: str, p: float) -> Array:
-    """Return one over mu(P) of each base cluster's member, as a column."""
-    shares = _distributions(ensemble.cluster_sizes.astype(np.float64), ensemble)
-    if utility == "U_H":
-        mu = _member_sums(-shares * np.log2(shares), ensemble)
-    else:
-        order = p if utility == "U_Lp" else 2.0
-        mu = _member_sums(shares**order, ensemble)
-        mu = mu if utility == "U_c" else mu ** (1.0 / order)
+    """Return one over mu(P) of each base cluster's member, as a column.
+
+    The mean distance of the samples from P is the entropy, or one less mu(P).
+    """
+    sizes = ensemble.cluster_sizes[:, None].astype(np.float64)
+    shares = _distributions(sizes, ensemble)
+    costs = shares * label_distances(shares, ensemble, utility, p)
+    mu = _member_sums(costs, ensemble)
+    mu = mu if utility == "U_H" else 1.0 - mu
     # A member of one cluster has nothing to say and no entropy to divide by.
-    weights: Array = np.divide(1.0, mu, out=np.zeros_like(mu), where=mu > 0.0)
-    return weights[:, None]
+    return np.divide(1.0, mu, out=np.zeros_like(mu), where=mu > 0.0)
 
 
 def _distributions(counts: Array, ensemble: Ensemble) -> Array:

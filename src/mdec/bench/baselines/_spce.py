@@ -16,11 +16,12 @@ from mdec.bench.baselines._baseline import (
     Baseline,
     Labels,
     Seed,
-    agreement_blocks,
+    agreements,
     consensus_function,
 )
 from mdec.ensemble import Ensemble
-from mdec.numerics.eigen import block_width, leading_eigenvectors
+from mdec.numerics.affinity import leading_vectors
+from mdec.numerics.eigen import block_width
 
 Threshold = Annotated[float, Interval(Real, 0, 1, closed="both")]
 
@@ -111,7 +112,7 @@ def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Ar
     most one.
     """
     n_members = len(ensemble)
-    S = agreements(ensemble, np.full(n_members, 1.0))
+    S = agreements(ensemble)
     S /= n_members
     apart, joined = S == 0.0, S == 1.0
     alpha = np.full(n_members, 1.0 / n_members)
@@ -147,14 +148,6 @@ def consensus_graph(ensemble: Ensemble, n_clusters: int, threshold: float) -> Ar
             elif update > 0:
                 break
     return S
-
-
-def agreements(ensemble: Ensemble, weights: Array) -> Array:
-    """Return the summed weights of the members that join each pair of samples."""
-    table = np.empty((ensemble.n_samples, ensemble.n_samples))
-    for rows, sums in agreement_blocks(ensemble, weights):
-        table[rows] = sums
-    return table
 
 
 def pair_weights(
@@ -222,11 +215,6 @@ def _iterate(graph: sparse.csr_array, n_vectors: int) -> tuple[Array, Array] | N
     are constant on components, so that they are known.
     """
     component = connected_components(graph, directed=False)[1]
-    sizes = np.bincount(component)
-    few = sizes[:n_vectors]
-    known = (component[:, None] == np.arange(few.size)) / np.sqrt(few)
-    if sizes.size > n_vectors:
-        return np.zeros(n_vectors + 1), known
     degrees = np.asarray(graph.sum(axis=1)).ravel()
     tiny = np.finfo(np.float64).tiny
     bound = float((degrees + graph @ degrees / np.maximum(degrees, tiny)).max())
@@ -238,20 +226,16 @@ def _iterate(graph: sparse.csr_array, n_vectors: int) -> tuple[Array, Array] | N
         image += diagonal * block
         return image
 
-    values, vectors = leading_eigenvectors(
-        apply,
-        len(component),
-        n_vectors + 1 - sizes.size,
-        # Any start leads to the same vectors.
-        np.random.default_rng(0),
-        known=known,
-        tol=_TOLERANCE,
+    ones, start = np.ones(len(component)), np.random.default_rng(0)
+    vectors = leading_vectors(
+        apply, ones, component, n_vectors + 1, start, tol=_TOLERANCE
     )
-    residuals = np.linalg.norm(apply(vectors) - values * vectors, axis=0)
+    images = apply(vectors)
+    values = np.einsum("ij,ij->j", vectors, images)
+    residuals = np.linalg.norm(images - values * vectors, axis=0)
     if residuals.max() > 2.0 * _TOLERANCE:
         return None
-    values = np.concatenate([np.zeros(sizes.size), 0.5 * bound * (1.0 - values)])
-    return values, np.hstack([known, vectors])[:, :n_vectors]
+    return 0.5 * bound * (1.0 - values), vectors[:, :n_vectors]
 
 
 def _decompose(S: Array, n_vectors: int, driver: str) -> tuple[Array, Array]:
