@@ -417,7 +417,8 @@ def test_a_report_reaches_nothing(page, folder, copy) -> None:
     )
     page.open("explore", copy)
     said = page.wait_inside(
-        "const said = document.body.textContent;return said.startsWith('said') && said"
+        "const said = document.body?.textContent ?? '';"
+        "return said.startsWith('said') && said"
     )
     assert said == "said: "
     assert "owned" not in page.browser.title

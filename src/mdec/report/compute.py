@@ -292,7 +292,7 @@ def criteria_rows(selection: KSelection) -> list[dict[str, float]]:
     """Return the table of the criteria by rows, without numbers that JSON lacks."""
     columns = [column.tolist() for column in selection.table.values()]
     return [
-        {name: x for name, x in zip(selection.table, row, strict=True) if x == x}
+        {n: x for n, x in zip(selection.table, row, strict=True) if np.isfinite(x)}
         for row in zip(*columns, strict=True)
     ]
 
