@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from mdec.generation import resolve_base
 from mdec.preparation.recipes import MANY_CELLS, N_COMPONENTS
 from mdec.rows import as_rows
 from mdec.selection.rule import MAX_MEMBERS
-from mdec.tables import Table
-from mdec.tables.budget import display_name, list_names
+from mdec.tables.budget import display_name
+from mdec.tables.reading import distinct_names, match_samples
 from mdec.tables.steps import PreparedTable, TableSteps, prepare_table
 
 OFF = "--prepare none"
@@ -174,48 +173,3 @@ def read_inputs(file: Path, options: InputOptions) -> Inputs:
             for name, table in tables.items()
         }
     )
-
-
-def distinct_names(files: Sequence[Path]) -> list[str]:
-    """Return different names of files, the shortest that do.
-
-    Examples
-    --------
-    >>> distinct_names([Path("a/genes.csv"), Path("b/genes.tsv")])
-    ['genes.csv', 'genes.tsv']
-    """
-    stems = [each.name.split(".")[0] or each.name for each in files]
-    names = stems if len(set(stems)) == len(stems) else [each.name for each in files]
-    if len(set(names)) < len(names):
-        names = [f"{name} ({i + 1})" for i, name in enumerate(names)]
-    return names
-
-
-def match_samples(first: Table, table: Table, first_name: str, name: str) -> Table:
-    """Return a table with the samples of another one, in its order.
-
-    A note in the reading of the other one says which samples of the table are left out.
-    """
-    unnamed = {
-        each.reading["sample_names"] == "numbers from 1" for each in (first, table)
-    }
-    if len(unnamed) > 1:
-        raise ValueError(
-            f"samples of several tables are matched by name, and only one of the first "
-            f"table and {name!r} has names; give both, see id_column=...."
-        )
-    rows = {sample: row for row, sample in enumerate(table.sample_names)}
-    missing = [sample for sample in first.sample_names if sample not in rows]
-    if missing:
-        raise ValueError(
-            f"{name!r} lacks {len(missing)} of the {len(first.sample_names)} samples "
-            f"({list_names(missing)}); leave them out of the first table, or spell "
-            "their names alike."
-        )
-    found = [rows.pop(sample) for sample in first.sample_names]
-    if rows:
-        first.reading["notes"].append(
-            f"{len(rows)} samples of {name!r} are not in {first_name!r} and left out "
-            f"({list_names(list(rows))})"
-        )
-    return replace(table, values=table.values[found], sample_names=first.sample_names)

@@ -169,11 +169,10 @@ def _read_cells(
     if header is None:
         some = len(sheet.lines) > 1
         header = sheet.named or (some and _first_row_is_members(sheet.first, columns))
-    doubts = [*sheet.doubts]
     if header is None:
-        doubts.append(ambiguous_header(sheet.first))
-    if doubts:
-        raise_doubts(doubts, budget, doubts[0].cure)
+        sheet.doubts.append(ambiguous_header(sheet.first))
+    if sheet.doubts:
+        raise_doubts(sheet.doubts, budget, sheet.doubts[0].cure)
     names = [column[0] for column in whole] if header else None
     texts = dict(enumerate(columns if header else whole))
     return RawTable(np.empty((len(texts[0]), len(texts))), names, texts=texts)

@@ -239,6 +239,7 @@ class RawTable:
             {place[j] for j in self.signs if j in place},
             labels=self.labels,
             notes=self.notes,
+            doubts=self.doubts,
         )
 
     def transpose(self, rows: Sequence[str] | None, budget: ReadBudget) -> RawTable:
@@ -264,7 +265,8 @@ class RawTable:
             turned = from_texts([list(row) for row in zip(*cells, strict=True)], names)
         else:
             turned = RawTable(self.values.T, names)
-        turned.labels, turned.notes = self.labels, list(self.notes)
+        turned.labels, turned.doubts = self.labels, self.doubts
+        turned.notes = list(self.notes)
         turned.first_row = 1 if self.columns is None else 2
         turned.samples = self.columns
         return turned

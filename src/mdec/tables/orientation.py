@@ -272,7 +272,6 @@ def _turn(
         raw.samples if roles.ids is None else [c.strip() for c in raw.text(roles.ids)]
     )
     turned = raw.select(samples).transpose(names, budget)
-    turned.doubts = raw.doubts
     label, heads = options.label_column, turned.samples
     if label not in turned.names and re.fullmatch(r"[1-9]\d{0,6}", label or ""):
         # The number of a row of the file; the first one may hold the classes.

@@ -11,7 +11,7 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -104,9 +104,9 @@ class Sheet:
         Is asked for the memory, and names the file in messages.
     quoted : bool
         Whether cells may stand between quotation marks.
-    notes : tuple of str
+    notes : list of str
         What else there is in the file.
-    doubts : tuple of Doubt
+    doubts : list of Doubt
         Which other rows might be meant.
     """
 
@@ -117,8 +117,8 @@ class Sheet:
     named: bool
     budget: ReadBudget
     quoted: bool = True
-    notes: tuple[str, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
 
     def parse(self, start: int, n_bytes: int, **options: Any) -> Any:
         """Return rows as a pandas frame of columns with numbers, for bytes by cell."""
@@ -172,7 +172,7 @@ def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
     if len(sheet.lines) == 1:
         raise budget.error("has a row of names and no numbers below it.")
     raw = sheet.numbers(1)
-    header, doubts = options.header, [*sheet.doubts]
+    header, doubts = options.header, sheet.doubts
     if header is None:
         header = sheet.named or _first_row_is_names(sheet.first, raw, sheet.decimal)
     if header is None:
@@ -189,10 +189,8 @@ def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable
         raw.texts |= sheet.texts(int(header), missing)
     for j, cells in raw.texts.items():
         raw.texts[j] = [unescape_formula(c) if c[:1] == "'" else c for c in cells]
-    raw.notes = list(sheet.notes)
-    raw = _leave_out_empty(raw)
-    raw.doubts = doubts
-    return raw
+    raw.notes, raw.doubts = sheet.notes, doubts
+    return _leave_out_empty(raw)
 
 
 def _leave_out_empty(raw: RawTable) -> RawTable:
@@ -322,7 +320,7 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
             notes.append("the row of names stands there again and is left out")
     decimal = _find_decimal(records, separator)
     notes = [note, *notes] if note else notes
-    return Sheet(records, separator, decimal, first, named, budget, notes=tuple(notes))
+    return Sheet(records, separator, decimal, first, named, budget, notes=notes)
 
 
 def _find_table(
@@ -541,8 +539,8 @@ def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
     if len(titles) == 1:
         return pages[found]
     note = f"the file has the sheets {listed}, and {found!r} is read"
-    notes = note, *pages[found].notes
-    return replace(pages[found], notes=notes, doubts=tuple(doubts))
+    notes = [note, *pages[found].notes]
+    return replace(pages[found], notes=notes, doubts=doubts)
 
 
 def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
@@ -567,9 +565,7 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
     kept, notes = _find_table(lines, "\t", width) if lines else (slice(0), [])
     lines, first = lines[kept], _split_cells("".join(lines[kept][:1]), "\t")
     decimal = _find_decimal(lines, "\t")
-    return Sheet(
-        lines, "\t", decimal, first, False, budget, notes=tuple(notes)
-    ), n_numbers
+    return Sheet(lines, "\t", decimal, first, False, budget, notes=notes), n_numbers
 
 
 def _quote_cell(cell: str) -> str:
