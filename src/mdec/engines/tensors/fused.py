@@ -92,7 +92,8 @@ def inner_products(left: Tensor, right: Tensor, *, upper: bool = False) -> Tenso
     out = torch.empty(shape, dtype=torch.float64, device=left.device)
     grid = n_members * triton.cdiv(n_left, 8), triton.cdiv(shape[2], 64)
     both, sizes = (left.contiguous(), right.contiguous()), (n_left, order, shape[2])
-    _add_products[grid](*both, out, *sizes, *strides, upper, True, 8, 64, 8, **EXACT)
+    how = upper, False, True, 8, 64, 8
+    _add_products[grid](*both, out, *sizes, *strides, *how, **EXACT)
     return out
 
 
@@ -109,8 +110,8 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
     grid = n_members * triton.cdiv(order, 4), triton.cdiv(width, wide)
     both, strides = (block.contiguous(), matrix.contiguous()), (order * width, 1, width)
-    how = False, matrix.dtype == torch.float64, 4, wide, 4
-    sizes = order, width, width
+    in_float64, sizes = matrix.dtype == torch.float64, (order, width, width)
+    how = False, in_float64, in_float64, 4, wide, 4
     _add_products[grid](*both, out, *sizes, *strides, *how, **AS_WRITTEN)
     return out
 
@@ -211,6 +212,7 @@ if triton is not None:
         term_stride,
         row_stride,
         UPPER: tl.constexpr,
+        TRIANGLE: tl.constexpr,
         IN_FLOAT64: tl.constexpr,
         ROWS: tl.constexpr,
         WIDE: tl.constexpr,
@@ -229,7 +231,7 @@ if triton is not None:
         stop, end = n_terms, (tl.program_id(1) + 1) * WIDE
         if UPPER:
             stop = tl.where(first < end, n_terms, 0)
-        elif IN_FLOAT64:
+        if TRIANGLE:
             stop = tl.minimum(n_terms, end)
         # The loads of several terms are on their way together.
         whole = stop - stop % TERMS
