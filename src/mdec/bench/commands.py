@@ -111,8 +111,7 @@ def _show_progress(*, quiet: bool) -> Iterator[Notify | None]:
 
         def show(now: StudyProgress) -> None:
             nonlocal last
-            ended = now.eta is None or now.n_done == now.n_runs
-            left = "" if ended else f"about {duration(now.eta or 0)} left, "
+            left = f"about {duration(now.eta)} left, " if now.eta else ""
             text = f"{left}{now.last}"
             bar.update(
                 task, total=now.n_runs, completed=now.n_done, description=escape(text)
