@@ -124,6 +124,26 @@ def test_many_landmarks_are_searched_coarse_to_fine() -> None:
     assert found[:30].all()
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_cells_look_at_the_first_of_equal_landmarks(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order in which products are added up, and entries partitioned."""
+    values = {"SEARCHED_WHOLE": 60, "N_CELLS": 12, "AROUND_CELL": 40}
+    for name, value in values.items():
+        monkeypatch.setattr(landmark_search, name, value)
+    dtype = np.float32 if make is np.asarray else np.float64
+    points = np.random.default_rng(4).integers(0, 2, (900, 8)).astype(dtype)
+    index = index_landmarks(make(points), np.random.default_rng(0))
+    centers = index.centers if make is np.asarray else index.centers.toarray()
+    distances = cdist(centers, points, "sqeuclidean")
+    own = distances.argmin(axis=0)
+    for cell, around in enumerate(index.around):
+        near = np.argsort(distances[cell].round(6), kind="stable")[:40]
+        expected = np.union1d(near, np.flatnonzero(own == cell))
+        np.testing.assert_array_equal(around, expected)
+
+
 @pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
 def test_ties_by_the_formula(kernel: str) -> None:
     rng = np.random.default_rng(3)

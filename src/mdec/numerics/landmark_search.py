@@ -7,7 +7,7 @@ both are sparse; the choices are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -103,16 +103,36 @@ def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     if sparse.issparse(points):
         filled = np.flatnonzero(np.diff(points.indptr) > FILLED * points.shape[1])
         columns = points[filled].T.toarray(order="C")
+    whole = LandmarkIndex(points, half_norms, points[:0], [], filled, columns)
     if points.shape[0] <= SEARCHED_WHOLE:
-        return LandmarkIndex(points, half_norms, points[:0], [], filled, columns)
+        return whole
     centers = refine_landmarks(points, N_CELLS, rng)[1]
-    own = nearest_centers(points, centers)
-    scores = half_norms - products(centers, by_feature(points))
-    near = np.argpartition(scores, AROUND_CELL, axis=1)[:, :AROUND_CELL]
-    around = [
-        np.union1d(near[cell], np.flatnonzero(own == cell)) for cell in range(N_CELLS)
-    ]
-    return LandmarkIndex(points, half_norms, centers, around, filled, columns)
+    looked_at = _nearest_to_centers(centers, whole)
+    looked_at[nearest_centers(points, centers), np.arange(points.shape[0])] = True
+    around = [np.flatnonzero(cell) for cell in looked_at]
+    return replace(whole, centers=centers, around=around)
+
+
+def _nearest_to_centers(centers: Any, known: LandmarkIndex) -> NDArray[np.bool_]:
+    """Mark the landmarks nearest to each centre; of equal ones the first."""
+    scores = known.half_norms - products(centers, by_feature(known.points))
+    halves = 0.5 * squared_norms(centers) + known.half_norms.max()
+    eps = float(np.finfo(scores.dtype).eps)
+    error = 4.0 * (centers.shape[1] + 2) * eps * halves[:, None]
+    last = np.partition(scores, AROUND_CELL - 1, axis=1)[:, AROUND_CELL - 1, None]
+    marked = scores < last - error
+    for cell in range(N_CELLS):
+        # Rounding, which differs between processors, leaves these in doubt.
+        equal = np.flatnonzero(
+            ~marked[cell] & (scores[cell] <= last[cell] + error[cell])
+        )
+        missing = AROUND_CELL - int(marked[cell].sum())
+        if equal.size > missing:
+            row = slice(cell, cell + 1)
+            found = _search(centers[row], halves[row], known, equal, missing)[0]
+            equal = equal[found[0]]
+        marked[cell, equal] = True
+    return marked
 
 
 def refine_landmarks(
@@ -212,10 +232,14 @@ def _search(
     """Return the nearest of some landmarks for each row, and their distances."""
     from mdec.numerics.loops import landmarks
 
-    half_norms, others = known.half_norms[around], by_feature(known.thin[around])
-    points = None if sparse.issparse(rows) else known.points[around]
-    filled = np.flatnonzero(np.isin(around, known.filled, assume_unique=True))
-    columns = np.searchsorted(known.filled, around[filled])
+    half_norms, points, filled = known.half_norms[around], None, np.arange(0)
+    if sparse.issparse(rows):
+        others = by_feature(known.thin[around])
+        filled = np.flatnonzero(np.isin(around, known.filled, assume_unique=True))
+        columns = np.searchsorted(known.filled, around[filled])
+    else:
+        points = known.points[around]
+        others = points.T
     # One more tells whether rounding leaves the last one in doubt.
     n_rows, wide = rows.shape[0], min(k + 1, around.size)
     scratch = np.empty(k, dtype=rows.dtype)

@@ -25,7 +25,7 @@ from mdec.numerics.affinity import (
     unit_rows,
 )
 from mdec.numerics.eigen import Operator
-from mdec.numerics.sparse_rows import by_feature, products, squared_norms
+from mdec.numerics.sparse_rows import by_feature, products, row_numbers, squared_norms
 
 # Rows whose embedding and whose distances to centres are in the cache together.
 TILE = 1024
@@ -211,8 +211,8 @@ def small_side_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_
     columns = sparse.csc_array(scaled, shape=(n_columns, n_rows)).tocsr()
     graph = columns @ sparse.csr_array(rows, shape=(n_rows, n_columns))
     graph.eliminate_zeros()
-    shared = np.diff(graph.indptr) > 1
-    graph -= sparse.diags_array(np.where(shared, graph.diagonal(), 0.0))
+    own = row_numbers(graph)
+    graph.data[(graph.indices == own) & (np.diff(graph.indptr) > 1)[own]] = 0.0
     graph.eliminate_zeros()
     graph.sort_indices()
     return graph
