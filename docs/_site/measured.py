@@ -310,10 +310,6 @@ def gpu() -> str:
         [
             row("generation", (r["generation"] for r in found)),
             row("goal", goals.values()),
-            *(
-                row(f"- {part}", (r["parts"].get(part) for r in found))
-                for part in ("neighbours", "eigenvectors", "k-means")
-            ),
             row("GPU busy", (r.get("busy") for r in found)),
             row("`fit`, bipartite", (r.get("fit, bipartite") for r in found)),
             row("goal", [*[None] * (len(found) - 1), 15.0]),
@@ -414,12 +410,18 @@ def cells() -> str:
         found[*shape, "mdec"]["seconds"] / found[*shape, "Leiden"]["seconds"]
         for shape in shapes
     ]
+    on_gpu = {
+        tuple(record["shape"]): record["fit, spectral"]
+        for name, record in newest("gpu").items()
+        if name.startswith("cells")
+    }
     return table(
         ["CPU time, peak memory", *(f"{n:,} x {d}" for n, d in shapes)],
         [
             *map(row, ("mdec", "Leiden")),
             ["mdec / Leiden", *(f"{each:.0f}" for each in over)],
             ["goal", "10", "15"],
+            ["mdec on a GPU, elapsed", *(f"{on_gpu[each]:.1f} s" for each in shapes)],
         ],
     )
 
