@@ -264,7 +264,7 @@ def _search_within(
     """
     from mdec.numerics.loops import selection
 
-    rows = np.flatnonzero(limit >= 0.0)
+    rows = np.flatnonzero(limit >= 0.0).astype(np.int32)
     height = max(1, 2**21 // len(distances))
     found = []
     for start in range(0, rows.size, height):
@@ -274,13 +274,16 @@ def _search_within(
         reach = np.nextafter(reach.astype(rounded.dtype), np.inf, dtype=rounded.dtype)
         places = np.flatnonzero(rounded <= reach[:, None])
         first, second = np.divmod(places, len(distances))
-        first = block[first]
+        first, second = block[first], second.astype(np.int32)
         least = distances.at_least(first, rounded.ravel()[places])
         near = (order(first, second, least) >= worst[first]) & (first != second)
         first, second = first[near], second[near]
         squared = distances.squared(first, second)
         starts = np.searchsorted(first, np.append(block, len(distances)))
-        entries, values = np.arange(first.size), order(first, second, squared)
+        entries, values = (
+            np.arange(first.size, dtype=np.int32),
+            order(first, second, squared),
+        )
         best, _ = selection.keep_largest(starts, entries, values, n_neighbors)
         found.append((first[best], second[best], squared[best]))
     firsts, seconds, lengths = zip(*found, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array, namespace
-from mdec.numerics.digits import NINE_DIGITS, nine_digits
+from mdec.numerics.digits import NINE_DIGITS
 from mdec.numerics.magnitude import TOO_WIDE, to_power
 
 # A square tile of this many rows of float32 distances fits a core's own cache.
@@ -203,8 +203,8 @@ class NeighborPairs:
         radii.
     """
 
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
     squared: Array
     radius: Array
 
@@ -354,7 +354,8 @@ class BlockedDistances:
     def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
         """Return the squared distances of pairs sorted by their first rows.
 
-        Computed by differences; -1 if float64 does not hold them.
+        Computed by differences, and rounded to nine digits, so that equal ones are
+        equal; -1 if float64 does not hold them.
         """
         from mdec.numerics.loops import dense
 
@@ -362,8 +363,8 @@ class BlockedDistances:
         return found
 
     def squared(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
-        """Return the same, rounded to nine digits, so that equal ones are equal."""
-        values = nine_digits(self.apart(low, high))
+        """Return the same, or raise where float64 does not hold them."""
+        values = self.apart(low, high)
         if values.min(initial=0.0) < 0.0:
             raise ValueError(TOO_WIDE)
         return values
@@ -410,7 +411,7 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     if count.min() < n_neighbors:
         raise ValueError("X holds values that are not finite or too large.")
     selection.keep_smallest(*nearest)
-    order = distances.order
+    order = distances.order.astype(np.int32)
     rows = np.repeat(order, n_neighbors)
     found = order[index[:, :n_neighbors].ravel()]
     low, high = np.minimum(rows, found), np.maximum(rows, found)

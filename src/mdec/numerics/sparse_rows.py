@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
+from mdec.numerics.digits import nine_digits
 from mdec.numerics.magnitude import at_safe_scale, has_safe_scale
 from mdec.numerics.nearest import NearestRows
 from mdec.numerics.neighbors import FAR, BlockedDistances, rounding_share
@@ -330,7 +331,7 @@ class SparseDistances(BlockedDistances):
 
     def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
         """Return the squared distances of pairs sorted by their first rows."""
-        return exact_distances(self.X, self.X, low, high)
+        return nine_digits(exact_distances(self.X, self.X, low, high))
 
 
 class NearestSparseRows(NearestRows):

@@ -91,13 +91,11 @@ def csr_distances(
 
 def sort_pairs(low: Any, high: Any, n: int) -> Any:
     """Return the places of different pairs of n rows, sorted by low and then high."""
-    order = np.arange(low.size)
+    order = np.arange(low.size, dtype=low.dtype)
     for ends in (high, low):
-        before, order, fill = order, np.empty_like(order), np.zeros(n + 1, order.dtype)
+        before, order, fill = order, np.empty_like(order), np.zeros(n + 1, np.int64)
         _sort_by(ends, before, fill, order)
-    low, high = low[order], high[order]
-    same = (low[1:] == low[:-1]) & (high[1:] == high[:-1])
-    return order[np.append(True, ~same)] if same.any() else order
+    return order[: _leave_out_repeats(low, high, order)]
 
 
 @jit()
@@ -110,6 +108,17 @@ def _sort_by(ends: Any, before: Any, fill: Any, order: Any) -> None:
         e = before[t]
         order[fill[ends[e]]] = e
         fill[ends[e]] += 1
+
+
+@jit()
+def _leave_out_repeats(low: Any, high: Any, order: Any) -> int:
+    size, last_low, last_high = 0, -1, -1
+    for t in range(order.size):
+        e = order[t]
+        order[size] = e
+        size += (low[e] != last_low) | (high[e] != last_high)
+        last_low, last_high = low[e], high[e]
+    return size
 
 
 def mirror_pairs(low: Any, high: Any, values: Any, n: int) -> Any:

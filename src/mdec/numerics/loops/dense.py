@@ -43,7 +43,7 @@ def distance_by_differences(X: Any, i: int, j: int) -> Any:
 def pair_distances(X: Any, rows: Any, columns: Any) -> Any:
     """Return the squared distance of each listed pair, -1 if float64 does not hold it.
 
-    Computed by differences.
+    Computed by differences, and rounded to nine digits.
     """
     out = np.empty(rows.size)
     _pair_distances(X, rows, columns, out)
@@ -53,7 +53,7 @@ def pair_distances(X: Any, rows: Any, columns: Any) -> Any:
 @jit()
 def _pair_distances(X: Any, rows: Any, columns: Any, out: Any) -> None:
     for e in range(out.size):
-        out[e] = distance_by_differences(X, rows[e], columns[e])
+        out[e] = nine_digits(distance_by_differences(X, rows[e], columns[e]))
 
 
 def products_to_distances(products: Any) -> Any:
@@ -148,7 +148,7 @@ def largest_both_ways(order: Any, values: Any, n: int, k: int) -> Any:
     """
     ordered, bound = np.full((n, k), np.inf), np.full(n, -np.inf)
     # One place more, for pairs that are written and not kept.
-    low, high = np.empty((2, n * k + 1), dtype=np.int64)
+    low, high = np.empty((2, n * k + 1), dtype=np.int32)
     data = np.empty(n * k + 1)
     scratch = ordered, bound, np.zeros(n, dtype=np.int64)
     size = _largest_both_ways(order, values, *scratch, low, high, data)
