@@ -8,11 +8,12 @@ from scipy import sparse
 
 from mdec.numerics import eigen
 from mdec.numerics.loops import vectors as loops
+from mdec.numerics.loops.lanes import column_groups, pad_columns
 
 
 def padded_block(n: int, width: int, seed: int = 0) -> np.ndarray:
     block = np.random.default_rng(seed).normal(size=(n, width)).astype(np.float32)
-    return loops.pad_columns(block)
+    return pad_columns(block)
 
 
 @pytest.mark.parametrize("width", [1, 15, 16, 17, 40])
@@ -21,6 +22,18 @@ def test_columns_are_padded_by_zeros(width: int) -> None:
     assert block.shape[1] % 8 == 0
     assert width <= block.shape[1] < width + 16
     assert not block[:, width:].any()
+
+
+def test_groups_of_columns_follow_one_another() -> None:
+    for n_lanes in range(1, 14):
+        groups = list(column_groups(16 * n_lanes))
+        lanes = [len(group) for _, group in groups]
+        assert sum(lanes) == n_lanes
+        assert max(lanes) <= 4
+        assert max(lanes) - min(lanes) <= 1
+        assert [start for start, _ in groups] == [
+            16 * sum(lanes[:place]) for place in range(len(lanes))
+        ]
 
 
 @pytest.mark.parametrize("n", [40, 41, 42, 43])
@@ -42,7 +55,7 @@ def test_products_with_a_small_matrix() -> None:
 def test_a_basis_is_orthonormal_and_spans_the_same(spread: float) -> None:
     rng = np.random.default_rng(5)
     wide = rng.normal(size=(200, 21)) * np.geomspace(1.0, spread, 21)
-    block = loops.pad_columns((wide @ rng.normal(size=(21, 21))).astype(np.float32))
+    block = pad_columns((wide @ rng.normal(size=(21, 21))).astype(np.float32))
     before = block[:, :21].astype(float)
     loops.orthonormalize(block, 21)
     basis = block[:, :21].astype(float)

@@ -269,10 +269,11 @@ class SparseOperator:
     ) -> tuple[Array, Array, Array]:
         """Do what the function of this name does."""
         from mdec.numerics.loops import vectors as loops
+        from mdec.numerics.loops.lanes import pad_columns
 
         width = block.shape[1]
         block = self.chebyshev(
-            loops.pad_columns(block), degree, *_scale_and_shift(cut, least)
+            pad_columns(block), degree, *_scale_and_shift(cut, least)
         )
         loops.leave_out(block, known)
         loops.orthonormalize(block, width)

@@ -13,9 +13,17 @@ from typing import Any
 import numpy as np
 
 from mdec.numerics.loops.jit import inner, jit
+from mdec.numerics.loops.lanes import (
+    LANES,
+    add_product,
+    column_groups,
+    load,
+    store,
+    zeros,
+)
 
-# The columns are a multiple of this.
-LANES = 16
+# Rows whose products are added up together stay in the cache.
+_ROWS = 256
 
 # The QL iteration takes two or three turns for an eigenvalue, and never this many.
 MAX_TURNS = 60
@@ -32,14 +40,6 @@ _ROUNDING = 1e-14
 _SOUND = 1e-8
 
 
-def pad_columns(block: Any) -> Any:
-    """Return a block with columns of zeros up to a multiple of the lanes."""
-    n, width = block.shape
-    out = np.zeros((n, -(-width // LANES) * LANES), dtype=block.dtype)
-    out[:, :width] = block
-    return out
-
-
 def leave_out(block: Any, known: Any) -> None:
     """Make a block orthogonal to known vectors."""
     n, n_known = known.shape
@@ -49,7 +49,9 @@ def leave_out(block: Any, known: Any) -> None:
     for first in range(0, n_known, LANES):
         some = np.ascontiguousarray(known[:, first : first + LANES])
         sums[first : first + some.shape[1]] = inner_products(some, block)
-    _add_products(weights, sums, block)
+    for columns in column_groups(block.shape[1]):
+        stop = len(sums)
+        _add_products(weights, sums.ravel(), block.ravel(), stop, True, *columns)
 
 
 def orthonormalize(block: Any, width: int) -> None:
@@ -63,7 +65,11 @@ def orthonormalize(block: Any, width: int) -> None:
     for _ in range(MAX_PASSES):
         products = inner_products(block, block)
         _invert_factors(products[None], widths, inverse, sound, row)
-        _multiply_by_triangle(block, inverse[0], row)
+        # Of a triangle the last columns come from all, and so are made first.
+        for first, group in [*column_groups(block.shape[1])][::-1]:
+            stop = first + LANES * len(group)
+            arrays = block, inverse.ravel(), block.ravel()
+            _add_products(*arrays, stop, False, first, group)
         if sound[0]:
             break
 
@@ -125,77 +131,58 @@ def _invert_factors(
 def inner_products(left: Any, right: Any) -> Any:
     """Return the products of all vectors of two blocks, on and above the diagonal."""
     out = np.zeros((left.shape[1], right.shape[1]))
-    _inner_products(left, right, np.empty((4, right.shape[1])), out)
-    for i in range(len(left) // 4 * 4, len(left)):
-        out += np.multiply.outer(left[i].astype(np.float64), right[i])
+    for columns in column_groups(right.shape[1]):
+        _inner_products(left, right.ravel(), out.ravel(), right.shape[1], *columns)
     return out
 
 
 @jit()
-def _inner_products(left: Any, right: Any, rows: Any, out: Any) -> None:
-    """Add up the products of four rows at a time."""
-    for i in range(0, left.shape[0] - 3, 4):
-        for r in range(4):
-            for c in range(right.shape[1]):
-                rows[r, c] = right[i + r, c]
-        for a in range(left.shape[1]):
-            w0, w1 = np.float64(left[i, a]), np.float64(left[i + 1, a])
-            w2, w3 = np.float64(left[i + 2, a]), np.float64(left[i + 3, a])
-            first = a // LANES * LANES
-            x0, x1 = rows[0, first:], rows[1, first:]
-            x2, x3 = rows[2, first:], rows[3, first:]
-            target = out[a, first:]
-            for b in range(target.size):
-                total = target[b] + w0 * x0[b]
-                total += w1 * x1[b]
-                total += w2 * x2[b]
-                target[b] = total + w3 * x3[b]
-
-
-@jit()
-def _multiply_by_triangle(block: Any, triangle: Any, row: Any) -> None:
-    """Replace a block by its product with an upper triangle, in float64."""
-    n, width = block.shape
-    for i in range(n):
-        own = block[i]
-        for c in range(width):
-            row[c] = 0.0
-        for a in range(0, width, 4):
-            w0, w1 = np.float64(own[a]), np.float64(own[a + 1])
-            w2, w3 = np.float64(own[a + 2]), np.float64(own[a + 3])
-            first = a // LANES * LANES
-            x0, x1 = triangle[a, first:], triangle[a + 1, first:]
-            x2, x3 = triangle[a + 2, first:], triangle[a + 3, first:]
-            target = row[first:]
-            for c in range(target.size):
-                total = target[c] + w0 * x0[c]
-                total += w1 * x1[c]
-                total += w2 * x2[c]
-                target[c] = total + w3 * x3[c]
-        for c in range(width):
-            own[c] = row[c]
+def _inner_products(
+    left: Any, right: Any, out: Any, width: int, first: int, group: Any
+) -> None:
+    n, n_left = left.shape
+    for start in range(0, n, _ROWS):
+        for a in range(0, min(n_left, first + LANES * len(group)), 2):
+            b = min(a + 1, n_left - 1)
+            none = zeros(group, out[0])
+            one = load(out, a * width + first, none)
+            other = load(out, b * width + first, none)
+            for i in range(start, min(n, start + _ROWS)):
+                numbers = load(right, i * width + first, none)
+                one = add_product(one, np.float64(left[i, a]), numbers)
+                other = add_product(other, np.float64(left[i, b]), numbers)
+            store(out, a * width + first, one)
+            store(out, b * width + first, other)
 
 
 def multiply(block: Any, matrix: Any) -> Any:
     """Return the product of a block and a small matrix."""
-    padded = np.zeros((block.shape[1], block.shape[1]), dtype=block.dtype)
+    width = block.shape[1]
+    padded = np.zeros((width, width), dtype=block.dtype)
     padded[: len(matrix), : len(matrix)] = matrix
-    out = np.zeros_like(block)
-    _add_products(block, padded, out)
+    out = np.empty_like(block)
+    for columns in column_groups(width):
+        _add_products(block, padded.ravel(), out.ravel(), width, False, *columns)
     return out
 
 
 @jit()
-def _add_products(weights: Any, rows: Any, out: Any) -> None:
-    """Add the sums of weighted rows to the rows of `out`, four at a time, in order."""
-    n_rows, width = rows.shape
-    for i in range(out.shape[0]):
-        for a in range(0, n_rows, 4):
-            w0, w1 = weights[i, a], weights[i, a + 1]
-            w2, w3 = weights[i, a + 2], weights[i, a + 3]
-            for c in range(width):
-                total = out[i, c] + w0 * rows[a, c] + w1 * rows[a + 1, c]
-                out[i, c] = total + w2 * rows[a + 2, c] + w3 * rows[a + 3, c]
+def _add_products(
+    weights: Any, rows: Any, out: Any, stop: int, more: bool, first: int, group: Any
+) -> None:
+    """Write some columns of the sums of weighted rows up to one, or add them, in order.
+
+    Sums have the precision of the rows.
+    """
+    n, width = weights.shape[0], out.size // weights.shape[0]
+    for i in range(n):
+        sums = zeros(group, rows[0])
+        if more:
+            sums = load(out, i * width + first, sums)
+        for a in range(stop):
+            weight = rows.dtype.type(weights[i, a])
+            sums = add_product(sums, weight, load(rows, a * width + first, sums))
+        store(out, i * width + first, sums)
 
 
 def residual_norms(block: Any, image: Any, values: Any) -> Any:
