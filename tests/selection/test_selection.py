@@ -11,7 +11,7 @@ from scipy import sparse, stats
 from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import make_blobs
 from sklearn.isotonic import isotonic_regression
-from sklearn.metrics import silhouette_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from mdec import MDEC, Ensemble, MultiViewMDEC, generate_ensemble
 from mdec.base.graphs import similarity_graph
@@ -28,6 +28,7 @@ from mdec.selection.criteria import (
     eigengaps,
     merge_gaps,
     proportion_ambiguous,
+    rand_index,
 )
 from mdec.selection.null import (
     Cloud,
@@ -126,6 +127,17 @@ def test_merge_gaps_are_those_of_the_dendrogram():
     # Four clusters last from the merge at 0.7 to that at 0.4, whatever their order.
     gaps = merge_gaps(np.array([0.4, 0.9, 0.7, 0.2, 0.1]), [2, 3, 4])
     np.testing.assert_allclose(gaps, [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rand_index_is_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 4, size=(2, 30))
+    assert rand_index(first, second) == pytest.approx(
+        adjusted_rand_score(first, second)
+    )
+    assert rand_index(np.zeros(5, int), np.zeros(5, int)) == 1.0
+    assert rand_index(np.zeros(5, int), np.arange(5)) == 0.0
 
 
 def test_null_draws_keep_distributions_and_correlations_and_mix_groups():

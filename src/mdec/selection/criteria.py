@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.metrics import adjusted_rand_score
 
 from mdec._support.arrays import Array, Labels
 from mdec.coassociation import locally_weighted_coassociation
@@ -70,6 +69,24 @@ def consensus_distribution(partitions: Labels) -> tuple[Array, Array]:
     counts[-1] -= n_samples
     levels = np.arange(n_partitions + 1) / n_partitions
     return levels, np.cumsum(counts) / max(counts.sum(), 1.0)
+
+
+def rand_index(first: Labels, second: Labels) -> float:
+    """Return the adjusted Rand index of two clusterings, numbered from 0.
+
+    Without the checks of scikit-learn's, which take longer than the sums.
+
+    Examples
+    --------
+    >>> rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
+    """
+    table = np.zeros((first.max() + 1, second.max() + 1))
+    np.add.at(table, (first, second), 1.0)
+    cells = table, table.sum(axis=1), table.sum(axis=0), table.sum(keepdims=True)
+    both, rows, columns, pairs = ((each * (each - 1.0)).sum() for each in cells)
+    expected, most = rows * columns / max(pairs, 1.0), (rows + columns) / 2.0
+    return float((both - expected) / (most - expected)) if most > expected else 1.0
 
 
 def proportion_ambiguous(levels: Array, cdf: Array) -> float:
@@ -172,7 +189,7 @@ def measure_numbers(
     distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
     areas = np.array([cdf_area(*each) for each in distributions])
     agreements = [
-        np.mean(list(map(adjusted_rand_score, halves[::2, i], halves[1::2, i])))
+        np.mean(list(map(rand_index, halves[::2, i], halves[1::2, i])))
         for i in range(len(ks))
     ]
     table = {
