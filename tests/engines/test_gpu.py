@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -361,6 +362,38 @@ def test_embeddings_have_the_digits_of_the_cpu() -> None:
     graph = graphs.join_graph(lists, len(X))
     there = unit_rows(members.leading_vectors(graph, plan, [member]))
     np.testing.assert_allclose(there[0].cpu(), here, atol=1e-5)
+
+
+KERNELS_ALONE = """
+import numpy as np, torch
+from mdec.engines.tensors import fused
+from mdec.numerics.loops import vectors as loops
+fused.has_kernels = lambda _: True
+rng = np.random.default_rng(0)
+for width, n_known in ((16, 3), (80, 1)):
+    block = rng.normal(size=(2, 150, width)).astype(np.float32)
+    known = rng.normal(size=(2, 150, n_known)).astype(np.float32)
+    there, wide = torch.from_numpy(block), block.astype(np.float64)
+    shares = fused.inner_products(torch.from_numpy(known), there).numpy()
+    np.testing.assert_allclose(shares, known.swapaxes(1, 2) @ wide, rtol=1e-9)
+    products = fused.inner_products(there, there, upper=True).numpy()
+    matrix = rng.normal(size=(2, width, width)).astype(np.float32)
+    turned = fused.multiply(there, torch.from_numpy(matrix)).numpy()
+    triangle = np.triu(rng.normal(size=(2, width, width)))
+    based = fused.multiply(there, torch.from_numpy(triangle)).numpy()
+    np.testing.assert_allclose(based, wide @ triangle, rtol=1e-3, atol=1e-5)
+    for m in range(2):
+        here = loops.inner_products(block[m], block[m])
+        np.testing.assert_array_equal(np.triu(products[m]), np.triu(here))
+        np.testing.assert_array_equal(turned[m], loops.multiply(block[m], matrix[m]))
+"""
+
+
+def test_kernels_add_up_as_the_loops_do() -> None:
+    pytest.importorskip("triton")
+    # Triton's interpreter runs them on the CPU.
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    subprocess.run([sys.executable, "-c", KERNELS_ALONE], check=True, env=environment)
 
 
 def test_split_factors_have_the_same_product() -> None:
