@@ -127,7 +127,7 @@ def _search_graph(X: Any, kernel: str, n_neighbors: int, mu: float) -> sparse.cs
     similarity. With other kernels only ties are left to search: the first of equals is
     kept.
     """
-    from mdec.numerics.loops import csr
+    from mdec.numerics.loops import csr, selection
 
     gaussian = kernel == "scaled_gaussian"
     n_candidates = 2 * n_neighbors + 16 if gaussian else n_neighbors + 8
@@ -149,7 +149,7 @@ def _search_graph(X: Any, kernel: str, n_neighbors: int, mu: float) -> sparse.cs
 
     order = similarity if gaussian else _nearness
     values = order(pairs.low, pairs.high, pairs.squared)
-    marked, worst = pairs.largest(values, n_neighbors)
+    marked, worst = selection.keep_largest(*pairs.lists, values, n_neighbors)
     if gaussian:
         worst *= 1.0 - 1e-12
         limit = _search_limit(pairs.radius, rho, worst, mu)
@@ -159,7 +159,7 @@ def _search_graph(X: Any, kernel: str, n_neighbors: int, mu: float) -> sparse.cs
         more = _search_within(distances, limit, worst, n_neighbors, order)
         pairs = pairs.joined(marked, *more, pairs.radius)
         values = order(pairs.low, pairs.high, pairs.squared)
-        marked, _ = pairs.largest(values, n_neighbors)
+        marked, _ = selection.keep_largest(*pairs.lists, values, n_neighbors)
     ends = pairs.low[marked], pairs.high[marked]
     kept = values[marked] if gaussian else similarity(*ends, pairs.squared[marked])
     return _graph(*csr.mirror_pairs(*ends, kept, X.shape[0]))

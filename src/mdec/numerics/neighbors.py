@@ -224,24 +224,17 @@ class NeighborPairs:
         starts, numbers = self.lists
         return selection.nearest_entries(starts, kind(self.squared)[numbers], k)
 
-    def largest(self, values: Array, k: int) -> tuple[NDArray[np.bool_], Array]:
-        """Mark the pairs of the k largest values of each sample; return the k-th."""
-        from mdec.numerics.loops import selection
-
-        marked, last = selection.keep_largest(*self.lists, values, k)
-        return marked, last
-
     def joined(
         self, chosen: Any, rows: Any, columns: Any, squared: Array, radius: Array
     ) -> NeighborPairs:
         """Return the chosen pairs and others."""
         from mdec.numerics.loops import csr
 
-        low = np.append(self.low[chosen], np.minimum(rows, columns))
-        high = np.append(self.high[chosen], np.maximum(rows, columns))
-        places = csr.sort_pairs(low, high, radius.size)
+        rows = np.append(self.low[chosen], rows)
+        columns = np.append(self.high[chosen], columns)
+        low, high, places = csr.sort_pairs(rows, columns, radius.size)
         squared = np.append(self.squared[chosen], squared)[places]
-        return NeighborPairs(low[places], high[places], squared, radius)
+        return NeighborPairs(low, high, squared, radius)
 
 
 class BlockedDistances:
@@ -351,23 +344,22 @@ class BlockedDistances:
             left, right = left[self.order], right[self.order]
         return lambda rows, columns: sum_of_products(left[rows], right[columns].T)
 
-    def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
+    def squared(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
         """Return the squared distances of pairs sorted by their first rows.
 
         Computed by differences, and rounded to nine digits, so that equal ones are
-        equal; -1 if float64 does not hold them.
+        equal.
         """
+        values = self._apart(low, high)
+        if values.min(initial=0.0) < 0.0:
+            raise ValueError(TOO_WIDE)
+        return values
+
+    def _apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
         from mdec.numerics.loops import dense
 
         found: Array = dense.pair_distances(self.X, low, high)
         return found
-
-    def squared(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
-        """Return the same, or raise where float64 does not hold them."""
-        values = self.apart(low, high)
-        if values.min(initial=0.0) < 0.0:
-            raise ValueError(TOO_WIDE)
-        return values
 
 
 def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPairs:
@@ -414,9 +406,7 @@ def nearest_pairs(distances: BlockedDistances, n_neighbors: int) -> NeighborPair
     order = distances.order.astype(np.int32)
     rows = np.repeat(order, n_neighbors)
     found = order[index[:, :n_neighbors].ravel()]
-    low, high = np.minimum(rows, found), np.maximum(rows, found)
-    places = csr.sort_pairs(low, high, n_samples)
-    low, high = low[places], high[places]
+    low, high, _ = csr.sort_pairs(rows, found, n_samples)
     radius = np.empty_like(bound)
     radius[order] = bound
     radius = distances.at_least(slice(None), radius)

@@ -329,8 +329,7 @@ class SparseDistances(BlockedDistances):
         apart += self._norms[columns]
         return apart
 
-    def apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
-        """Return the squared distances of pairs sorted by their first rows."""
+    def _apart(self, low: NDArray[np.integer], high: NDArray[np.integer]) -> Array:
         return nine_digits(exact_distances(self.X, self.X, low, high))
 
 

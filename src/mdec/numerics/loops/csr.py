@@ -97,13 +97,15 @@ def csr_distances(
         own[indices[t]] = 0.0
 
 
-def sort_pairs(low: Any, high: Any, n: int) -> Any:
-    """Return the places of different pairs of n rows, sorted by low and then high."""
+def sort_pairs(rows: Any, columns: Any, n: int) -> Any:
+    """Return the low and high ends of different pairs, sorted, and their places."""
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     order = np.arange(low.size, dtype=low.dtype)
     for ends in (high, low):
         before, order, fill = order, np.empty_like(order), np.zeros(n + 1, np.int64)
         _sort_by(ends, before, fill, order)
-    return order[: _leave_out_repeats(low, high, order)]
+    order = order[: _leave_out_repeats(low, high, order)]
+    return low[order], high[order], order
 
 
 @jit()
