@@ -129,7 +129,7 @@ def average_linkage(pairs: Any, sizes: Any, shift: Any) -> Any:
     )
 
 
-@inner()
+@inner(inline="always")
 def _get_row(pairs: Any, n: int, i: int, first: int, row: Any) -> None:
     """Copy the similarities of row i to rows from `first` on, without its own."""
     place = first * (2 * n - 3 - first) // 2 + i - 1
