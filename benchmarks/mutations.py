@@ -205,7 +205,7 @@ NOT_DRAWN = (
     *("numerics/loops/jit.py", "tables/containers.py", "app/worker.py"),
     "engines/tensors/fused.py",
     *("bench/pages.py", "bench/figures.py", "bench/commands.py", "cli/demo.py"),
-    *("report/layout.py", "report/graphics.py", "report/page.py", "report/plots.py"),
+    *("report/layout.py", "report/colours.py", "report/page.py", "report/plots.py"),
     "anndata.py",
 )
 

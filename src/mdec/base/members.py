@@ -293,7 +293,7 @@ def member_memory(plan: Plan, n_stored: int | None = None) -> int:
         return int(8 * n_samples * (2 * n_drawn + 8 * n_samples)) + 2**20
     if n_stored is not None:
         # The subspace, centred, and once more feature by feature; the tile of products
-        # and the candidate pairs as of dense rows.
+        # and the candidate pairs, of which ties make more than dense rows have.
         pairs = 134 * (2 * plan.n_neighbors_range[1] + 16)
         subspace = int(48 * n_stored * plan.max_features)
         return subspace + n_samples * pairs + 2**25
@@ -305,4 +305,4 @@ def member_memory(plan: Plan, n_stored: int | None = None) -> int:
     # The subspace and its factors, both in float64 where float32 does not do, and the
     # buffers and copies of the candidate pairs, which outweigh the eigen-solver's.
     n_candidates = 2 * plan.n_neighbors_range[1] + 16
-    return n_samples * (32 * n_drawn + 134 * n_candidates) + 2**20
+    return n_samples * (32 * n_drawn + 92 * n_candidates) + 2**20
