@@ -3,6 +3,7 @@
     python benchmarks/many_rows.py npy [--rows 10000000]      # a .npy file
     python benchmarks/many_rows.py parquet [--rows 10000000]  # the same rows
     python benchmarks/many_rows.py dask [--rows 10000000]     # four worker processes
+    python benchmarks/many_rows.py compare [--rows 10000000]  # their labels
 
 Twenty unequal, overlapping Gaussian clusters of 50 features; landmarks, four members,
 bipartite consensus. Files lie in --folder and are written once. On the cluster a worker
@@ -220,6 +221,8 @@ def here(words: list[str]) -> dict[str, Any]:
             return fit_file(folder, kind, int(rows))
         case ["dask", folder, rows]:
             return fit_cluster(folder, int(rows))
+        case ["compare", folder, rows]:
+            return compared(folder, "dask", int(rows))
         case ["client", address, folder, rows, fate]:
             return client(address, folder, int(rows), fate)
     raise SystemExit(f"cannot measure {words}")

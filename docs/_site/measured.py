@@ -390,6 +390,21 @@ def scale() -> str:
     )
 
 
+def many_rows() -> str:
+    """Return what ten million rows take, from a file and on a cluster."""
+    found = {r["what"]: r for r in read_lines("many-rows") if r["rows"] == 10**7}
+    file, cluster = found["npy"], found["dask"]
+    equal = "equal" if found["compare"]["labels_as_npy"] else "different"
+    return sentence(
+        f"{file['rows']:,} rows of {file['features']} features, M = {file['members']}",
+        f"(`benchmarks/many_rows.py`): {file['seconds']:.0f} s and",
+        f"{file['peak_gb']:.1f} GB from a .npy file, NMI {file['nmi']:.1f}. On four",
+        "Dask workers, one of which is killed, as is the client:",
+        f"{cluster['seconds_of_both']:.0f} s with the restart,",
+        f"{cluster['worker_peak_gb']:.1f} GB a worker, {equal} labels.",
+    )
+
+
 def cells() -> str:
     """Return the time and memory of many cells, beside Leiden."""
     found = {
@@ -728,6 +743,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "gpu-kernels": gpu_kernels,
     "gpu-agreement": gpu_agreement,
     "scale": scale,
+    "many-rows": many_rows,
     "cells": cells,
     "preparation": preparation,
     "machines": machines,

@@ -143,7 +143,7 @@ def test_distances_are_those_of_scipy() -> None:
 
 def test_landmarks_with_many_features_are_searched_as_the_others() -> None:
     rng = np.random.default_rng(0)
-    rows = sparse.random_array((300, 90), density=0.05, format="csr", rng=rng)
+    rows = sparse.random_array((300, 90), density=0.05, format="csr", random_state=rng)
     means = sparse.csr_array(rng.random((12, 90)) * (rng.random((12, 90)) < 0.9) / 40)
     points = sparse.vstack([means[:6], rows[:100], means[6:]], format="csr")
     index = landmark_search.index_landmarks(points, rng)
@@ -363,7 +363,9 @@ def test_nothing_of_the_dense_size_is_made() -> None:
 @pytest.mark.parametrize("wrong", [10**9, -(10**6)])
 def test_indices_that_lead_out_of_the_matrix_are_refused(form: str, wrong: int) -> None:
     """Compiled code would follow them, and the process end without a word."""
-    X = sparse.random_array((60, 20), density=0.3, rng=np.random.default_rng(0))
+    X = sparse.random_array(
+        (60, 20), density=0.3, random_state=np.random.default_rng(0)
+    )
     X = X.asformat(form)
     model = MDEC(2, ensemble_size=2, random_state=0).fit(X)
     (X.col if form == "coo" else X.indices)[5] = wrong
@@ -373,7 +375,9 @@ def test_indices_that_lead_out_of_the_matrix_are_refused(form: str, wrong: int) 
 
 
 def test_rows_that_end_before_they_start_are_refused() -> None:
-    X = sparse.random_array((60, 20), density=0.3, rng=np.random.default_rng(0)).tocsr()
+    X = sparse.random_array(
+        (60, 20), density=0.3, random_state=np.random.default_rng(0)
+    ).tocsr()
     X.indptr[5] = 10**8
     with pytest.raises(ValueError, match="lead out of its 60 x 20"):
         generate_ensemble(X)

@@ -223,7 +223,7 @@ def test_sparse_tables_stay_sparse_until_genes_are_chosen(tmp_path) -> None:
         (200, 20_000),
         density=0.02,
         format="csr",
-        rng=draw,
+        random_state=draw,
         data_sampler=lambda size: draw.poisson(3.0, size) + 1.0,
     )
     files = [tmp_path / f"{name}.h5ad" for name in ("rna", "atac")]

@@ -333,7 +333,7 @@ def test_numbers_for_names_are_no_names(X: np.ndarray, tmp_path: Path) -> None:
     ],
 )
 def test_tags_of_what_takes_no_sparse_rows(parameters: dict[str, Any]) -> None:
-    X = sparse.random_array((30, 8), density=0.5, rng=0, format="csr")
+    X = sparse.random_array((30, 8), density=0.5, random_state=0, format="csr")
     model = MDEC(2, ensemble_size=3, random_state=0, **parameters)
     assert not get_tags(model).input_tags.sparse
     with pytest.raises((TypeError, ValueError), match="sparse"):

@@ -81,7 +81,7 @@ def test_genes_of_cells_are_chosen_before_zeros_are_filled_in():
         (200, 20_000),
         density=0.02,
         format="csr",
-        rng=draw,
+        random_state=draw,
         data_sampler=lambda size: draw.poisson(3.0, size) + 1.0,
     )
     names = [f"g{j}" for j in range(20_000)]
