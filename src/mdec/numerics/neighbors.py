@@ -20,7 +20,10 @@ TILE = 512
 # Rows beside which the others are put in order.
 PIVOTS = 32
 
-# Rows stay in their order if so many are nearest to the pivot of the one before.
+# Rows stay in their order if they are fewer than so many for each feature, so that
+# copies of them cost more than is gained,
+ROWS_PER_FEATURE = 16
+# and if so many are nearest to the pivot of the one before.
 IN_ORDER = 0.15
 
 # Products add up at most so many terms before they are put together.
@@ -317,6 +320,8 @@ class BlockedDistances:
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """The rows in an order in which near ones often follow one another."""
+        if len(self) < ROWS_PER_FEATURE * self.X.shape[1]:
+            return np.arange(len(self))
         pivots = slice(None, None, max(1, len(self) // PIVOTS))
         nearest = self.block(slice(None), pivots).argmin(axis=1)
         if np.mean(nearest[1:] == nearest[:-1]) > IN_ORDER:
