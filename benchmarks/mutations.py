@@ -495,39 +495,17 @@ class Copy:
         path.write_bytes(changed + content[mutation.end :])
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             stale.unlink()
+        # Compiled loops of the unchanged source are of no use if any of them changes.
         cache = self.cache
-        if b"@jit(" in content or b"@inner(" in content:
+        if path.parent.name == "loops":
             cache = self.cache.with_name("numba-mutated")
-            shutil.copytree(self.cache, cache)
-            for stem in self._dependants(path):
-                for stale in cache.glob(f"*/{stem}.*"):
-                    stale.unlink()
         try:
             yield cache
         finally:
             path.write_bytes(content)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
             if cache != self.cache:
-                shutil.rmtree(cache)
-
-    def _dependants(self, path: Path) -> set[str]:
-        """Return the stems of compiled files that hold code of this one.
-
-        The cache of a compiled function does not know when a function that it calls
-        has changed.
-        """
-        compiled = [
-            each
-            for each in (self.folder / SOURCE).rglob("*.py")
-            if "@jit(" in each.read_text()
-        ]
-        stems = {path.stem}
-        while True:
-            called = re.compile(rf"from mdec\S*\.({'|'.join(stems)}) import")
-            more = {each.stem for each in compiled if called.search(each.read_text())}
-            if more <= stems:
-                return stems
-            stems |= more
+                shutil.rmtree(cache, ignore_errors=True)
 
     def trace(self, tests: list[str]) -> None:
         """Run tests, all if none are named, and note which functions each calls."""
@@ -674,14 +652,12 @@ def tried(copy: Copy, mutation: Mutation, commit: str, calls: Calls) -> dict[str
     elif PurePosixPath(near[0]).stem == f"test_{PurePosixPath(mutation.file).stem}":
         # It may call the function in other processes.
         stages.append(near[:1])
-    asked: list[str] = []
     for tests in filter(None, stages):
         outcome, which = show(copy, mutation, tests)
-        asked += tests
         if outcome != "survived":
             break
     row = {k: v for k, v in asdict(mutation).items() if k not in ("start", "end")}
-    result = {"outcome": outcome, "by": which, "tests": asked, "commit": commit}
+    result = {"outcome": outcome, "by": which, "commit": commit}
     seconds = round(time.perf_counter() - start, 1)
     return {"key": mutation.key, **row, **result, "seconds": seconds}
 

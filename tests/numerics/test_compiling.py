@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from numba.core import event
 from numba.core.errors import TypingError
 
+import mdec
 from mdec.numerics.loops import dense
 from mdec.numerics.loops.jit import COMPILING, inner, jit, report_compiling
 
@@ -134,6 +136,16 @@ print(*(each.message for each in caught), sep="\\n")
 """
 
 
+COUNTED = """
+import numpy as np
+from numba.core import event
+from mdec.numerics.loops import dense
+with event.install_recorder("numba:compile") as recorder:
+    dense.pair_distances(np.arange(12.0).reshape(4, 3), np.array([0]), np.array([1]))
+print(len(recorder.buffer))
+"""
+
+
 def warned_in_a_new_process(cache: Path, before: str = "") -> list[str]:
     """Return the warnings of a process that calls a loop with two types of numbers."""
     done = subprocess.run(
@@ -167,6 +179,38 @@ def test_a_full_disk_under_the_cache_costs_one_warning(tmp_path: Path) -> None:
     (warning,) = warned_in_a_new_process(tmp_path, full)
     assert "could not be written" in warning
     assert list(tmp_path.rglob("*.nb?")) == []
+
+
+def test_loops_are_compiled_again_when_another_file_of_theirs_changes(
+    tmp_path: Path,
+) -> None:
+    """Loops hold those that they call, of which numba's cache does not know."""
+    package = tmp_path / "mdec"
+    shutil.copytree(
+        Path(mdec.__file__).parent,
+        package,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+
+    def n_compiled() -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", COUNTED],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(tmp_path),
+                "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+            },
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return int(done.stdout)
+
+    assert n_compiled() > 0
+    assert n_compiled() == 0
+    with (package / "numerics" / "loops" / "lanes.py").open("a") as file:
+        file.write("\n")
+    assert n_compiled() > 0
 
 
 def test_listeners_are_taken_away() -> None:

@@ -13,6 +13,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -23,6 +24,11 @@ Function = Callable[..., Any]
 # Reassociation lets a sum use vector registers; the order is fixed by the compiler,
 # not by the data, so results stay repeatable.
 REASSOCIATE = {"reassoc", "contract", "nsz"}
+
+# Compiled loops hold those of other files that they call, of which numba does not know:
+# when any file of this folder changes, all are compiled again.
+_FILES = sorted(Path(__file__).parent.glob("*.py"))
+_STAMP = tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in _FILES)
 
 COMPILING = "compiling the loops for this machine, once after an installation"
 
@@ -38,6 +44,10 @@ class _Cache:
     def __init__(self, function: Function) -> None:
         numba_caching: Any = caching
         self._files: Any = numba_caching.FunctionCache(function)
+        # Where a version of numba names it otherwise, its own stamp has to do.
+        with suppress(AttributeError):
+            own = self._files._cache_file
+            own._source_stamp = own._source_stamp, _STAMP
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
