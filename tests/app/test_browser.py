@@ -197,7 +197,7 @@ def test_a_killed_run_says_so_and_is_resumed(page, app) -> None:
     [worker] = [
         each
         for each in psutil.Process(app[0].pid).children(recursive=True)
-        if "mdec.app.worker" in each.cmdline()
+        if "mdec.app.jobs" in each.cmdline()
     ]
     worker.kill()
     page.wait(AGAIN)

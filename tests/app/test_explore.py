@@ -82,9 +82,9 @@ def test_quick_clusters_are_those_of_the_samples_of_the_report(
     assert (quick["quick"], full["quick"]) == (True, False)
     of_all = result.clustering.recluster(3, "spectral").labels[result.rows]
     direct = spectral(result.page[1][0], 3, result.page[1][1], 0)
-    assert same_partition(unpack(quick["cluster"]).tolist(), direct.tolist())
-    assert same_partition(unpack(full["cluster"]).tolist(), of_all.tolist())
-    assert len(unpack(quick["cluster"])) == len(result.rows) < 60
+    assert same_partition(quick["cluster"].tolist(), direct.tolist())
+    assert same_partition(full["cluster"].tolist(), of_all.tolist())
+    assert len(quick["cluster"]) == len(result.rows) < 60
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def wait_for(jobs, number, *states, seconds=240.0):
 def children():
     """Return the runs that this process has started."""
     return [each for each in psutil.Process().children(recursive=True)
-            if any("mdec.app.worker" in word for word in each.cmdline())]  # fmt: skip
+            if any("mdec.app.jobs" in word for word in each.cmdline())]  # fmt: skip
 
 
 def wait_for_members(folder, least):

@@ -214,8 +214,8 @@ def test_values_before_and_after_are_shown(prepared_report):
     raw = np.random.default_rng(1).gamma(0.5, 1000.0, size=(42, 20))
     described, page, _ = prepared_report(preparation, raw)
     before = described["histograms"]["before"]
-    assert before["shares"].sum() == pytest.approx(1.0)
-    assert before["edges"][[0, -1]].tolist() == [raw.min(), raw.max()]
+    assert sum(before["shares"]) == pytest.approx(1.0)
+    assert [before["edges"][0], before["edges"][-1]] == [raw.min(), raw.max()]
     assert before["median"] == np.median(raw)
     tags = Tags(page).found
     labels = [a["aria-label"] for tag, a in tags if tag == "svg"]
@@ -226,8 +226,7 @@ def test_values_before_and_after_are_shown(prepared_report):
     assert "&lt;b&gt;So&lt;/b&gt; it is." in page
     assert "<code>--prepare none</code>" in page
     drawn = json.loads(Tags(page).data)["histograms"]
-    assert drawn["before"]["shares"] == before["shares"].tolist()
-    assert drawn["before"]["edges"] == before["edges"].tolist()
+    assert drawn["before"] == before
 
 
 def test_values_left_alone_are_not_drawn(prepared_report):
@@ -265,5 +264,5 @@ def test_histograms_of_many_samples_are_of_some(n_samples):
     values = np.repeat(np.arange(n_samples, dtype=np.float32)[:, None], 3, axis=1)
     drawn = compute.value_histogram(values)
     step = -(-n_samples // 1000)
-    assert drawn["shares"].sum() == pytest.approx(1.0)
+    assert sum(drawn["shares"]) == pytest.approx(1.0)
     assert drawn["edges"][-1] == (n_samples - 1) // step * step

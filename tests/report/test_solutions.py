@@ -16,8 +16,8 @@ from mdec.bench.evaluation import ari
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.confidence import confidence, item_consensus
 from mdec.consensus import hierarchical
+from mdec.report import compute, describe_clustering
 from mdec.report.compute import (
-    add_signatures,
     consensus_tree,
     describe_column,
     describe_columns,
@@ -26,6 +26,7 @@ from mdec.report.compute import (
 )
 from mdec.report.layout import consensus_map, spread
 from mdec.report.signatures import (
+    describe_features,
     effect_sizes,
     markers,
     moments,
@@ -253,18 +254,31 @@ def test_features_of_every_number_equal_those_computed_alone(reports):
         assert best["share"] == pytest.approx((between - mean) / total)
 
 
-def test_few_of_many_samples_leave_the_reports_own_signatures_alone(reports):
+def test_few_of_many_samples_leave_the_reports_own_signatures_alone(
+    reports, monkeypatch
+):
     described, _, (model, X) = reports(40)
-    solutions = [dict(each) for each in described["solutions"]]
-    for each in solutions:
-        each["labels"] = each["labels"][:30]
-        each["cluster_order"] = np.arange(each["labels"].max() + 1)
-    chosen, rows = described["chosen"], np.arange(30)
+    monkeypatch.setattr(compute, "PAGE_SAMPLES", 30)
     names = [f"g{i}" for i in range(14)]
     table = Table(X, described["names"], names)
-    written = add_signatures(solutions, chosen, table, model.labels_, rows)
+    few = describe_clustering(model.clustering_, table=table)
+    assert len(few["names"]) == 30
     alone = signatures(moments(X, model.labels_), np.arange(3), names, 20)
-    assert [row["effect"] for row in written] == [row["effect"] for row in alone]
+    assert [row["effect"] for row in few["signatures"]] == [
+        row["effect"] for row in alone
+    ]
+
+
+def test_a_cluster_without_samples_is_described_by_no_feature():
+    values = np.random.default_rng(0).normal(size=(20, 4))
+    groups = moments(values, 2 * (np.arange(20) % 2), 4)
+    effects = effect_sizes(groups)
+    assert (effects[[1, 3]] == 0.0).all()
+    np.testing.assert_allclose(effects[0], -effects[2])
+    found = describe_features(groups, np.arange(4), np.arange(4), "abcd")
+    assert {row["cluster"] for row in found["signatures"]} == {0, 2}
+    assert {row["cluster"] for row in found["features"]} <= {0, 2}
+    assert len(found["markers"]["names"]) == 4
 
 
 def test_samples_at_the_same_place_are_spread():

@@ -24,8 +24,13 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
 from mdec.report.colours import COLOURS
-from mdec.report.page import pack, pack_clusters, render_parts
-from mdec.report.signatures import moments, signatures
+from mdec.report.page import pack_clusters, render_parts
+from mdec.report.signatures import (
+    LISTED_FEATURES,
+    describe_features,
+    moments,
+    signatures,
+)
 from mdec.report.solutions import cut_halves, describe_solution, match_numbers
 from mdec.results import CLUSTER_NAMES, ENSEMBLE, MODEL, SUMMARY
 
@@ -145,24 +150,22 @@ class Result:
             "clusters": self.names,
         }
 
-    def recluster(
-        self, n_clusters: Any, consensus: Any, quick: Any = None
-    ) -> dict[str, Any]:
+    def recluster(self, k: int, consensus: str, quick: bool = False) -> dict[str, Any]:
         """Return another clustering of the same base clusterings, for the report.
 
         Clusters keep the numbers of those of the run with which they share most. A
         quick one is of the samples of the report alone.
         """
-        if n_clusters not in range(1, self.most + 1) or consensus not in CONSENSUS:
+        if k not in range(1, self.most + 1) or consensus not in CONSENSUS:
             raise ValueError(
                 f"K is 1 to {self.most}, and the consensus one of "
                 f"{', '.join(CONSENSUS)}."
             )
-        return self._solve_once(n_clusters, consensus, bool(quick))
+        return self._solve_once(k, consensus, bool(quick))
 
-    def prepare(self, *asked: Any) -> None:
+    def prepare(self, **asked: Any) -> None:
         """Find what `recluster` may be asked for."""
-        self.recluster(*asked)
+        self.recluster(**asked)
 
     def _solve(self, n_clusters: int, consensus: str, quick: bool) -> dict[str, Any]:
         start = self.drawn if quick else self.clustering
@@ -175,11 +178,9 @@ class Result:
             classes, rows = None if classes is None else classes[rows], slice(None)
         of = found.association, labels, np.asarray(found.confidence), numbers, classes
         shown = describe_solution(*of, self.halves[n_clusters - 1], rows)
-        # A cluster may be so small that none of its samples is on the page.
-        if self.features and len(set(shown["labels"])) == len(numbers):
-            compute.describe_features(
-                shown, moments(self.values, shown["labels"]), self.features
-            )
+        sums = moments(self.values, shown["labels"], len(numbers))
+        order = np.arange(len(numbers))
+        shown |= describe_features(sums, numbers, order, self.features)
         words = render_parts(
             shown,
             selection={"n_clusters": self.summary.get("suggested_n_clusters")},
@@ -187,7 +188,7 @@ class Result:
             command=f"mdec consensus {self.path.name}/{ENSEMBLE}",
             settings={"consensus": consensus},
         )
-        own = {"halves": pack(shown["halves"]), "parts": words}
+        own = {"halves": shown["halves"], "parts": words}
         return pack_clusters(shown) | own | {"consensus": consensus, "quick": quick}
 
     def feature(self, name: Any) -> dict[str, Any]:
@@ -195,7 +196,7 @@ class Result:
         if name not in self.features:
             raise ValueError(f"the result has no feature {str(name)[:80]!r}.")
         column = self.values[:, self.features.index(name)].astype(np.float32)
-        return {"name": name, "values": pack(column)}
+        return {"name": name, "values": column}
 
     def compare(self, samples: Any) -> list[Any]:
         """Return the features that set some samples apart from the rest."""
@@ -204,7 +205,7 @@ class Result:
         if len(set(outside.tolist())) == 1 or not self.features:
             raise ValueError("there is nothing to compare; select some of the samples.")
         sums = moments(self.values, outside)
-        return [*signatures(sums, np.arange(2), self.features, compute.LISTED_FEATURES)]
+        return signatures(sums, np.arange(2), self.features, LISTED_FEATURES)
 
     @property
     def names(self) -> dict[str, dict[str, str]]:
@@ -213,9 +214,9 @@ class Result:
             return {}
         return check_names(json.loads((self.path / CLUSTER_NAMES).read_bytes()))
 
-    def rename(self, given: Any) -> dict[str, dict[str, str]]:
+    def rename(self, clusters: Any) -> dict[str, dict[str, str]]:
         """Keep names and colours of clusters in the folder, as a file of the result."""
-        names = check_names(given)
+        names = check_names(clusters)
         with self.folder.writing:
             with claim_folder(self.path), replace_together(self.path) as new:
                 summary = read_summary(self.path)

@@ -1,8 +1,15 @@
-"""Runs in line, one at a time: each `mdec fit` in a child process with a checkpoint."""
+"""Runs in line, one at a time: each `mdec fit` in a child process with a checkpoint.
+
+The child is this module as well. It tells how far it is in lines of JSON on standard
+output, and stops when its standard input ends, as it does when the page's own process
+ends in whatever way.
+"""
 
 from __future__ import annotations
 
+import _thread
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,8 +18,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from mdec import cli
+from mdec._support.progress import progress_to
 
 # What a run has for stopping when it is asked to, in seconds.
 PATIENCE = 20.0
@@ -121,7 +132,7 @@ class Jobs:
         with (
             tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
             subprocess.Popen(
-                [sys.executable, "-m", "mdec.app.worker", *self._jobs[number].words],
+                [sys.executable, "-m", "mdec.app.jobs", *self._jobs[number].words],
                 cwd=self.root,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -157,3 +168,34 @@ def judge_end(code: int, words: str, *, asked: bool) -> tuple[str, str]:
         )
     last = words.splitlines()[-1] if words else f"exit code {code}"
     return "failed", f"This is a bug in mdec ({last}); please report it."
+
+
+def work(words: list[str]) -> None:
+    """Run a command of `mdec` in this process, resumably, and tell how far it is."""
+    sys.argv = ["mdec", *words]  # the result tells by which command it was made
+    # A shell that starts the app in the background lets its processes ignore this.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    _tell(sys.stdout, "reading the table")
+    with progress_to(
+        members=partial(_tell, sys.stdout, "base clusterings"),
+        null=partial(_tell, sys.stdout, "testing whether there are groups"),
+    ):
+        cli.main([*words, "--quiet", "--resume"])
+
+
+def _stop_with_parent() -> None:
+    while os.read(0, 4096):  # a buffered file would not let Python end
+        pass
+    _thread.interrupt_main()
+
+
+def _tell(out: IO[str], step: str, done: int = 0, total: int = 0) -> None:
+    if total and done == total:
+        step, done, total = "consensus and report", 0, 0
+    out.write(json.dumps({"step": step, "done": done, "total": total}) + "\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    work(sys.argv[1:])

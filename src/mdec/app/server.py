@@ -1,4 +1,4 @@
-"""The server of the page, on this machine alone."""
+"""The server of the page, on this machine alone, and who may ask it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -16,36 +16,102 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import (
+    FileResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import Route
 
 from mdec.app.explore import Result
 from mdec.app.folder import ERRORS, Folder
-from mdec.app.guard import HOST, Guard
 from mdec.app.jobs import Jobs
 from mdec.app.tables import command_words, look_at, make_groups
 from mdec.cli.options import name_flags
+from mdec.report.page import to_json
 
-_STATIC = {"app.html": "html", "app.css": "css", "app.js": "javascript"}
-_SHARED = {"shared.css": "css", "shared.js": "javascript"}
+HOST = "127.0.0.1"
+# Of the page, and of what it shares with the report.
+_STATIC = {
+    **dict.fromkeys(["app.html", "app.css", "app.js"], "mdec.app.static"),
+    **dict.fromkeys(["shared.css", "shared.js"], "mdec.report"),
+}
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src "
+    "'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; base-uri "
+    "'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
 # A report is a file that may come from strangers: it runs as nobody's page, and can
 # neither read this one nor ask the server for anything.
 _REPORT = {
     "content-security-policy": "sandbox allow-scripts allow-downloads; "
     "frame-ancestors 'self'"
 }
-# What a result is asked for, with the names of what is given.
-_EXPLORE = {
-    "describe": (),
-    "recluster": ("k", "consensus", "quick"),
-    "prepare": ("k", "consensus", "quick"),
-    "feature": ("name",),
-    "compare": ("samples",),
-    "rename": ("clusters",),
-    "predict": ("file",),
-}
-Given = dict[str, Any]
+# What a result is asked for, by the names of its methods.
+_EXPLORE = (
+    "describe",
+    "recluster",
+    "prepare",
+    "feature",
+    "compare",
+    "rename",
+    "predict",
+)
+Options = dict[str, Any] | None
+
+
+class Guard(BaseHTTPMiddleware):
+    """Lets requests of the page through, and marks all answers.
+
+    The host must be this machine by number, so that no other name leads here; the
+    origin that of the page, so that no other page asks; and the cookie the one that
+    was exchanged for the token of the address.
+    """
+
+    def __init__(self, app: Any, port: int, token: str) -> None:
+        super().__init__(app)
+        self.token, self.host = token, f"{HOST}:{port}"
+        self.name, self.secret = f"mdec-{port}", secrets.token_urlsafe(32)
+
+    async def dispatch(self, request: Request, call_next: Any) -> Response:
+        """Answer a request, or refuse it."""
+        answer: Response = self._refuse(request) or await call_next(request)
+        for name, value in _HEADERS.items():
+            answer.headers.setdefault(name, value)
+        return answer
+
+    def _refuse(self, request: Request) -> Response | None:
+        """Return the answer to a stranger, or to one who brings the token."""
+        origin, site = (request.headers.get(n) for n in ("origin", "sec-fetch-site"))
+        asked = origin is not None or request.method not in ("GET", "HEAD")
+        if (
+            request.headers.getlist("host") != [self.host]
+            or (asked and origin != f"http://{self.host}")
+            or site not in (None, "none", "same-origin")
+        ):
+            return PlainTextResponse("This page answers only its own requests.\n", 403)
+        given = request.query_params.get("token", "")
+        if request.url.path == "/" and _equal(given, self.token):
+            answer = RedirectResponse("/", 303)
+            answer.set_cookie(self.name, self.secret, httponly=True, samesite="strict")
+            return answer
+        if _equal(request.cookies.get(self.name, ""), self.secret):
+            return None
+        words = "Open the address that mdec app has printed in its terminal.\n"
+        return PlainTextResponse(words, 403)
+
+
+def _equal(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode(), secret.encode())
 
 
 class Page:
@@ -78,19 +144,16 @@ class Page:
     async def static(self, request: Request) -> Response:
         """Return the page, its script or its style."""
         name = request.path_params.get("name", "app.html")
-        if kind := _STATIC.get(name):
-            content = (files("mdec.app") / "static" / name).read_bytes()
-        elif kind := _SHARED.get(name):
-            content = (files("mdec.report") / name).read_bytes()
-        else:
+        if name not in _STATIC:
             return Response(status_code=404)
-        return Response(content, media_type=f"text/{kind}")
+        content = (files(_STATIC[name]) / name).read_bytes()
+        return Response(content, media_type=_KINDS[Path(name).suffix])
 
     async def upload(self, request: Request) -> Response:
         """Keep a file that arrives."""
         self.folder.check_size(int(request.headers.get("content-length", 0)))
         name = request.query_params.get("name", "")
-        return JSONResponse({"file": await self.folder.receive(name, request.stream())})
+        return _answer({"file": await self.folder.receive(name, request.stream())})
 
     async def file(self, request: Request) -> Response:
         """Return the report of a result, one of its files, or all of them."""
@@ -110,23 +173,23 @@ class Page:
     async def api(self, request: Request) -> Response:
         """Do what the page asks for, and answer in JSON."""
         act, given = request.path_params["act"], await request.json()
-        own: Given = {
+        own: dict[str, Callable[..., Any]] = {
             "start": self.describe,
             "look": self.look,
             "run": self.run,
-            "jobs": lambda _: self.jobs.snapshot(),
-            "stop": lambda given: self.jobs.stop(given["number"]),
-            "resume": lambda given: self.jobs.resume(given["number"]),
+            "jobs": self.jobs.snapshot,
+            "stop": self.jobs.stop,
+            "resume": self.jobs.resume,
         }
         if act in own:
-            return JSONResponse(await run_in_threadpool(own[act], given))
-        if act not in _EXPLORE:
+            work = own[act]
+        elif act in _EXPLORE:
+            work = getattr(self._result(given.pop("result")), act)
+        else:
             return Response(status_code=404)
-        work = getattr(self._result(given["result"]), act)
-        values = [given.get(name) for name in _EXPLORE[act]]
-        return JSONResponse(await run_in_threadpool(work, *values))
+        return _answer(await run_in_threadpool(work, **given))
 
-    def describe(self, _: Given) -> Given:
+    def describe(self) -> dict[str, Any]:
         """Return tables, results and runs."""
         return {
             "root": self.folder.root.name,
@@ -136,22 +199,21 @@ class Page:
             "max_bytes": self.folder.max_bytes,
         }
 
-    def look(self, given: Given) -> Given:
+    def look(
+        self, file: str = "", options: Options = None, out: str = "", find: str = ""
+    ) -> dict[str, Any]:
         """Say how a table is read."""
-        file, options = str(given.get("file", "")), given.get("options") or {}
-        out = given.get("out") or self.folder.free_name(Path(file).name.split(".")[0])
-        return look_at(self.folder, file, options, out, str(given.get("find", "")))
+        out = out or self.folder.free_name(Path(file).name.split(".")[0])
+        return look_at(self.folder, file, options or {}, out, find)
 
-    def run(self, given: Given) -> Given:
+    def run(self, file: str, out: str, options: Options = None) -> dict[str, Any]:
         """Put a run in line."""
-        file = self.folder.name(self.folder.path(given.get("file")))
-        out = self.folder.path(given.get("out"))
-        if out.parent != self.folder.root or out.name.startswith((".", "-")):
+        file, path = self.folder.name(self.folder.path(file)), self.folder.path(out)
+        if path.parent != self.folder.root or path.name.startswith((".", "-")):
             raise ValueError("the name of a result is that of a folder, without '/'.")
-        options = given.get("options") or {}
-        make_groups(self.folder, options)
-        words = command_words(file, options, out.name)
-        return {"number": self.jobs.submit(words, out.name)}
+        make_groups(self.folder, options or {})
+        words = command_words(file, options or {}, path.name)
+        return {"number": self.jobs.submit(words, path.name)}
 
     def _result(self, name: str) -> Result:
         """Return a result; the last one stays open unless it is written again."""
@@ -161,10 +223,13 @@ class Page:
         return last
 
 
+def _answer(content: Any, status: int = 200) -> Response:
+    return Response(to_json(content), status, media_type="application/json")
+
+
 async def _complain(_: Request, error: Exception) -> Response:
     """Answer a foreseen error with one sentence."""
-    words = name_flags(str(error)) or type(error).__name__
-    return JSONResponse({"error": words}, 400)
+    return _answer({"error": name_flags(str(error)) or type(error).__name__}, 400)
 
 
 def serve(
@@ -184,7 +249,11 @@ def serve(
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
         page = Page(folder, name)
         # A log of requests would show the token.
-        how: Given = {"access_log": False, "log_level": "error", "server_header": False}
+        how: dict[str, Any] = {
+            "access_log": False,
+            "log_level": "error",
+            "server_header": False,
+        }
         server = uvicorn.Server(uvicorn.Config(page.build(port, token), **how))
         address = f"http://{HOST}:{port}/?token={token}"
         sys.stdout.write(f"Open {address}\nCtrl-C ends it.\n")

@@ -18,17 +18,11 @@ from mdec._support.random import member_stream
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
-from mdec.report.layout import TSNE_SAMPLES, SampleMap, consensus_map, data_map
-from mdec.report.signatures import (
-    Moments,
-    Signature,
-    markers,
-    moments,
-    separating_features,
-    signatures,
-)
+from mdec.report.layout import TSNE_SAMPLES, consensus_map, data_map
+from mdec.report.signatures import MARKERS
 from mdec.report.solutions import (
     Solution,
+    cluster_order,
     compare_functions,
     describe_solutions,
     relate,
@@ -48,14 +42,7 @@ VALUE_SAMPLES = 1000
 PAGE_VALUES = 250_000
 DRAWN_MERGES = 80
 
-LISTED_FEATURES = 20
 VALUE_BINS = 40
-
-# Features of each cluster in signatures.csv and on the page, and of all in figures.
-WRITTEN_SIGNATURES = 20
-LISTED_SIGNATURES = 5
-MARKERS = 30
-
 
 # Numbers with more different values are drawn on a scale, words with more are only
 # listed.
@@ -97,36 +84,6 @@ class RunNotes:
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
-class Tree(TypedDict):
-    """The dendrogram of the samples of the page.
-
-    `position` is the place of each sample among its leaves. Each of `merges`, the last
-    ones, has places and heights as shares: those of the left branch, the height of the
-    merge, and those of the right branch.
-    """
-
-    position: Labels
-    merges: list[tuple[float, float, float, float, float]]
-
-
-class SignatureValues(TypedDict):
-    """Standardised values of features of all samples of the page."""
-
-    features: Labels
-    names: list[str]
-    scores: Array
-
-
-class Column(TypedDict):
-    """A column of the table that is not a feature: classes, numbers or other words."""
-
-    name: str
-    kind: str
-    levels: list[str]
-    codes: Labels
-    values: Array
-
-
 class Description(TypedDict):
     """Everything that the report of a clustering shows.
 
@@ -139,17 +96,17 @@ class Description(TypedDict):
     solutions: list[Solution]
     chosen: int
     criteria: list[dict[str, float]]
-    tree: Tree
-    map: SampleMap
-    pca: SampleMap | None
+    tree: dict[str, Any]
+    map: dict[str, Any]
+    pca: dict[str, Any] | None
     tracked: Labels
     bars: Labels
-    columns: list[Column]
-    signature_values: SignatureValues | None
+    columns: list[dict[str, Any]]
+    signature_values: dict[str, Any] | None
     support: list[dict[str, Any]] | None
     functions: list[dict[str, Any]]
     candidates: list[dict[str, Any]]
-    signatures: list[Signature]
+    signatures: list[dict[str, Any]]
     histograms: dict[str, dict[str, Any]]
     versions: dict[str, str]
 
@@ -186,10 +143,9 @@ def describe_clustering(
     laid_out = consensus_map(matrix, mapped)
     # The largest array of the page; the others need its room.
     del matrix
-    solutions, chosen = describe_solutions(clustering, table.labels, rows, *part)
-    for each in solutions:
-        each["cluster_order"] = cluster_order(each["labels"], tree["position"])
-    written = add_signatures(solutions, chosen, table, labels, rows)
+    solutions, chosen, written = describe_solutions(
+        clustering, table, rows, part, tree["position"]
+    )
     tracks = [each["numbers"][each["labels"]] for each in solutions]
     histograms = {}
     if notes.preparation is not None and notes.raw is not None:
@@ -263,11 +219,8 @@ def value_histogram(values: Array) -> dict[str, Any]:
     """
     shown = values[:: max(1, -(-len(values) // VALUE_SAMPLES))]
     counts, edges = np.histogram(shown, VALUE_BINS)
-    return {
-        "shares": counts / shown.size,
-        "edges": edges,
-        "median": float(np.median(shown)),
-    }
+    shares, median = counts / shown.size, float(np.median(shown))
+    return {"shares": shares.tolist(), "edges": edges.tolist(), "median": median}
 
 
 def list_candidates(
@@ -321,11 +274,13 @@ def draw_from_clusters(
     return np.sort(np.concatenate(chosen))
 
 
-def consensus_tree(matrix: Array, labels: Labels) -> Tree:
+def consensus_tree(matrix: Array, labels: Labels) -> dict[str, Any]:
     """Return the dendrogram of average linkage, in which clusters are joined last.
 
-    The heights are the consensus that is missing, and end at the top pairs, since
-    weighted consensus is seldom near one.
+    The place of each sample among its leaves, and the last merges. Each has places and
+    heights as shares: those of the left branch, the height of the merge, and those of
+    the right branch. The heights are the consensus that is missing, and end at the top
+    pairs, since weighted consensus is seldom near one.
     """
     size = len(labels)
     if size < 3:
@@ -351,52 +306,15 @@ def consensus_tree(matrix: Array, labels: Labels) -> Tree:
     return {"position": position, "merges": merges[-DRAWN_MERGES:]}
 
 
-def cluster_order(labels: Labels, position: Labels) -> NDArray[np.int64]:
-    """Return the clusters in the order of their mean place in the dendrogram."""
-    return np.argsort(np.bincount(labels, position) / np.bincount(labels))
-
-
 def sample_order(labels: Labels, position: Labels) -> NDArray[np.int64]:
     """Return the samples cluster by cluster, each in the order of the dendrogram."""
     rank = np.argsort(cluster_order(labels, position))
     return np.lexsort([position, rank[labels]])
 
 
-def add_signatures(
-    solutions: list[Solution], chosen: int, table: Table, labels: Labels, rows: Labels
-) -> list[Signature]:
-    """Give each solution the features of its clusters; return those of signatures.csv.
-
-    The features are summed once, over the groups of samples that are together for every
-    K; the clusters are unions of them. The clusters of the report take all samples.
-    """
-    values, names = table.values, table.feature_names
-    together = np.stack([each["labels"] for each in solutions])
-    groups, group = np.unique(together, axis=1, return_inverse=True)
-    part = moments(values[rows], group.ravel())
-    for i, each in enumerate(solutions):
-        sums = part.merge(groups[i])
-        if i == chosen and len(rows) < len(values):
-            sums = moments(values, labels)
-        describe_features(each, sums, names)
-        if i == chosen:
-            written = signatures(sums, each["numbers"], names, WRITTEN_SIGNATURES)
-    return written
-
-
-def describe_features(shown: Solution, sums: Moments, names: Sequence[str]) -> None:
-    """Give a solution the features that set its clusters apart."""
-    listed = LISTED_SIGNATURES * (2 if shown["n_clusters"] == 2 else 1)
-    shown["signatures"] = signatures(sums, shown["numbers"], names, listed)
-    shown["features"] = separating_features(
-        sums, shown["numbers"], names, LISTED_FEATURES
-    )
-    shown["markers"] = markers(sums, shown["cluster_order"], names, MARKERS)
-
-
 def signature_values(
     solutions: list[Solution], chosen: int, table: Table, rows: Labels
-) -> SignatureValues | None:
+) -> dict[str, Any] | None:
     """Return values that the page draws and colours samples by, standardised.
 
     They are of all features if that are few, else of those that mark clusters, as many
@@ -421,7 +339,7 @@ def describe_columns(
     known: NDArray[Any] | None,
     columns: Mapping[str, Sequence[str]] | None,
     rows: Labels,
-) -> list[Column]:
+) -> list[dict[str, Any]]:
     """Return the known classes and the other columns, of some rows."""
     given = {} if known is None else {KNOWN: [str(each) for each in known.tolist()]}
     for name, cells in (columns or {}).items():
@@ -432,7 +350,9 @@ def describe_columns(
     ]
 
 
-def describe_column(name: str, cells: list[str], *, classes: bool = False) -> Column:
+def describe_column(
+    name: str, cells: list[str], *, classes: bool = False
+) -> dict[str, Any]:
     """Return a column as classes, as numbers, or as words that are only listed.
 
     Examples
@@ -443,19 +363,11 @@ def describe_column(name: str, cells: list[str], *, classes: bool = False) -> Co
     'numbers'
     """
     words, codes = np.unique(np.array(cells, dtype=np.str_), return_inverse=True)
-    kind, values = "classes", np.empty(0)
-    numeric = all(is_number(cell) for cell in words.tolist())
-    if numeric:
+    if all(is_number(cell) for cell in words.tolist()):
+        if words.size > _FEW_NUMBERS and not classes:
+            values = np.array([number(cell) for cell in cells])
+            return {"name": name, "kind": "numbers", "values": values}
         order = np.argsort([number(cell) for cell in words.tolist()], kind="stable")
         words, codes = words[order], np.argsort(order)[codes]
-    if numeric and words.size > _FEW_NUMBERS and not classes:
-        kind, values = "numbers", np.array([number(cell) for cell in cells])
-    elif words.size > _FEW_WORDS and not classes:
-        kind = "words"
-    return {
-        "name": name,
-        "kind": kind,
-        "levels": words.tolist(),
-        "codes": codes,
-        "values": values,
-    }
+    kind = "words" if words.size > _FEW_WORDS and not classes else "classes"
+    return {"name": name, "kind": kind, "levels": words.tolist(), "codes": codes}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -21,19 +21,12 @@ _BESIDE = 5
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
-class SampleMap(TypedDict):
-    """Samples of the page in the plane, in units of a figure of `SIZE`."""
-
-    places: Array
-    axes: tuple[str, str] | None
-
-
 def radius(n_samples: int) -> float:
     """Return the radius of a dot in a figure of `SIZE`."""
     return 5.5 if n_samples < 200 else 4.0 if n_samples < 700 else 3.0
 
 
-def consensus_map(matrix: Array, mapped: Labels) -> SampleMap:
+def consensus_map(matrix: Array, mapped: Labels) -> dict[str, Any]:
     """Return the samples by their consensus: t-SNE of 1 - A for those in `mapped`.
 
     Each of the others lies at the mean of the five mapped samples with which it has
@@ -48,7 +41,7 @@ def consensus_map(matrix: Array, mapped: Labels) -> SampleMap:
     return _in_figure(places, None)
 
 
-def data_map(values: Array) -> SampleMap | None:
+def data_map(values: Array) -> dict[str, Any] | None:
     """Return the first two principal components of the data, None if there is one.
 
     The values may be overwritten.
@@ -91,8 +84,8 @@ def plane(matrix: Array) -> Array:
     return places
 
 
-def _in_figure(places: Array, axes: tuple[str, str] | None) -> SampleMap:
-    """Scale places to the figure, the second axis upwards, and spread the dots."""
+def _in_figure(places: Array, axes: tuple[str, str] | None) -> dict[str, Any]:
+    """Scale places to a figure of `SIZE`, the second axis upwards; spread the dots."""
     low, span = places.min(axis=0), np.ptp(places, axis=0)
     share = (places - low) / np.where(span > 0.0, span, 1.0)
     share[:, span == 0.0] = 0.5

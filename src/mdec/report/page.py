@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mdec._support.optional import import_optional
 from mdec.confidence import AMBIGUOUS
 from mdec.report.colours import COLOURS, FARTHEST, colour, contrast_levels
-from mdec.report.compute import Column, Description
+from mdec.report.compute import Description
 from mdec.report.layout import SIZE, radius
 from mdec.report.solutions import Solution
 
@@ -42,11 +42,9 @@ def render_report(described: Description) -> str:
     str
         The page.
     """
-    template = _environment().get_template("template.html")
     from markupsafe import Markup
 
     script = _read("shared.js") + _read("report.js")
-    shown = described["solutions"][described["chosen"]]
     clustering, notes = described["clustering"], described["notes"]
     context = {
         "selection": clustering.criteria,
@@ -54,14 +52,18 @@ def render_report(described: Description) -> str:
         "settings": notes.settings,
         "command": notes.again,
     }
-    page: str = template.render(
-        **described,
-        **context,
-        shown=shown,
-        style=Markup(_read("shared.css") + _read("report.css")),
-        script=Markup(script),
-        data=Markup(pack_data(described, context)),
-        policy=content_policy(script),
+    page: str = (
+        _environment()
+        .get_template("template.html")
+        .render(
+            **described,
+            **context,
+            shown=described["solutions"][described["chosen"]],
+            style=Markup(_read("shared.css") + _read("report.css")),
+            script=Markup(script),
+            data=Markup(pack_data(described, context)),
+            policy=content_policy(script),
+        )
     )
     return page
 
@@ -101,89 +103,76 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
     No HTML parser takes it for markup. `context` is that of `render_parts`.
     """
     values, solutions = described["signature_values"], described["solutions"]
-    selection = described["clustering"].criteria
+    used = [] if values is None else values["features"].tolist()
+    selection, chosen = described["clustering"].criteria, described["chosen"]
     maps = [each for each in (described["map"], described["pca"]) if each]
-    packed = [_pack_solution(each, described) for each in solutions]
-    for number, (content, shown) in enumerate(zip(packed, solutions, strict=True)):
-        if number != described["chosen"]:
-            content["parts"] = render_parts(shown, **context)
+    # One dendrogram of each half is cut into all numbers: clusters join finer ones.
+    finest = solutions[-1]["halves"]
+    packed = []
+    for number, shown in enumerate(solutions):
+        joins = np.zeros((len(finest), int(finest.max()) + 1), dtype=np.int32)
+        joins[np.arange(len(finest))[:, None], finest] = shown["halves"]
+        wanted = shown["markers"]["features"].tolist()
+        own = {"joins": joins, "features": [used.index(j) for j in wanted if j in used]}
+        if number != chosen:
+            own["parts"] = render_parts(shown, **context)
+        packed.append(pack_clusters(shown) | own)
     content = {
         "names": described["names"],
         "palette": COLOURS,
-        "bars": pack(described["bars"]),
-        "chosen": described["chosen"],
+        "bars": described["bars"],
+        "chosen": chosen,
         "below": AMBIGUOUS,
-        "finest": pack(solutions[-1]["halves"]),
+        "finest": finest,
         "solutions": packed,
-        "position": pack(described["tree"]["position"]),
-        "tracked": pack(described["tracked"]),
+        "position": described["tree"]["position"],
+        "tracked": described["tracked"],
         "radius": radius(len(described["names"])),
         # In tenths of a unit of the figure.
-        "maps": [pack(np.rint(10.0 * each["places"]).astype(int)) for each in maps],
+        "maps": [np.rint(10.0 * each["places"]).astype(int) for each in maps],
         "axes": maps[-1]["axes"],
-        "columns": [_pack_column(each) for each in described["columns"]],
-        "signature": None,
+        "columns": described["columns"],
+        "signature": values
+        and {
+            "names": values["names"],
+            "levels": contrast_levels(values["scores"]),
+            "farthest": FARTHEST,
+        },
         "suggested": selection.n_clusters,
         "criteria": described["criteria"],
         "cdf": {
             "levels": selection.levels.tolist(),
             "shares": selection.cdf.round(6).tolist(),
         },
-        "histograms": {
-            name: {"shares": each["shares"].tolist(), "edges": each["edges"].tolist()}
-            for name, each in described["histograms"].items()
-        },
+        "histograms": described["histograms"],
     }
-    if values is not None:
-        content["signature"] = {
-            "names": values["names"],
-            "levels": pack(contrast_levels(values["scores"])),
-            "farthest": FARTHEST,
-        }
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c")
-
-
-def _pack_solution(shown: Solution, described: Description) -> dict[str, Any]:
-    values, wanted = described["signature_values"], shown["markers"]["features"]
-    used = [] if values is None else values["features"].tolist()
-    # One dendrogram of each half is cut into all numbers: clusters join finer ones.
-    finest = described["solutions"][-1]["halves"]
-    joins = np.zeros((len(finest), int(finest.max()) + 1), dtype=np.int32)
-    joins[np.arange(len(finest))[:, None], finest] = shown["halves"]
-    return pack_clusters(shown) | {
-        "joins": pack(joins),
-        "features": [used.index(each) for each in wanted.tolist() if each in used],
-    }
+    return to_json(content).replace("<", "\\u003c")
 
 
 def pack_clusters(shown: Solution) -> dict[str, Any]:
     """Return clusters as the script takes them, with those of its halves to come."""
     numbers, markers = shown["numbers"], shown["markers"]
-    dots = {
-        "names": markers["names"],
-        "clusters": numbers[shown["cluster_order"]].tolist(),
-        "effects": pack(contrast_levels(markers["effects"])),
-        "shares": pack(np.rint(255.0 * markers["shares"]).astype(int)),
-    }
     # Names of the clusters go to the page, with one more for no second choice.
     names = np.append(numbers, 0)
     return {
         "k": shown["n_clusters"],
-        "cluster": pack(numbers[shown["labels"]]),
-        "second": pack(names[shown["second"]]),
-        "sure": pack(np.rint(_STEPS * shown["confidence"]).astype(int)),
+        "cluster": numbers[shown["labels"]],
+        "second": names[shown["second"]],
+        "sure": np.rint(_STEPS * shown["confidence"]).astype(int),
         "clusters": shown["clusters"],
         "histogram": shown["histogram"].tolist(),
-        "dots": dots,
+        "dots": {
+            "names": markers["names"],
+            "clusters": numbers[shown["cluster_order"]].tolist(),
+            "effects": contrast_levels(markers["effects"]),
+            "shares": np.rint(255.0 * markers["shares"]).astype(int),
+        },
     }
 
 
-def _pack_column(column: Column) -> dict[str, Any]:
-    content: dict[str, Any] = {"name": column["name"], "kind": column["kind"]}
-    if column["kind"] == "numbers":
-        return content | {"values": pack(column["values"])}
-    return content | {"levels": column["levels"], "codes": pack(column["codes"])}
+def to_json(content: Any) -> str:
+    """Return what a script takes: arrays as it unpacks them, and the rest as it is."""
+    return json.dumps(content, separators=(",", ":"), allow_nan=False, default=pack)
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:

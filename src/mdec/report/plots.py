@@ -23,7 +23,7 @@ from mdec.report.layout import TSNE_SAMPLES, plane
 from mdec.report.solutions import (
     HISTOGRAM_BINS,
     cut_halves,
-    describe_solutions,
+    cut_page,
     tracking_order,
 )
 from mdec.selection.rule import KSelection
@@ -203,10 +203,10 @@ class TrackingDisplay(Display):
     @staticmethod
     def _compute(found: Clustering) -> tuple[Any, ...]:
         rows, part = draw_page(found)
-        solutions, chosen = describe_solutions(found, None, rows, *part)
-        tracks = [each["numbers"][each["labels"]] for each in solutions]
-        ks = np.array([each["n_clusters"] for each in solutions])
-        return np.stack(tracks)[:, tracking_order(tracks, tracks[chosen])], ks
+        ks, chosen, parts, numbers = cut_page(found, rows, *part)
+        tracks = [names[cut] for names, cut in zip(numbers, parts, strict=True)]
+        order = tracking_order(tracks, tracks[chosen])
+        return np.stack(tracks)[:, order], np.array(ks)
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
         from matplotlib.colors import ListedColormap

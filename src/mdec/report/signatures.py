@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,34 +17,14 @@ _COLUMNS = 256
 # own: without it a feature that is constant in every cluster would be infinitely far.
 _LEAST_SPREAD = 0.01
 
-
-class Signature(TypedDict):
-    """A feature that sets a cluster apart: means, and their standardised difference.
-
-    `high` and `high_outside` are the shares of the samples with a high value of it.
-    """
-
-    cluster: int
-    feature: int
-    name: str
-    effect: float
-    inside: float
-    outside: float
-    high: float
-    high_outside: float
+# Features of a cluster in signatures.csv; of all, of one and in figures on the page.
+WRITTEN_SIGNATURES = 20
+LISTED_FEATURES = 20
+LISTED_SIGNATURES = 5
+MARKERS = 30
 
 
-class Markers(TypedDict):
-    """Features that mark clusters: effects and shares, (n_features, n_clusters)."""
-
-    features: Labels
-    names: list[str]
-    effects: Array
-    shares: Array
-
-
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Sizes of groups, with sums and sums of squares of the centred features.
 
     `centre` has the means of all samples; the sums are of shape (n_groups, n_features).
@@ -62,19 +41,18 @@ class Moments:
     def merge(self, into: Labels) -> Moments:
         """Return the moments of unions of the groups; group i is in union `into[i]`."""
         join = np.eye(int(into.max()) + 1)[into].T
-        parts = self.sizes, self.sums, self.squares, self.high
-        return Moments(self.centre, *(join @ each for each in parts))
+        return Moments(self.centre, *(join @ each for each in self[1:]))
 
     def means(self, sums: Array) -> tuple[Array, Array]:
         """Return the means of what was summed inside each group and outside."""
         sizes = self.sizes[:, None]
         rest = np.maximum(self.sizes.sum() - sizes, 1.0)
-        return sums / sizes, (sums.sum(axis=0) - sums) / rest
+        return sums / np.maximum(sizes, 1.0), (sums.sum(axis=0) - sums) / rest
 
 
-def moments(values: Array, labels: Labels) -> Moments:
-    """Sum the features over groups of samples, which count from 0 without gaps."""
-    n_groups, n_features = int(labels.max()) + 1, values.shape[1]
+def moments(values: Array, labels: Labels, n_groups: int | None = None) -> Moments:
+    """Sum the features over groups of samples; None for as many as there are labels."""
+    n_groups, n_features = n_groups or int(labels.max()) + 1, values.shape[1]
     membership = cluster_indicator(labels, n_groups)
     centre = np.empty(n_features)
     sums, squares, high = np.empty((3, n_groups, n_features))
@@ -87,7 +65,7 @@ def moments(values: Array, labels: Labels) -> Moments:
         data -= centre[block]
         sums[:, block] = membership @ data
         squares[:, block] = membership @ data**2
-    sizes = np.bincount(labels).astype(np.float64)
+    sizes = np.bincount(labels, minlength=n_groups).astype(np.float64)
     return Moments(centre, sizes, sums, squares, high)
 
 
@@ -98,7 +76,8 @@ def effect_sizes(groups: Moments) -> Array:
     -----
     Cohen's :math:`d = (\bar x_k - \bar x_{rest}) / s` with :math:`s^2` the squares
     about both means over :math:`n - 2`, of shape (n_groups, n_features). The spread s
-    is at least a hundredth of the feature's own; constant features have 0.
+    is at least a hundredth of the feature's own. Constant features have 0, and so have
+    groups without samples and groups of all samples.
     """
     sizes = groups.sizes[:, None]
     rest = groups.sizes.sum() - sizes
@@ -108,35 +87,49 @@ def effect_sizes(groups: Moments) -> Array:
     count = max(float(groups.sizes.sum()) - 2.0, 1.0)
     least = _LEAST_SPREAD * np.sqrt(total / count)
     spread = np.maximum(np.sqrt(np.maximum(within, 0.0) / count), least)
-    varies = spread > 1e-12 * np.abs(groups.centre)
+    varies = (spread > 1e-12 * np.abs(groups.centre)) & (sizes > 0.0) & (rest > 0.0)
     return np.where(varies, inside - outside, 0.0) / np.where(varies, spread, 1.0)
 
 
+def describe_features(
+    groups: Moments, numbers: Labels, order: Labels, names: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the page shows of the features of clusters.
+
+    The signatures of each cluster, the features that separate all of them, and those
+    that mark them. `numbers` are the names of the clusters, and `order` is that in
+    which the figures show them.
+    """
+    listed = LISTED_SIGNATURES * (2 if len(numbers) == 2 else 1)
+    return {
+        "cluster_order": order,
+        "signatures": signatures(groups, numbers, names, listed),
+        "features": separating_features(groups, numbers, names),
+        "markers": markers(groups, order, names),
+    }
+
+
 def signatures(
-    groups: Moments,
-    numbers: Labels,
-    feature_names: Sequence[str],
-    n_most: int,
-) -> list[Signature]:
+    groups: Moments, numbers: Labels, names: Sequence[str], n_most: int
+) -> list[dict[str, Any]]:
     """Return the features that set each cluster apart most, cluster by cluster.
 
-    Of two clusters only the first is listed: the second differs from it by the same
-    features with the opposite signs. `numbers` are the clusters' names; features
-    without an effect are left out.
+    Of each its means inside and outside, their standardised difference (effect), and
+    the shares of the samples with a high value. Of two clusters only the first is
+    listed: the second differs from it by the same features with the opposite signs.
+    Features without an effect are left out.
     """
-    if len(groups.sizes) < 2:
-        return []
     effects = effect_sizes(groups)
     inside, outside = (groups.centre + each for each in groups.means(groups.sums))
     high, high_outside = groups.means(groups.high)
-    found: list[Signature] = []
+    found: list[dict[str, Any]] = []
     for k in range(1 if len(effects) == 2 else len(effects)):
         order = np.argsort(-np.abs(effects[k]), kind="stable")[:n_most]
         found += [
             {
                 "cluster": int(numbers[k]),
                 "feature": int(j),
-                "name": feature_names[j],
+                "name": names[j],
                 "effect": float(effects[k, j]),
                 "inside": float(inside[k, j]),
                 "outside": float(outside[k, j]),
@@ -149,10 +142,7 @@ def signatures(
 
 
 def separating_features(
-    groups: Moments,
-    numbers: Labels,
-    feature_names: Sequence[str],
-    n_most: int,
+    groups: Moments, numbers: Labels, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     r"""Return the features that differ most between all clusters.
 
@@ -161,44 +151,41 @@ def separating_features(
     By :math:`\eta^2`, the share of a feature's variance that lies between the clusters.
     Beside it stands the cluster that lies farthest from the rest, as in `effect_sizes`.
     """
-    if len(groups.sizes) < 2:
+    if len(numbers) < 2:
         return []
     total = groups.squares.sum(axis=0)
-    between = (groups.sums**2 / groups.sizes[:, None]).sum(axis=0)
-    share = np.where(total > 0.0, between / np.where(total > 0.0, total, 1.0), 0.0)
+    between = (groups.sums**2 / np.maximum(groups.sizes[:, None], 1.0)).sum(axis=0)
+    share = between / np.where(total > 0.0, total, 1.0)
     effects = effect_sizes(groups)
     farthest = np.abs(effects).argmax(axis=0)
     return [
         {
-            "name": feature_names[j],
+            "name": names[j],
             "share": float(share[j]),
             "cluster": int(numbers[farthest[j]]),
             "effect": float(effects[farthest[j], j]),
         }
-        for j in np.argsort(-share, kind="stable")[:n_most]
+        for j in np.argsort(-share, kind="stable")[:LISTED_FEATURES]
     ]
 
 
 def markers(
-    groups: Moments, order: Labels, feature_names: Sequence[str], n_most: int
-) -> Markers:
+    groups: Moments, order: Labels, names: Sequence[str], n_most: int = MARKERS
+) -> dict[str, Any]:
     """Return the features with the largest positive effects in each cluster.
 
     At most `n_most` in all, as many for each cluster, in the order of the clusters,
-    which are also those of the columns.
+    which are also those of the columns of their effects and shares of high values.
     """
-    effects = effect_sizes(groups)
-    size = max(1, n_most // len(order))
-    found: dict[int, None] = {}
-    for k in order if len(order) > 1 else ():
-        best = np.argsort(-effects[k], kind="stable")[:size]
-        found |= dict.fromkeys(best[effects[k, best] > 0.0].tolist())
-    chosen = np.array(list(found)[:n_most], dtype=np.int64)
-    shares = groups.means(groups.high)[0]
-    place = np.ix_(order, chosen)
+    effects, shares = effect_sizes(groups), groups.means(groups.high)[0]
+    best: dict[int, None] = {}
+    for k in order:
+        largest = np.argsort(-effects[k], kind="stable")[: max(1, n_most // len(order))]
+        best |= dict.fromkeys(largest[effects[k, largest] > 0.0].tolist())
+    chosen = np.array(list(best)[:n_most], dtype=np.int64)
     return {
         "features": chosen,
-        "names": [feature_names[j] for j in chosen],
-        "effects": effects[place].T,
-        "shares": shares[place].T,
+        "names": [names[j] for j in chosen],
+        "effects": effects[np.ix_(order, chosen)].T,
+        "shares": shares[np.ix_(order, chosen)].T,
     }

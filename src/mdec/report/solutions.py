@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,15 @@ from mdec.confidence import (
 )
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
-from mdec.report.signatures import Markers, Signature
+from mdec.report.signatures import (
+    WRITTEN_SIGNATURES,
+    describe_features,
+    moments,
+    signatures,
+)
 from mdec.selection.criteria import cuts
 from mdec.selection.rule import KSelection
+from mdec.tables import Table
 
 MAX_SOLUTIONS = 30
 HISTOGRAM_BINS = 20
@@ -37,33 +43,10 @@ N_SPLITS = 5
 # Rows of the table of known classes; the smaller classes are counted together.
 MAX_CLASSES = 40
 
+SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
 
-class Solution(TypedDict):
-    """The samples of the page in one number of clusters.
-
-    `numbers` are the names of the clusters, which stay with their samples as K changes;
-    `labels` and `second` count clusters from 0 without gaps. `halves` has the clusters
-    of random halves of the ensemble, (n_halves, n_samples), and `own` and `other` the
-    share of them that put a sample together with its cluster and with the second one.
-    """
-
-    n_clusters: int
-    numbers: Labels
-    labels: Labels
-    second: Labels
-    halves: NDArray[np.int32]
-    own: Array
-    other: Array
-    confidence: Array
-    clusters: list[dict[str, Any]]
-    histogram: Labels
-    n_ambiguous: int
-    mean_confidence: float
-    scores: dict[str, Any] | None
-    signatures: list[Signature]
-    features: list[dict[str, Any]]
-    markers: Markers
-    cluster_order: Labels
+# The samples of the page in one number of clusters, see `describe_solution`.
+Solution = dict[str, Any]
 
 
 def nearest_numbers(selection: KSelection, n_clusters: int) -> list[int]:
@@ -89,42 +72,64 @@ def restrict_ensemble(
     return part, part_weights
 
 
+def cut_page(
+    clustering: Clustering, rows: Labels, part: Ensemble, weights: Array
+) -> tuple[list[int], int, list[Labels], list[Labels]]:
+    """Return the numbers of clusters to show, and the clusters of the page for each.
+
+    With them go the place of the clustering itself among the numbers, and the names of
+    the clusters. `part` is the ensemble of the page's samples, `rows`.
+    """
+    ks = nearest_numbers(clustering.criteria, clustering.n_clusters)
+    chosen = ks.index(clustering.n_clusters)
+    parts = list(cuts(part, weights, ks))
+    parts[chosen] = np.asarray(clustering.labels)[rows]
+    return ks, chosen, parts, match_numbers(parts, chosen)
+
+
 def describe_solutions(
     clustering: Clustering,
-    known: NDArray[Any] | None,
+    table: Table,
     rows: Labels,
-    part: Ensemble,
-    part_weights: Array,
-) -> tuple[list[Solution], int]:
+    page: tuple[Ensemble, Array],
+    position: Labels,
+) -> tuple[list[Solution], int, list[dict[str, Any]]]:
     """Return the solutions of the page, and which of them is the clustering itself.
 
-    `part` is the ensemble of the page's samples, `rows`, and `part_weights` its
-    weights.
+    With them go the rows of signatures.csv. `page` is the ensemble of the page's
+    samples, `rows`, with its weights, and `position` their places in the dendrogram.
+    The features are summed once, over the groups of samples that are together for every
+    K; the clusters are unions of them. The clustering itself takes all samples.
     """
-    labels, n_clusters = np.asarray(clustering.labels), clustering.n_clusters
-    ks = nearest_numbers(clustering.criteria, n_clusters)
-    chosen = ks.index(n_clusters)
-    parts = list(cuts(part, part_weights, ks))
-    parts[chosen] = labels[rows]
-    numbers = match_numbers(parts, chosen)
-    halves = cut_halves(part, part_weights, ks)
-    classes = None if known is None else known[rows]
+    labels, known = np.asarray(clustering.labels), table.labels
+    ks, chosen, parts, numbers = cut_page(clustering, rows, *page)
+    halves, names = cut_halves(*page, ks), table.feature_names
+    groups, group = np.unique(np.stack(parts), axis=1, return_inverse=True)
+    sums = moments(table.values[rows], group.ravel())
     solutions = []
     for i, cut in enumerate(parts):
+        own = sums.merge(groups[i])
         if i == chosen:
             of = clustering.association, labels, np.asarray(clustering.confidence)
             shown = describe_solution(*of, numbers[i], known, halves[i], rows)
+            own = own if len(rows) == len(labels) else moments(table.values, labels)
+            written = signatures(own, numbers[i], names, WRITTEN_SIGNATURES)
         else:
-            association = item_consensus(part, cut, part_weights)
+            association = item_consensus(page[0], cut, page[1])
             of = association, cut, confidence(association, cut)
+            classes = None if known is None else known[rows]
             shown = describe_solution(*of, numbers[i], classes, halves[i])
-        solutions.append(shown)
-    return solutions, chosen
+        order = cluster_order(cut, position)
+        solutions.append(shown | describe_features(own, numbers[i], order, names))
+    return solutions, chosen, written
 
 
-def cut_halves(
-    part: Ensemble, part_weights: Array, ks: Sequence[int]
-) -> NDArray[np.int32]:
+def cluster_order(labels: Labels, position: Labels) -> NDArray[np.int64]:
+    """Return the clusters in the order of their mean place in the dendrogram."""
+    return np.argsort(np.bincount(labels, position) / np.bincount(labels))
+
+
+def cut_halves(part: Ensemble, weights: Array, ks: Sequence[int]) -> NDArray[np.int32]:
     """Return the clusters of random halves of the members for each number.
 
     Of shape (n_numbers, n_halves, n_samples), from the dendrogram of each half. For one
@@ -137,8 +142,8 @@ def cut_halves(
     owner = np.repeat(np.arange(size), np.diff(part.offsets))
     found = []
     for half in map(np.sort, halves):
-        weights = part_weights[np.isin(owner, half)]
-        found.append(cuts(part[half.tolist()], weights, [max(k, 2) for k in ks]))
+        own = weights[np.isin(owner, half)]
+        found.append(cuts(part[half.tolist()], own, [max(k, 2) for k in ks]))
     return np.stack(found, axis=1)
 
 
@@ -158,19 +163,16 @@ def match_numbers(parts: Sequence[Labels], start: int) -> list[Labels]:
     found = {start: np.arange(int(parts[start].max()) + 1)}
     for i in (*range(start + 1, len(parts)), *range(start - 1, -1, -1)):
         near = i - 1 if i > start else i + 1
-        found[i] = _match(parts[near], found[near], parts[i])
+        names = found[near]
+        overlap = np.zeros((int(parts[i].max()) + 1, len(names)))
+        np.add.at(overlap, (parts[i], parts[near]), 1.0)
+        numbers = np.full(len(overlap), -1)
+        for new, old in zip(*linear_sum_assignment(-overlap), strict=True):
+            if overlap[new, old] > 0:
+                numbers[new] = names[old]
+        free = iter(np.setdiff1d(np.arange(2 * len(numbers) + names.max()), numbers))
+        found[i] = np.array([next(free) if each < 0 else each for each in numbers])
     return [found[i] for i in range(len(parts))]
-
-
-def _match(before: Labels, names: Labels, part: Labels) -> NDArray[np.int64]:
-    overlap = np.zeros((int(part.max()) + 1, len(names)))
-    np.add.at(overlap, (part, before), 1.0)
-    numbers = np.full(len(overlap), -1)
-    for new, old in zip(*linear_sum_assignment(-overlap), strict=True):
-        if overlap[new, old] > 0:
-            numbers[new] = names[old]
-    free = iter(np.setdiff1d(np.arange(2 * len(numbers) + names.max()), numbers))
-    return np.array([next(free) if each < 0 else each for each in numbers])
 
 
 def tracking_order(tracks: Sequence[Labels], first: Labels) -> NDArray[np.int64]:
@@ -190,8 +192,11 @@ def describe_solution(
 ) -> Solution:
     """Return what is shown of one clustering, sample by sample for some rows.
 
-    `sure` is the confidence of the samples, `halves` of those of `cut_halves`, of the
-    rows. Features are left to the caller, who has the data.
+    `sure` is the confidence of the samples, and `halves` are those of `cut_halves`, of
+    the rows. The clusters, `labels` and `second`, count from 0 without gaps, and
+    `numbers` are their names, which stay with their samples as K changes. `own` and
+    `other` are the share of the halves that put a sample together with its cluster and
+    with the second one.
     """
     n_clusters, second = association.shape[1], second_choice(association, labels)[rows]
     shown = labels[rows]
@@ -207,7 +212,6 @@ def describe_solution(
     clusters = cluster_rows(association, labels, sure, numbers)
     for k, row in zip(np.argsort(numbers), clusters, strict=True):
         row["consensus"] = float(own[shown == k].mean()) if k in shown else None
-    none = np.empty((0, n_clusters))
     return {
         "n_clusters": n_clusters,
         "numbers": numbers,
@@ -222,15 +226,6 @@ def describe_solution(
         "n_ambiguous": int((sure < AMBIGUOUS).sum()),
         "mean_confidence": float(sure.mean()),
         "scores": None if known is None else compare_classes(known, labels, numbers),
-        "signatures": [],
-        "features": [],
-        "markers": {
-            "features": np.empty(0, dtype=np.int64),
-            "names": [],
-            "effects": none,
-            "shares": none,
-        },
-        "cluster_order": np.arange(n_clusters),
     }
 
 
@@ -302,40 +297,34 @@ def scores(known: NDArray[Any], labels: NDArray[Any]) -> dict[str, float]:
     return {"nmi_max": float(nmi), "ari": float(adjusted_rand_score(known, labels))}
 
 
-_SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
-
-
 def compare_functions(
     clustering: Clustering,
     known: NDArray[Any] | None,
     rows: Labels,
     part: Ensemble,
-    part_weights: Array,
+    weights: Array,
 ) -> list[dict[str, Any]]:
     """Return how the consensus functions cluster the samples of the page into K.
 
     Of each its name, labels, agreement (ARI) with all three, mean confidence and scores
     against known classes. For one cluster there is nothing to compare.
     """
-    n_clusters, settings = clustering.n_clusters, clustering.settings
     found: list[dict[str, Any]] = []
-    for name in CONSENSUS if n_clusters > 1 else ():
+    settings = replace(clustering.settings, n_clusters=clustering.n_clusters)
+    for name in CONSENSUS if clustering.n_clusters > 1 else ():
         labels = np.asarray(clustering.labels)[rows]
         if name != settings.consensus:
-            other = replace(settings, n_clusters=n_clusters, consensus=name)
-            found_again = cluster_ensemble(part, other, weights=part_weights)
-            labels = np.asarray(found_again.labels)
-        sure = confidence(item_consensus(part, labels, part_weights), labels)
-        row: dict[str, Any] = {"name": name, "short": _SHORT[name], "labels": labels}
-        row |= {"mean_confidence": float(sure.mean()), "scores": None}
-        if known is not None:
-            there = known[rows] != ""
-            row["scores"] = scores(known[rows][there], labels[there])
-        found.append(row)
+            other = replace(settings, consensus=name)
+            labels = np.asarray(cluster_ensemble(part, other, weights=weights).labels)
+        sure = confidence(item_consensus(part, labels, weights), labels)
+        row: dict[str, Any] = {"name": name, "short": SHORT[name], "labels": labels}
+        row["mean_confidence"] = float(sure.mean())
+        there = None if known is None else known[rows] != ""
+        agree = None if known is None else scores(known[rows][there], labels[there])
+        found.append(row | {"scores": agree})
     for row in found:
-        row["agreement"] = [
-            adjusted_rand_score(row["labels"], e["labels"]) for e in found
-        ]
+        of = row["labels"]
+        row["agreement"] = [adjusted_rand_score(of, each["labels"]) for each in found]
     return found
 
 
