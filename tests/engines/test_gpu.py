@@ -37,6 +37,7 @@ from mdec.numerics.transfer import (
     small_side_graph,
     transfer_cut,
 )
+from mdec.prediction import predict_base_clusters
 from mdec.preparation.recipes import Versions
 from mdec.rows import blocks, open_rows
 from mdec.rows.blocks import as_rows
@@ -738,6 +739,40 @@ def test_copies_and_magnitudes_by_landmarks(
     here = generate_ensemble(X, **LANDMARKS)
     there = generate_ensemble(X, device=device, **LANDMARKS)
     assert least_agreement(here, there) > 0.99
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"kernel": ["scaled_exponential", "correlation"]},
+        {"max_samples": 0.9},
+        {"preparation": "diversified"},
+        {"base": "landmark"},
+        {"base": "landmark", "kernel": "cosine"},
+    ],
+)
+@pytest.mark.parametrize("shape", [np.asarray, np.round])
+def test_new_rows_join_the_base_clusters_of_the_cpu(
+    settings: dict[str, Any], shape: Any, device: str
+) -> None:
+    """Rounded, they are as far from one row as from another, and some are copies."""
+    X = shape(np.exp(0.3 * blobs(380, 10, 1)))
+    model = MDEC(4, ensemble_size=4, random_state=0, **settings).fit(X[:300])
+    known = model.clustering_.rows[0]
+    here = predict_base_clusters(X[300:], replace(known))
+    there = predict_base_clusters(X[300:], replace(known), device=device)
+    np.testing.assert_array_equal(there, here)
+
+
+def test_landmarks_that_voted_on_a_device_are_kept(device: str) -> None:
+    X = blobs(300, 8, 1)
+    settings = {"base": "landmark", "ensemble_size": 3, "random_state": 0}
+    model = MDEC(4, device=device, **settings).fit(X[:250])
+    first = model.predict(X[250:])
+    kept = model.clustering_.rows[0].landmarks
+    assert [type(each) for each in kept.values()] == [tensors.VotingLandmarks] * 3
+    np.testing.assert_array_equal(model.predict(X[250:]), first)
 
 
 def test_automatic_device_is_the_gpu_or_the_cpu() -> None:

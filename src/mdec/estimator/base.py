@@ -157,11 +157,19 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             tables.append(known.as_stored(self._validate(table, features)[0]))
         return placement, tables
 
+    def _base_clusters(
+        self, placement: Placement, tables: Sequence[Any]
+    ) -> NDArray[np.int32]:
+        """Return the base clusters of new rows, found where the clustering was made."""
+        device = self.clustering_.settings.device
+        n_jobs = self._parameters.n_jobs
+        return placement.base_clusters(tables, n_jobs=n_jobs, device=device)
+
     def _place(
         self, placement: Placement, tables: Sequence[Any]
     ) -> tuple[NDArray[np.int32], Array]:
         """Return clusters of new rows (-1: too uncertain), and confidence."""
-        base = placement.base_clusters(tables, n_jobs=self._parameters.n_jobs)
+        base = self._base_clusters(placement, tables)
         clusters, sure = placement.place(base)
         least = self.clustering_.settings.min_confidence
         return firm_labels(clusters, sure, least), sure
@@ -256,7 +264,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             agreement, not chances that a cluster is right.
         """
         placement, tables = self._read_new_rows(X)
-        base = placement.base_clusters(tables, n_jobs=self._parameters.n_jobs)
+        base = self._base_clusters(placement, tables)
         return placement.memberships(base)
 
     def predict_confidence(self, X: Any) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -85,14 +86,15 @@ class Placement:
         return cls(tuple(tables), offsets, profiles.weights, means, plain)
 
     def base_clusters(
-        self, tables: Sequence[Any], *, n_jobs: int | None = None
+        self, tables: Sequence[Any], *, n_jobs: int | None = None, device: str = "cpu"
     ) -> NDArray[np.int32]:
         """Return the base clusters of new rows from each table, (n_new, n_members).
 
-        `n_jobs` members are asked at the same time.
+        `n_jobs` members are asked at the same time, or rows searched on a device.
         """
         pairs = zip(tables, self.tables, strict=True)
-        columns = [predict_base_clusters(*each, n_jobs=n_jobs) for each in pairs]
+        ask = partial(predict_base_clusters, n_jobs=n_jobs, device=device)
+        columns = [ask(*each) for each in pairs]
         return np.concatenate(columns, axis=1)
 
     def place(self, base: NDArray[np.int32]) -> tuple[NDArray[np.int32], Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -16,6 +17,7 @@ from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.parallel import map_parallel
 from mdec.base import kernels
+from mdec.base.copies import CopiesError
 from mdec.base.landmarks import (
     Landmarks,
     coordinates,
@@ -136,7 +138,7 @@ class TrainingRows:
         return np.full(self.labels.shape, np.nan)
 
     @cached_property
-    def landmarks(self) -> dict[int, tuple[Landmarks, sparse.csr_array]]:
+    def landmarks(self) -> dict[int, Any]:
         """Landmarks of members that were asked before, and how they vote."""
         return {}
 
@@ -178,7 +180,7 @@ class TrainingRows:
 
 
 def predict_base_clusters(
-    X_new: Any, known: TrainingRows, *, n_jobs: int | None = None
+    X_new: Any, known: TrainingRows, *, n_jobs: int | None = None, device: str = "cpu"
 ) -> NDArray[np.int32]:
     """Return the base cluster of each new row in each member.
 
@@ -190,6 +192,8 @@ def predict_base_clusters(
         The rows of the same table that they are compared with.
     n_jobs : int, default=None
         Members asked at the same time; changes no label.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where dense rows are searched; one member at a time on a GPU.
 
     Returns
     -------
@@ -215,12 +219,17 @@ def predict_base_clusters(
         f"placing {n_new} new rows in {n_members} base clusterings",
         "give fewer rows at a time, or lower n_jobs",
     )
+    there = None
+    if device != "cpu" and plan.metric is None and not sparse.issparse(known.rows):
+        from mdec.engines import tensors
+
+        there, n_jobs = tensors.find_device(device), 1
     ask: Callable[..., NDArray[np.int32]]
     shared: tuple[Any, ...]
     if plan.metric is not None:
         ask, shared = _ask_pairs, _compare_pairs(X_new, known)
     elif plan.base == "landmark":
-        ask, shared = _ask_landmarks, (known.rows, known.landmarks, X_new)
+        ask, shared = _ask_landmarks, (known.rows, known.landmarks, X_new, there)
     else:
         asked = known.versions_of(X_new)
         indices, shown = known.search_indices, [X_new, *asked.made.values()]
@@ -228,7 +237,9 @@ def predict_base_clusters(
             has_safe_scale(X.astype(np.float64, copy=False)) for X in shown
         ):
             indices = {}
-        ask, shared = _ask_member, (known.versions, indices, known.spacing, asked)
+        search = NearestRows if there is None else tensors.RowSearch(there)
+        ask = _ask_member
+        shared = known.versions, indices, known.spacing, asked, search
     items = zip(range(n_members), known.members, known.labels.T, strict=True)
     columns = map_parallel(partial(ask, plan=plan), items, shared=shared, n_jobs=n_jobs)
     return np.stack(list(columns), axis=1)
@@ -286,43 +297,76 @@ def _present_rows(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
     return None if own.min() >= 0 else np.flatnonzero(own >= 0)
 
 
+@dataclass(frozen=True)
+class VotingLandmarks:
+    """A member's landmarks, and the shares of its clusters at each."""
+
+    landmarks: Landmarks
+    votes: sparse.csr_array
+
+    @classmethod
+    def of(
+        cls, pool: Any, member: Member, plan: Plan, share: Callable[..., Array]
+    ) -> Self:
+        """Derive a member's landmarks again; `share` makes the votes of their ties."""
+        landmarks, drawn, sample = fit_landmarks(pool, member, plan)
+        votes = share(drawn, sample.index, sample.weights, len(landmarks.rho))
+        return cls(landmarks, sparse.csr_array(votes))
+
+    def ask(self, X_new: Any) -> NDArray[np.int32]:
+        """Return the cluster of most votes of each new row."""
+        votes = self.votes.toarray()
+        found = np.empty(X_new.shape[0], dtype=np.int32)
+        for part in row_slices(len(found), votes.shape[1]):
+            new = tie_block(X_new[part], self.landmarks)
+            indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
+            ties = new.weights.ravel(), new.index.ravel().astype(np.int32), indptr
+            shape = len(new.index), len(votes)
+            found[part] = _winners(sparse.csr_array(ties, shape=shape) @ votes)
+        return found
+
+
 def _ask_landmarks(
     item: Asked,
     pool: Any,
-    known: dict[int, tuple[Landmarks, sparse.csr_array]],
+    known: dict[int, Any],
     X_new: Any,
+    there: Any,
     plan: Plan,
 ) -> NDArray[np.int32]:
     """Return one member's base clusters by its landmarks, and remember these."""
     index, member, labels = item
-    landmarks, stored = known.get(index) or _voting_landmarks(
-        pool, member, labels, plan
-    )
+    share = partial(_votes_at_landmarks, labels)
+    voting = known.get(index)
+    if voting is None and there is not None:
+        from mdec.engines import tensors
+
+        # Where there are copies among the landmarks, they are left out here.
+        with suppress(CopiesError):
+            voting = tensors.VotingLandmarks.of(pool, member, plan, share, there)
+    if voting is None:
+        voting = VotingLandmarks.of(pool, member, plan, share)
     assert plan.n_landmarks is not None
     # The landmarks twice, in float64 at the most, and the few clusters each votes for.
     if index < LANDMARK_BYTES // (plan.n_landmarks * (16 * plan.n_drawn + 200)):
-        known[index] = landmarks, stored
-    votes = stored.toarray()
-    found = np.empty(X_new.shape[0], dtype=np.int32)
-    for part in row_slices(len(found), votes.shape[1]):
-        new = tie_block(X_new[part], landmarks)
-        indptr = np.arange(len(new.index) + 1) * new.index.shape[1]
-        ties = new.weights.ravel(), new.index.ravel().astype(np.int32), indptr
-        shape = len(new.index), len(votes)
-        found[part] = _winners(sparse.csr_array(ties, shape=shape) @ votes)
+        known[index] = voting
+    found: NDArray[np.int32] = voting.ask(X_new)
     return found
 
 
-def _voting_landmarks(
-    pool: Any, member: Member, labels: NDArray[np.int32], plan: Plan
-) -> tuple[Landmarks, sparse.csr_array]:
-    """Derive a member's landmarks again, and the shares of its clusters at each."""
-    landmarks, drawn, sample = fit_landmarks(pool, member, plan)
-    votes = np.zeros((len(landmarks.rho), int(labels.max()) + 1))
-    shares = sample.weights / sample.weights.sum(axis=1, keepdims=True)
-    np.add.at(votes, (sample.index, labels[drawn, None]), shares)
+def _votes_at_landmarks(
+    labels: NDArray[np.int32],
+    drawn: NDArray[np.int64],
+    index: NDArray[np.integer],
+    weights: Array,
+    n_landmarks: int,
+) -> Array:
+    """Return the shares of clusters at landmarks, by the ties of some rows to these."""
+    votes = np.zeros((n_landmarks, int(labels.max()) + 1))
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    np.add.at(votes, (index, labels[drawn, None]), shares)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return landmarks, sparse.csr_array(votes)
+    return votes
 
 
 def _ask_member(
@@ -331,6 +375,7 @@ def _ask_member(
     indices: dict[float | None, SearchIndex],
     spacing: Array,
     asked: Versions,
+    search_among: Callable[..., Any],
     plan: Plan,
 ) -> NDArray[np.int32]:
     """Return one member's base clusters; note what is known of its spacing now."""
@@ -344,20 +389,20 @@ def _ask_member(
         rows = indices[None if draw is None else draw.power]
         # Other processes cannot write to it.
         means = spacing[:, index] if spacing.flags.writeable else spacing[:, index] + 0
-        search = NearestRows(rows, features)
+        search = search_among(rows, features)
         return _vote_in_blocks(own, search, new, member, kernel, means)
     old = old[:, features]
     if present is not None:
         old, own = old[present], own[present]
     means = np.full(old.shape[0], np.nan)
     return _vote_in_blocks(
-        own, *_as_kernel_looks(old, new, kernel), member, kernel, means
+        own, *_as_kernel_looks(old, new, kernel, search_among), member, kernel, means
     )
 
 
 def _as_kernel_looks(
-    old: Any, new: Any, kernel: str
-) -> tuple[NearestRows | NearestSparseRows, Any]:
+    old: Any, new: Any, kernel: str, search_among: Callable[..., Any]
+) -> tuple[Any, Any]:
     """Return old rows to search among and new ones, at one scale for float64."""
     n_old, is_sparse = old.shape[0], sparse.issparse(old)
     stack: Any = partial(sparse.vstack, format="csr") if is_sparse else np.concatenate
@@ -366,7 +411,7 @@ def _as_kernel_looks(
         both = at_safe_sparse_scale(both)
         return NearestSparseRows(both[:n_old]), both[n_old:]
     both = at_safe_scale(both)
-    return NearestRows(both[:n_old]), both[n_old:]
+    return search_among(both[:n_old]), both[n_old:]
 
 
 def vote(

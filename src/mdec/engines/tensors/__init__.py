@@ -21,11 +21,14 @@ from mdec.engines.tensors.device import (
 )
 from mdec.engines.tensors.landmarks import cluster_by_landmarks, landmark_bytes
 from mdec.engines.tensors.members import Data, cluster_batch, member_bytes
+from mdec.engines.tensors.prediction import RowSearch, VotingLandmarks
 
 __all__ = [
     "Data",
     "GramOperator",
     "LabelRows",
+    "RowSearch",
+    "VotingLandmarks",
     "average_linkage",
     "budget",
     "cluster_batch",

@@ -244,7 +244,7 @@ class Landmarks:
 
     The attributes are those of `mdec.base.landmarks.Landmarks`, but :math:`\rho` is in
     units of its median, and the rows from which the landmarks started, (n_landmarks,
-    n_coordinates), are there too, centred.
+    n_coordinates), are there too, centred, with the `origin` of each in the pool.
     """
 
     features: NDArray[np.int64]
@@ -257,6 +257,7 @@ class Landmarks:
     rho: Tensor
     unit: float
     started: Tensor
+    origin: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -291,7 +292,8 @@ class Landmarks:
             unit = float(np.median(rho.cpu().numpy()))
         shape = plan.features(member), kernel, drawn.n_ties, member.mu, center
         started = centred[torch.from_numpy(chosen).to(device)]
-        return cls(*shape, drawn.scale, index, rho / unit, unit, started)
+        found = index, rho / unit, unit, started, drawn.drawn[chosen]
+        return cls(*shape, drawn.scale, *found)
 
     def coordinates(self, here: Array, there: Tensor) -> Tensor:
         """Return a block of rows, on both sides, in the member's centred coordinates.
