@@ -26,6 +26,7 @@ from mdec.base import Base
 from mdec.base.landmarks import pool_rows
 from mdec.base.pairs import Metric
 from mdec.confidence import (
+    block_confidence,
     cluster_support,
     confidence,
     firm_labels,
@@ -35,7 +36,6 @@ from mdec.confidence import (
     sum_profiles,
 )
 from mdec.consensus import find_consensus
-from mdec.consensus.partitions import count_clusters
 from mdec.ensemble import Ensemble, LabelBlocks
 from mdec.ensemble.numbering import renumber_columns
 from mdec.ensemble.plan import is_count
@@ -44,7 +44,7 @@ from mdec.prediction import Placement, TrainingRows
 from mdec.rows import Rows
 from mdec.selection import KSelection, select_n_clusters
 from mdec.selection.rule import check_k_range
-from mdec.weights import WEIGHTINGS, weights_of_view
+from mdec.weights import WEIGHTINGS, uniform_weights
 
 NumberOfClusters = int | str | tuple[int, int]
 ViewWeights = Mapping[str, float] | Sequence[float] | None
@@ -158,12 +158,14 @@ class Clustering:
     def view_associations(self) -> list[Array]:
         """The association by the members of each view alone."""
         ensemble = self.ensemble.gather()
-        parts = [
-            (ensemble.view(i), self.labels, weights_of_view(ensemble, self.weights, i))
-            for i in range(len(ensemble.views))
-        ]
+        origins = np.repeat(ensemble.origins, ensemble.cluster_counts)
+        # Without what the view counts among the others.
+        own = self.weights / uniform_weights(ensemble)
         with single_threaded_blas():
-            return [item_consensus(*each) for each in parts]
+            return [
+                item_consensus(ensemble.view(i), self.labels, own[origins == i])
+                for i in range(len(ensemble.views))
+            ]
 
     @property
     def view_confidence(self) -> Array:
@@ -231,67 +233,47 @@ def cluster_tables(
     view_weights: ViewWeights = None,
     progress: Progress | None = None,
 ) -> Clustering:
-    """Cluster the samples of one table, or of several with the same samples.
+    """Cluster the samples of one table, or of several with the same samples, by name.
 
-    Parameters
-    ----------
-    tables : Rows, or mapping of str to Rows
-        One table, or several by name.
-    settings : Settings
-        How the base clusterings become one; seed and device are those of the members.
-    drawing : mapping
-        Parameters of `generate_ensemble`.
-    view_weights : mapping of str to float, or sequence of float, default=None
-        As in `Ensemble.concatenate`.
-    progress : callable, default=None
-        Called as ``progress(done, total)`` after each base clustering; None for the
-        hook of `mdec._support.progress.progress_to`.
-
-    Returns
-    -------
-    Clustering
-        With a placement for new rows.
+    `drawing` are the parameters of `generate_ensemble`, and `view_weights` those of
+    `Ensemble.concatenate`; seed and device of the settings are those of the members.
+    `progress` is called with (done, total) after each base clustering; None is the hook
+    of `mdec._support.progress.progress_to`. The streams of each of several tables
+    follow from its name.
     """
     start, hook = time.perf_counter(), progress or progress_hooks().members
-    if isinstance(tables, Rows):
-        check_n_clusters(settings.n_clusters, tables.shape[0])
-        ensemble = generate_ensemble(tables, progress=hook, **drawing)
-        rows = [TrainingRows.of(tables, ensemble)]
-        seed, device = ensemble.plan.entropy, ensemble.plan.device
-    else:
-        check_n_clusters(settings.n_clusters, next(iter(tables.values())).shape[0])
-        seed, device = root_entropy(drawing["random_state"]), "cpu"
-        parts = _generate_views(tables, drawing, seed, hook)
-        ensemble = Ensemble.concatenate(parts, weights=view_weights)
-        rows = list(map(TrainingRows.of, tables.values(), parts.values()))
-    refuse_unseen(ensemble)
-    before = {"base clusterings": time.perf_counter() - start}
-    settings = replace(settings, seed=seed, device=device)
-    found = cluster_ensemble(ensemble, settings, rows)
-    return replace(found, timings=before | found.timings)
-
-
-def _generate_views(
-    tables: Mapping[str, Rows], drawing: Mapping[str, Any], seed: int, hook: Progress
-) -> dict[str, Ensemble]:
-    """Make the members of each table, with streams that follow from its name."""
+    several = not isinstance(tables, Rows)
+    named = {"": tables} if isinstance(tables, Rows) else dict(tables)
+    check_n_clusters(settings.n_clusters, next(iter(named.values())).shape[0])
     checkpoint = drawing.get("checkpoint")
     if checkpoint is not None:
         check_resumable(drawing["random_state"])
-    parts: dict[str, Ensemble] = {}
-    for number, (name, rows) in enumerate(tables.items()):
-        own = {**drawing, "random_state": view_entropy(seed, name)}
-        if isinstance(own["preparation"], Mapping):
-            own["preparation"] = own["preparation"].get(name)
-        if checkpoint is not None:
-            own["checkpoint"] = Path(checkpoint) / f"view-{number + 1}"
+    seed = root_entropy(drawing["random_state"])
+    parts: dict[str, Any] = {}
+    for number, (name, rows) in enumerate(named.items()):
+        own = {**drawing, "random_state": seed}
+        if several:
+            own["random_state"] = view_entropy(seed, name)
+            if isinstance(own["preparation"], Mapping):
+                own["preparation"] = own["preparation"].get(name)
+            if checkpoint is not None:
+                own["checkpoint"] = Path(checkpoint) / f"view-{number + 1}"
 
         def count(done: int, total: int, before: int = number) -> None:
-            hook(before * total + done, len(tables) * total)
+            hook(before * total + done, len(named) * total)
 
         made = generate_ensemble(rows, progress=count, **own)
-        parts[name] = made.gather()
-    return parts
+        parts[name] = made.gather() if several else made
+    ensemble, device = made, made.plan.device
+    if several:
+        ensemble = Ensemble.concatenate(parts, weights=view_weights)
+        device = "cpu"
+    refuse_unseen(ensemble)
+    training = list(map(TrainingRows.of, named.values(), parts.values()))
+    before = {"base clusterings": time.perf_counter() - start}
+    settings = replace(settings, seed=seed, device=device)
+    found = cluster_ensemble(ensemble, settings, training)
+    return replace(found, timings=before | found.timings)
 
 
 def cluster_ensemble(
@@ -341,15 +323,10 @@ def cluster_ensemble(
                 selection = _choose_k(ensemble, settings, rows, ks)
             wanted = selection.n_clusters
         chosen = time.perf_counter()
-        clusters = find_consensus(
-            ensemble,
-            wanted,
-            settings.consensus,
-            weights,
-            settings.seed,
-            settings.device,
-        )
-        n_clusters = count_clusters(ensemble.executor, clusters)
+        rest = settings.consensus, weights, settings.seed, settings.device
+        clusters = find_consensus(ensemble, wanted, *rest)
+        executor = ensemble.executor
+        n_clusters = max(executor.values(executor.map(np.max, clusters))) + 1
         profiles = sum_profiles(ensemble, clusters, weights, n_clusters)
         placement = None
         if rows:
@@ -359,8 +336,8 @@ def cluster_ensemble(
             ensemble,
             weights,
             ensemble.join(clusters),
-            n_clusters,
-            ensemble.join(profiles.confidence()),
+            int(n_clusters),
+            ensemble.join(profiles.map_blocks(block_confidence)),
             settings,
             selection,
             placement,

@@ -49,16 +49,19 @@ def factor_rows(
     return sparse.csr_array((data, factor.indices, factor.indptr), shape=factor.shape)
 
 
-def presence_rows(labels: NDArray[np.int32]) -> Array:
+def presence_rows(labels: NDArray[np.int32], complete: bool = False) -> Array:
     r"""Return in which members samples are, as rows of unit length.
 
-    Of labels, (n_rows, n_members), that are -1 where a member leaves a sample out.
+    Of labels, (n_rows, n_members), that are -1 where a member leaves a sample out; one
+    column of ones if `complete`, where none does.
 
     Notes
     -----
     With :math:`n_i` members that cluster sample i, and :math:`n_{ij}` that cluster both
     i and j, the rows P have :math:`(P P^T)_{ij} = n_{ij} / \sqrt{n_i n_j}`.
     """
+    if complete:
+        return np.ones((len(labels), 1))
     present = (labels >= 0).astype(np.float64)
     present /= np.sqrt(np.maximum(present.sum(axis=1, keepdims=True), 1.0))
     return present
@@ -72,7 +75,7 @@ def divide_by_presence(sums: Array, draws: Array) -> Array:
     >>> divide_by_presence(np.array([0.2, 0.0]), np.array([0.5, 0.0]))
     array([0.4, 0. ])
     """
-    return np.where(draws > 0.0, sums / np.where(draws > 0.0, draws, 1.0), 0.0)
+    return np.divide(sums, draws, out=np.zeros_like(sums), where=draws > 0.0)
 
 
 def locally_weighted_coassociation(

@@ -38,8 +38,7 @@ class Profiles:
         Weight of each base cluster.
     sums : handle of ndarray of shape (n_clusters, n_columns)
         Sums over the samples of each cluster: of the factor, :math:`\sum_{j \in k} F_j`
-        with :math:`A = F F^T`, of ones, and of the rows of presence, which have no
-        columns where every member clusters every sample.
+        with :math:`A = F F^T`, of the rows of presence, and of ones.
     """
 
     ensemble: LabelBlocks
@@ -48,24 +47,19 @@ class Profiles:
     sums: Any
 
     def split_sums(self) -> tuple[Array, Array, Array]:
-        """Bring the sums here: of the factor, of the samples and of presence."""
+        """Bring the sums here: of the factor, of presence and of the samples."""
         table = self.ensemble.executor.value(self.sums)
         return _split_columns(table, self.ensemble.n_base_clusters)
 
-    def associations(self) -> list[Any]:
-        """Return handles of the item consensus of each block's samples."""
-        return self._map_blocks(_block_association)
+    def map_blocks(self, func: Callable[..., Array]) -> list[Any]:
+        """Return handles of what `func` makes of each block's samples.
 
-    def confidence(self) -> list[Any]:
-        """Return handles of the `confidence` of each block's samples."""
-        return self._map_blocks(_block_confidence)
-
-    def _map_blocks(self, func: Callable[..., Array]) -> list[Any]:
-        offsets, complete = self.ensemble.offsets, self.ensemble.is_complete
-        greatest = greatest_association(offsets, self.weights, complete=complete)
-        over = self.sums, offsets, self.weights, greatest
-        pairs = zip(self.ensemble.parts, self.clusters, strict=True)
-        return [self.ensemble.executor.call(func, *each, *over) for each in pairs]
+        It is `block_association` or `block_confidence`.
+        """
+        ensemble = self.ensemble
+        over = self.sums, ensemble.offsets, self.weights, ensemble.is_complete
+        pairs = zip(ensemble.parts, self.clusters, strict=True)
+        return [ensemble.executor.call(func, *each, *over) for each in pairs]
 
     def means(self, *, by_degree: bool) -> Array:
         r"""Return the mean of the factor over each cluster, to compare new rows with.
@@ -75,17 +69,14 @@ class Profiles:
         co-association with a sample is divided by the root of that sample's degree, as
         the spectral and the bipartite consensus do.
         """
-        ensemble = self.ensemble
-        sums, sizes, present = self.split_sums()
-        if present.size:
-            # As a row that every member clusters meets them.
-            sizes = present.sum(axis=1) / np.sqrt(len(ensemble))
+        ensemble, (sums, present, _) = self.ensemble, self.split_sums()
         if by_degree:
             pairs = list(zip(ensemble.parts, self.clusters, strict=True))
             over = len(sums), ensemble.offsets, self.weights, True, sums.sum(axis=0)
             scaled = ordered_sum(ensemble.executor, _sum_rows, pairs, *over)
             sums = ensemble.executor.value(scaled)[:, : sums.shape[1]]
-        means: Array = sums / sizes[:, None]
+        # As a row that every member clusters meets them.
+        means: Array = sums / (present.sum(axis=1) / np.sqrt(present.shape[1]))[:, None]
         return means
 
 
@@ -118,13 +109,13 @@ def _sum_rows(
     complete: bool,
     totals: Array | None = None,
 ) -> Array:
-    r"""Sum over each cluster the factor, ones and presence.
+    r"""Sum over each cluster the factor, presence and ones.
 
     With the factor's sums over all samples, :math:`F^T 1`, each of its rows is divided
     by the root of its degree, :math:`D_{jj} = \sum_i A_{ij}`.
     """
-    n_base, n_members = int(offsets[-1]), 0 if complete else len(offsets) - 1
-    total = np.zeros((n_clusters, n_base + 1 + n_members))
+    n_base, n_members = int(offsets[-1]), 1 if complete else len(offsets) - 1
+    total = np.zeros((n_clusters, n_base + n_members + 1))
     for labels, clusters in parts:
         inside = cluster_indicator(clusters, n_clusters)
         factor = factor_rows(labels, offsets, weights)
@@ -133,15 +124,13 @@ def _sum_rows(
             degrees = np.maximum(factor @ totals, np.finfo(np.float64).tiny)
             factor = sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor
         total[:, :n_base] += (inside @ factor).toarray()
-        total[:, n_base] += inside.sum(axis=1)
-        if not complete:
-            total[:, n_base + 1 :] += inside @ presence_rows(labels)
+        total[:, n_base:-1] += inside @ presence_rows(labels, complete)
+        total[:, -1] += inside.sum(axis=1)
     return total
 
 
 def _split_columns(table: Array, n_base: int) -> tuple[Array, Array, Array]:
-    sums, sizes, present = np.split(table, [n_base, n_base + 1], axis=1)
-    return sums, sizes[:, 0], present
+    return table[:, :n_base], table[:, n_base:-1], table[:, -1]
 
 
 def cluster_indicator(clusters: Labels, n_clusters: int) -> sparse.csr_array:
@@ -197,48 +186,42 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
         "ask for fewer clusters; the confidence of samples needs no such table",
     )
     profiles = sum_profiles(ensemble, clusters, weights, n_clusters)
-    return ensemble.join(profiles.associations())
+    return ensemble.join(profiles.map_blocks(block_association))
 
 
-def _block_association(
+def block_association(
     labels: NDArray[np.int32],
     clusters: Labels,
     table: Array,
     offsets: NDArray[np.int64],
     weights: Array,
-    greatest: float,
+    complete: bool,
 ) -> Array:
-    profiles, sizes, present = _split_columns(table, int(offsets[-1]))
+    """Return the item consensus of a block's samples, from the sums of `Profiles`."""
+    profiles, present, sizes = _split_columns(table, int(offsets[-1]))
     factor = factor_rows(labels, offsets, weights)
-    sums: Array = factor @ profiles.T
-    samples = np.arange(len(clusters))
-    own = sums[samples, clusters] - np.asarray(factor.power(2).sum(axis=1)).ravel()
-    if present.size == 0:
-        association: Array = sums / sizes
-        others = own / np.maximum(sizes[clusters] - 1.0, 1.0)
-    else:
-        draws = presence_rows(labels) @ present.T
-        association = divide_by_presence(sums, draws)
-        # Rows of presence have unit length; what is left of less than a pair that
-        # shares one member is rounding.
-        rest = draws[samples, clusters] - 1.0
-        others = divide_by_presence(own, np.where(rest > _ROUNDING, rest, 0.0))
-    association[samples, clusters] = others
-    association /= greatest
-    alone = sizes[clusters] == 1.0
-    association[samples[alone], clusters[alone]] = 1.0
+    sums, draws = factor @ profiles.T, presence_rows(labels, complete) @ present.T
+    association = divide_by_presence(sums, draws)
+    own = np.arange(len(clusters)), clusters
+    # Rows of presence have unit length; what is left of less than a pair that shares
+    # one member is rounding.
+    rest = draws[own] - 1.0
+    others = sums[own] - np.asarray(factor.power(2).sum(axis=1)).ravel()
+    association[own] = divide_by_presence(others, rest * (rest > _ROUNDING))
+    association /= greatest_association(offsets, weights, complete=complete)
+    association[own] = np.where(sizes[clusters] == 1.0, 1.0, association[own])
     return np.clip(association, 0.0, 1.0, out=association)
 
 
-def _block_confidence(
+def block_confidence(
     labels: NDArray[np.int32], clusters: Labels, table: Array, *rest: Any
 ) -> Array:
-    """Return the confidence of a block's samples, some of them at a time."""
+    """Return the `confidence` of a block's samples, some of them at a time."""
     sure = np.empty(len(clusters))
     for part in row_slices(len(clusters), len(table)):
         some = clusters[part]
         sure[part] = confidence(
-            _block_association(labels[part], some, table, *rest), some
+            block_association(labels[part], some, table, *rest), some
         )
     return sure
 

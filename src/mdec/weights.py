@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array
-from mdec.ensemble import Ensemble, LabelBlocks
-from mdec.rows.work import LocalExecutor, ordered_sum
+from mdec.ensemble import LabelBlocks
+from mdec.rows.work import ordered_sum
 
-# What is counted at once on a cluster, where each round trip costs.
-_COUNTED_BYTES = 2**26
+# What is counted at once; on a cluster each round trip costs.
+_COUNTED_BYTES = 2**24
 
 
 def cluster_entropy(ensemble: LabelBlocks, member: int) -> Array:
@@ -40,6 +40,7 @@ def cluster_entropy(ensemble: LabelBlocks, member: int) -> Array:
 
     Examples
     --------
+    >>> from mdec import Ensemble
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1], [0, 1], [0, 0]])
     >>> cluster_entropy(ensemble, 1)
     array([1., 0., 0.])
@@ -55,25 +56,19 @@ def count_shared_samples(
     The members go from `first` up to but without `last`. Counted block by block, where
     the labels are.
     """
-    executor, offsets = ensemble.executor, ensemble.offsets
-    handle = ordered_sum(executor, _overlaps, ensemble.parts, first, last, offsets)
-    overlaps: NDArray[np.int64] = executor.value(handle)
+    over = ensemble.parts, range(first, last), ensemble.offsets
+    handle = ordered_sum(ensemble.executor, _count_overlaps, *over)
+    overlaps: NDArray[np.int64] = ensemble.executor.value(handle)
     return overlaps
 
 
-def _overlaps(
-    parts: list[NDArray[np.int32]], first: int, last: int, offsets: NDArray[np.int64]
+def _count_overlaps(
+    parts: list[NDArray[np.int32]], members: range, offsets: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    from mdec.numerics.loops import landmarks
+    from mdec.numerics.loops.landmarks import count_overlaps
 
-    tables = []
-    for member in range(first, last):
-        total = landmarks.count_overlaps(parts[0], member, offsets)
-        for labels in parts[1:]:
-            total += landmarks.count_overlaps(labels, member, offsets)
-        tables.append(total)
-    # A copy of one would take a tenth of the time that counting takes.
-    return tables[0] if len(tables) == 1 else np.concatenate(tables)
+    tables = [sum(count_overlaps(each, m, offsets) for each in parts) for m in members]
+    return np.concatenate(tables)
 
 
 def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:
@@ -124,10 +119,8 @@ def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
         found: Array = entropy.cpu().numpy()
         return found
     total = np.zeros(ensemble.n_base_clusters)
-    together = 1
-    if not isinstance(ensemble.executor, LocalExecutor):
-        widest = 8 * int(np.diff(offsets).max()) * ensemble.n_base_clusters
-        together = max(1, _COUNTED_BYTES // widest)
+    widest = 8 * int(np.diff(offsets).max()) * ensemble.n_base_clusters
+    together = max(1, _COUNTED_BYTES // widest)
     for first in range(0, len(ensemble), together):
         last = min(first + together, len(ensemble))
         overlaps = count_shared_samples(ensemble, first, last)
@@ -164,6 +157,7 @@ def ensemble_driven_cluster_index(
 
     Examples
     --------
+    >>> from mdec import Ensemble
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1], [0, 1], [0, 0]])
     >>> ensemble_driven_cluster_index(ensemble).round(4)
     array([0.6065, 1.    , 1.    ])
@@ -175,7 +169,7 @@ def ensemble_driven_cluster_index(
         present = (whole.labels >= 0).astype(np.float64)
         judges = np.count_nonzero(whole.indicator().T @ present, axis=1)
     index = np.exp(-ensemble_entropy(ensemble, device) / (theta * judges))
-    return _weight_by_member(index, ensemble)
+    return index * uniform_weights(ensemble)
 
 
 def uniform_weights(
@@ -197,33 +191,9 @@ def uniform_weights(
         Ones; of joined views with shares of their own, what the clusters' members
         count.
     """
-    return _weight_by_member(np.ones(ensemble.n_base_clusters), ensemble)
-
-
-def _weight_by_member(weights: Array, ensemble: LabelBlocks) -> Array:
-    """Multiply the weights of base clusters by what their members count."""
     if ensemble.member_weights is None:
-        return weights
-    return weights * np.repeat(ensemble.member_weights, np.diff(ensemble.offsets))
-
-
-def weights_of_view(ensemble: Ensemble, weights: Array, number: int) -> Array:
-    """Return the weights of the base clusters of one view of a joined ensemble.
-
-    In the order of ``ensemble.view(number)``, without what the view counts among the
-    others.
-
-    Examples
-    --------
-    >>> one = Ensemble.from_labels([[0, 1], [0, 0], [1, 0]])
-    >>> joined = Ensemble.concatenate({"a": one, "b": one[:1]})
-    >>> weights_of_view(joined, np.arange(6.0), 1)
-    array([4., 5.])
-    """
-    sizes = np.diff(ensemble.offsets)
-    if ensemble.member_weights is not None:
-        weights = weights / np.repeat(ensemble.member_weights, sizes)
-    return weights[np.repeat(np.array(ensemble.origins), sizes) == number]
+        return np.ones(ensemble.n_base_clusters)
+    return np.repeat(ensemble.member_weights, np.diff(ensemble.offsets))
 
 
 WEIGHTINGS: dict[str, Callable[..., Array]] = {

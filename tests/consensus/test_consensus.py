@@ -45,7 +45,6 @@ from mdec.consensus.graph_cuts import (
     presence_sums,
     transfer_cut,
 )
-from mdec.consensus.partitions import count_clusters
 from mdec.numerics.eigen import DENSE_ORDER
 from mdec.numerics.loops import linkage
 from mdec.numerics.transfer import (
@@ -54,7 +53,6 @@ from mdec.numerics.transfer import (
     small_side_vectors,
     unit_over_rows,
 )
-from mdec.rows.work import LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
 EXAMPLE = np.array(
@@ -620,11 +618,6 @@ def test_samples_alike_are_counted_once_for_the_linkage(
     monkeypatch.setattr(dendrogram, "LINKED_SAMPLES", 20)
     monkeypatch.setattr(dendrogram, "micro_regions", lambda *_: pytest.fail("regions"))
     np.testing.assert_array_equal(hierarchical(ensemble, 4), expected)
-
-
-def test_clusters_are_counted_over_all_blocks() -> None:
-    blocks = [np.array([0, 1]), np.array([2, 0, 3]), np.array([1, 1])]
-    assert count_clusters(LocalExecutor(), blocks) == 4
 
 
 def test_a_function_as_the_contributing_page_asks_for_can_be_entered(

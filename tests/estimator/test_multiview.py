@@ -12,7 +12,6 @@ from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec._support.archives import DamagedFileError
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.consensus import CONSENSUS
-from mdec.weights import weights_of_view
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,8 @@ def test_support_is_inside_over_inside_and_the_nearest_rival(views) -> None:
     found = model().fit(views)
     labels = found.labels_
     view = found.ensemble_.view(1)
-    weights = weights_of_view(found.ensemble_, found.cluster_weights_, 1)
+    origins = np.repeat(found.ensemble_.origins, found.ensemble_.cluster_counts)
+    weights = found.cluster_weights_[origins == 1]
     A = locally_weighted_coassociation(view, weights)
     for k in range(3):
         mine = np.flatnonzero(labels == k)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -134,32 +136,31 @@ def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     own = np.asarray(factor.power(2).sum(axis=1)).ravel()
     copies = np.setdiff1d(np.arange(ensemble.n_samples), first)
     originals = first[group[copies]]
-    if len(first) > DOUBLE_PRECISION_SAMPLES:
+    order, dtype = np.argsort(first), _precision(len(first))
+    if dtype == np.float32:
         order = order_by_labels(ensemble.labels[first])
-    else:
-        order = np.argsort(first)
     first, sizes = first[order], sizes[order]
     factor, largest, complete = factor[first], float(own.max()), ensemble.is_complete
-    n_distinct, dtype = len(first), _precision(len(first))
-    found = None
+    place: Any = None
     if device != "cpu" and complete:
         from mdec.engines import tensors
 
-        place, shift = tensors.find_device(device), tie_shift(largest, dtype.type)
-        if tensors.fits(dtype.itemsize * sum(factor.shape) * n_distinct, place):
-            over = factor, sizes, dtype.type, place, float(shift)
-            found = sort_merges(*tensors.average_linkage(*over))
-    if found is None:
+        place = tensors.find_device(device)
+        if not tensors.fits(dtype.itemsize * sum(factor.shape) * len(first), place):
+            place = None
+    if place is None:
         present = None if complete else presence_rows(ensemble.labels[first])
         triangle = products_of_pairs(factor, dtype, present)
-        found = link_pairs(triangle, sizes, largest)
-    pairs, similarities = found
+        pairs, similarities = link_pairs(triangle, sizes, largest)
+    else:
+        shift = float(tie_shift(largest, dtype.type))
+        linked = tensors.average_linkage(factor, sizes, dtype.type, place, shift)
+        pairs, similarities = sort_merges(*linked)
+    # Higher than all others, or a cut would part samples that nothing tells apart.
+    heights = np.maximum(own[copies], similarities.max(initial=0.0))
     return (
         np.concatenate([np.stack([originals, copies], axis=1), first[pairs]]),
-        # Higher than all others, or a cut would part samples that nothing tells apart.
-        np.concatenate(
-            [np.maximum(own[copies], similarities.max(initial=0.0)), similarities]
-        ),
+        np.concatenate([heights, similarities]),
     )
 
 
@@ -190,17 +191,8 @@ def link_pairs(
 def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
     """Return what rounds similarities when it is added to them and taken away.
 
-    Parameters
-    ----------
-    largest : float
-        What the similarities are at most.
-    dtype : dtype
-        Their precision.
-
-    Returns
-    -------
-    floating
-        Rounds to about 1e-9 of the largest; zero in float32, which has fewer digits.
+    It rounds to about 1e-9 of what they are at most; it is zero in float32, which has
+    fewer digits.
 
     Examples
     --------
@@ -214,19 +206,18 @@ def tie_shift(largest: float, dtype: type[np.floating]) -> np.floating:
     return np.float64(1.5 * 2.0**22 / to_power(largest, 0))
 
 
-def falling(similarities: Array) -> NDArray[np.intp]:
-    """Return the places of similarities by falling size, equal ones as they stand."""
-    return np.argsort(-_round(similarities), kind="stable")
+def falling(similarities: Array, *names: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return the places of similarities by falling size.
 
-
-def _round(similarities: Array) -> Array:
+    Equal ones stand by the last of their names, then by those before, then as they are.
+    """
     shift = tie_shift(float(similarities.max(initial=0.0)), np.float64)
-    return (similarities + shift) - shift
+    return np.lexsort((*names, -((similarities + shift) - shift)))
 
 
 def sort_merges(pairs: NDArray[np.int64], similarities: Array) -> Merges:
     """Sort merges by falling similarity, equal ones by the rows that name them."""
-    order = np.lexsort((pairs[:, 1], pairs[:, 0], -_round(similarities)))
+    order = falling(similarities, pairs[:, 1], pairs[:, 0])
     return pairs[order], similarities[order]
 
 
@@ -237,10 +228,8 @@ def cut(
 
     Of equal similarities those are undone that come last.
     """
-    rows, columns = pairs[falling(similarities)[: n_samples - n_clusters]].T
-    graph = sparse.coo_array(
-        (np.ones(rows.size), (rows, columns)), shape=(n_samples, n_samples)
-    )
+    kept = tuple(pairs[falling(similarities)[: n_samples - n_clusters]].T)
+    graph = sparse.coo_array((np.ones(len(kept[0])), kept), shape=(n_samples,) * 2)
     labels: NDArray[np.int32] = connected_components(graph, directed=False)[1]
     return labels
 
@@ -299,9 +288,5 @@ def region_similarities(
     sizes = np.bincount(regions).astype(np.int64)
     clusters = ensemble.split(regions)
     profiles = sum_profiles(ensemble, clusters, weights, sizes.size)
-    sums, _, present = profiles.split_sums()
-    means = sums / sizes[:, None]
-    if present.size == 0:
-        return means @ means.T, sizes
-    present = present / sizes[:, None]
+    means, present = (each / sizes[:, None] for each in profiles.split_sums()[:2])
     return divide_by_presence(means @ means.T, present @ present.T), sizes

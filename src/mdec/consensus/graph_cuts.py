@@ -215,6 +215,34 @@ def bipartite_embedding(
     return transfer_cut(graph[order], n_vectors, rng)[np.argsort(order)]
 
 
+def coassociation_embedding(
+    ensemble: Ensemble,
+    n_vectors: int,
+    weights: Array,
+    rng: np.random.Generator,
+    device: str = "cpu",
+) -> Array:
+    """Return unit rows of the leading eigenvectors of the co-association.
+
+    The diagonal of A counts as one, as in the authors' code.
+    """
+    factor = coassociation_factor(ensemble, weights)
+    component, _ = bipartite_components(factor)
+    missing = 1.0 - np.asarray(factor.power(2).sum(axis=1)).ravel()
+    degrees = factor @ (factor.T @ np.ones(ensemble.n_samples)) + missing
+    scaled = sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor
+    gram = gram_on_device(factor.shape, n_vectors, device) or gram_product
+    operator = gram(scaled, missing / degrees)
+    vectors = leading_vectors(operator, degrees, component, n_vectors, rng, tol=1e-6)
+    return unit_rows(vectors)
+
+
+def gram_product(matrix: sparse.csr_array, diagonal: Array) -> Operator:
+    """Return the operator of :math:`P P^T + diag(d)`."""
+    transposed = matrix.T.tocsr()
+    return lambda block: matrix @ (transposed @ block) + diagonal[:, None] * block
+
+
 def embedding_memory(ensemble: Ensemble, n_clusters: int, *, of_samples: bool) -> int:
     """Estimate the bytes that the cut of a graph in memory takes.
 
@@ -230,39 +258,6 @@ def embedding_memory(ensemble: Ensemble, n_clusters: int, *, of_samples: bool) -
     return max(made, 62 * n_labels + 22 * n_samples * n_clusters) + 2**20
 
 
-def coassociation_embedding(
-    ensemble: Ensemble,
-    n_vectors: int,
-    weights: Array,
-    rng: np.random.Generator,
-    device: str = "cpu",
-) -> Array:
-    """Return unit rows of the leading eigenvectors of the co-association.
-
-    The diagonal of A counts as one, as in the authors' code.
-    """
-    factor = coassociation_factor(ensemble, weights)
-    transposed = factor.T.tocsr()
-    missing = 1.0 - np.asarray(factor.power(2).sum(axis=1)).ravel()
-    degrees = factor @ (transposed @ np.ones(ensemble.n_samples)) + missing
-    scale = (1.0 / np.sqrt(degrees))[:, None]
-
-    def apply(block: Array) -> Array:
-        scaled = scale * block
-        image: Array = factor @ (transposed @ scaled)
-        image += missing[:, None] * scaled
-        image *= scale
-        return image
-
-    operator: Operator = apply
-    if (gram := gram_on_device(factor.shape, n_vectors, device)) is not None:
-        scaled = sparse.diags_array(scale[:, 0]) @ factor
-        operator = gram(scaled, missing * scale[:, 0] ** 2)
-    component, _ = bipartite_components(factor)
-    vectors = leading_vectors(operator, degrees, component, n_vectors, rng, tol=1e-6)
-    return unit_rows(vectors)
-
-
 def cut_blocks(
     ensemble: LabelBlocks,
     n_clusters: int,
@@ -274,29 +269,11 @@ def cut_blocks(
 ) -> list[Any]:
     r"""Cut the graph :math:`B = diag(p) Z diag(c)` of samples and base clusters.
 
-    Parameters
-    ----------
-    ensemble : LabelBlocks
-        The base clusterings, whose memberships are Z.
-    n_clusters : int
-        Number of clusters.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight w of each base cluster.
-    random_state : int, RandomState, Generator or None
-        Seed of the eigen-solver, of the drawn rows and of k-means.
-    device : {"cpu", "cuda", "torch"}, default="cpu"
-        Where the rows are gone through, if they are here.
-    of_samples : bool, default=False
-        The eigenvectors are those of the samples' co-association, as of the spectral
-        consensus. Otherwise p is one, c is w, and vectors have unit length over the
-        base clusters, as of the bipartite consensus.
-
-    Returns
-    -------
-    list
-        The executor's handles of the clusters of each block, numbered in the order of
-        first samples; fewer than asked for only if the ensemble tells fewer groups
-        apart.
+    Z are the memberships. With `of_samples` the eigenvectors are those of the samples'
+    co-association, as of the spectral consensus. Otherwise p is one, c are the weights
+    w, and vectors have unit length over the base clusters, as of the bipartite one.
+    Returns the executor's handles of the clusters of each block, numbered in the order
+    of first samples; fewer than asked for only if the ensemble tells fewer apart.
 
     Notes
     -----
@@ -317,38 +294,40 @@ def cut_blocks(
     executor, parts, offsets = ensemble.executor, ensemble.parts, ensemble.offsets
     columns = weights
     if of_samples:
-        columns = weights * executor.value(
-            ordered_sum(executor, presence_sums, parts, offsets)
-        )
+        sums = ordered_sum(executor, presence_sums, parts, offsets)
+        columns = weights * executor.value(sums)
     require_for_consensus(ensemble, small_side_memory(ensemble))
     rng = consensus_stream(random_state)
-    rows = label_rows(ensemble, columns, device)
-    if rows is None:
-        halves = ordered_sum(
-            executor, halves_of_labels, parts, offsets, columns, of_samples
-        )
-    else:
+    rows: Any = None
+    if device != "cpu" and isinstance(ensemble, Ensemble):
+        from mdec.engines import tensors
+
+        place = tensors.find_device(device)
+        rows = tensors.LabelRows(ensemble.labels, offsets, columns, place)
         halves = rows.halves(of_samples=of_samples)
-    sample = draw_rows(ensemble, CENTER_ROWS, rng)
-    graph = offsets, columns, of_samples
-    cut = executor.call(_fit_centers, halves, sample, n_clusters, *graph, rng)
+    else:
+        graph = offsets, columns, of_samples
+        halves = ordered_sum(executor, halves_of_labels, parts, *graph)
+
+    def fit(halves: Array, sample: Labels) -> tuple[Array, Array]:
+        affinity = small_side_affinity(halves, columns)
+        vectors = small_side_vectors(affinity, n_clusters, rng)
+        if of_samples:
+            vectors = unit_over_rows(vectors, affinity)
+        points = embed_rows(bipartite_rows(sample, offsets, columns), vectors)
+        return vectors, kmeans_centers(points, n_clusters, rng)
+
+    def assign(labels: Labels, cut: tuple[Array, Array]) -> Labels:
+        return assign_rows(bipartite_rows(labels, offsets, columns), *cut)
+
+    cut = executor.call(fit, halves, draw_rows(ensemble, CENTER_ROWS, rng))
     if rows is None:
-        labels = executor.map(_assign_block, parts, cut, offsets, columns)
+        labels = executor.map(assign, parts, cut)
     else:
         labels = ensemble.split(rows.assign(*cut))
     numbered, n_found = number_blocks(executor, labels)
     warn_of_fewer(n_found, n_clusters)
     return numbered
-
-
-def label_rows(ensemble: LabelBlocks, columns: Array, device: str) -> Any:
-    """Return the rows of the graph on a device; None where each block has its own."""
-    if device == "cpu" or not isinstance(ensemble, Ensemble):
-        return None
-    from mdec.engines import tensors
-
-    place = tensors.find_device(device)
-    return tensors.LabelRows(ensemble.labels, ensemble.offsets, columns, place)
 
 
 def draw_rows(ensemble: LabelBlocks, n_rows: int, rng: np.random.Generator) -> Any:
@@ -401,26 +380,3 @@ def halves_of_labels(
         return np.where(labels < 0, labels, rows.index), factors / degrees
 
     return sum_shared_weights(map(block, parts), int(offsets[-1]))
-
-
-def _fit_centers(
-    halves: Array,
-    sample: Labels,
-    n_clusters: int,
-    offsets: Offsets,
-    columns: Array,
-    of_samples: bool,
-    rng: np.random.Generator,
-) -> tuple[Array, Array]:
-    affinity = small_side_affinity(halves, columns)
-    vectors = small_side_vectors(affinity, n_clusters, rng)
-    if of_samples:
-        vectors = unit_over_rows(vectors, affinity)
-    points = embed_rows(bipartite_rows(sample, offsets, columns), vectors)
-    return vectors, kmeans_centers(points, n_clusters, rng)
-
-
-def _assign_block(
-    labels: Labels, cut: tuple[Array, Array], offsets: Offsets, columns: Array
-) -> Labels:
-    return assign_rows(bipartite_rows(labels, offsets, columns), *cut)

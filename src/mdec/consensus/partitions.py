@@ -19,7 +19,7 @@ from mdec._support.memory import require_memory
 from mdec.ensemble import LabelBlocks
 from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.eigen import is_dense
-from mdec.rows.work import Executor, LocalExecutor
+from mdec.rows.work import LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
 # Up to this order eigenvectors are found before a GPU has begun.
@@ -95,12 +95,6 @@ def number_by_appearance(
     (numbered,), n_found = number_blocks(LocalExecutor(), [labels])
     warn_of_fewer(n_found, n_clusters, stacklevel=4)
     return numbered
-
-
-def count_clusters(executor: Executor, clusters: list[Any]) -> int:
-    """Return the number of clusters in blocks that number them from 0."""
-    greatest = [executor.value(each) for each in executor.map(np.max, clusters)]
-    return int(max(greatest)) + 1
 
 
 def gram_on_device(

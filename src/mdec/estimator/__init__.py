@@ -19,7 +19,7 @@ from mdec._support.random import RandomState
 from mdec.base import Base
 from mdec.base.kernels import SPARSE_KERNELS
 from mdec.base.pairs import PRECOMPUTED, Metric
-from mdec.clustering import NumberOfClusters, cluster_tables
+from mdec.clustering import NumberOfClusters
 from mdec.consensus import CONSENSUS
 from mdec.engines.gpu import DEVICES
 from mdec.ensemble.draws import KERNELS, Kernel
@@ -228,12 +228,7 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         self : MDEC
             The fitted estimator.
         """
-        rows, names = self._read_table(X)
-        settings, drawing = self._settings()
-        progress = self._member_progress()
-        clustering = cluster_tables(rows, settings, drawing, progress=progress)
-        self._set_attributes(clustering, [names])
-        return self
+        return self._fit(None, X)
 
     def _member_progress(self) -> Progress:
         """Return a hook that passes each finished member on to callbacks, if any."""

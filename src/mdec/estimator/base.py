@@ -14,7 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdec._support.arrays import Array
 from mdec._support.memory import MAX_BYTES
-from mdec.clustering import Clustering, NumberOfClusters, Settings
+from mdec._support.progress import Progress
+from mdec.clustering import (
+    Clustering,
+    NumberOfClusters,
+    Settings,
+    cluster_tables,
+)
 from mdec.confidence import firm_labels
 from mdec.estimator.persistence import AFTER_MEMBERS, read_model, write_model
 from mdec.generation import FLOATS
@@ -66,15 +72,27 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "clustering_")
         return self.clustering_
 
-    def _settings(self) -> tuple[Settings, dict[str, Any]]:
-        """Return the settings of the clustering, and the parameters of its members."""
+    def _member_progress(self) -> Progress | None:
+        """Return who is told of finished members; None for those of `progress_to`."""
+        return None
+
+    def _fit(self, tables: Mapping[str, Any] | None, X: Any = None) -> Self:
+        """Cluster several tables by name, or one, and set all attributes."""
         given = self._parameters.get_params(deep=False)
         after = {name: given.pop(name) for name in AFTER_MEMBERS}
-        base, metric = (
-            given[n] if callable(given[n]) else None for n in ("base", "metric")
+        own = {n: given[n] for n in ("base", "metric") if callable(given[n])}
+        settings = Settings(**after, n_jobs=given["n_jobs"], **own)
+        read = list(map(self._read_table, (tables or {"": X}).values()))
+        rows, features = zip(*read, strict=True)
+        clustering = cluster_tables(
+            dict(zip(tables, rows, strict=True)) if tables else rows[0],
+            settings,
+            given,
+            view_weights=getattr(self, "view_weights", None),
+            progress=self._member_progress(),
         )
-        settings = Settings(**after, n_jobs=given["n_jobs"], base=base, metric=metric)
-        return settings, given
+        self._set_attributes(clustering, features)
+        return self
 
     def _set_attributes(
         self, clustering: Clustering, feature_names: Sequence[FeatureNames]
@@ -92,7 +110,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
                     f"no sample reaches min_confidence={least}; all labels are -1, "
                     "lower it.",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
         found = {
             "_feature_names": list(feature_names),
@@ -126,7 +144,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         plain = self._parameters.metric is None and not self._parameters.preparation
         measured = plain and isinstance(rows, np.ndarray)
         if measured and (sentence := describe_dominance(rows, names)):
-            warnings.warn(sentence, UserWarning, stacklevel=5)
+            warnings.warn(sentence, UserWarning, stacklevel=6)
         return as_rows(rows), names
 
     def _validate(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mdec._support.arrays import Array
-from mdec.clustering import cluster_tables
 from mdec.estimator import MDEC
 from mdec.estimator.base import ClusteringEstimator
 from mdec.rows.sources import is_dask_array
@@ -97,17 +96,7 @@ class MultiViewMDEC(ClusteringEstimator):
             The fitted estimator.
         """
         self._parameters._validate_params()
-        tables = check_tables(X)
-        read = {name: self._read_table(table) for name, table in tables.items()}
-        settings, drawing = self._settings()
-        clustering = cluster_tables(
-            {name: rows for name, (rows, _) in read.items()},
-            settings,
-            drawing,
-            view_weights=self.view_weights,
-        )
-        self._set_attributes(clustering, [names for _, names in read.values()])
-        return self
+        return self._fit(check_tables(X))
 
     @property
     def view_confidence_(self) -> Array:

@@ -2,8 +2,9 @@
 
 The file is an .npz archive of arrays beside a text of JSON, see
 `mdec._support.archives`. It holds what `predict` needs, the training rows among it.
-Models of one table and of several differ in the names of the arrays of their tables
-only.
+Names of arrays begin with what they belong to: ``steps_`` are those of the steps before
+the model, ``k_`` those of the choice of K, and ``view_0_`` those of the first of
+several tables. What belongs to tables is a list in the text if there are several.
 """
 
 from __future__ import annotations
@@ -42,11 +43,14 @@ AFTER_MEMBERS = ("n_clusters", "consensus", "weighting", "min_confidence")
 _SETTINGS = (*AFTER_MEMBERS, "seed", "device")
 # Parameters of the machine that fits, which is not the one that loads.
 _MACHINE_PARAMETERS = {"n_jobs": None, "checkpoint": None, "verbose": 0}
-# Arrays of KSelection and of its null reference.
+# Arrays of a clustering, of its placement, of the choice of K and its null reference,
+# and of sparse rows; and what else a preparation has learnt.
+_CLUSTERING = ("labels", "confidence", "weights")
+_PLACEMENT = ("means", "plain_means")
 _SELECTION = ("cdf", "levels", "partitions", "samples")
 _REFERENCE = ("observed", "draws")
-# Arrays of sparse training rows.
 _SPARSE = ("data", "indices", "indptr")
+_LEARNT = ("power", "total", "center")
 
 
 def write_model(
@@ -69,40 +73,41 @@ def write_model(
             "there; fit an array or a file, or save model.ensemble_.gather()."
         )
     assert placement is not None  # of a fit
-    arrays: Arrays = {
-        "ensemble": ensemble.labels,
-        "labels": clustering.labels,
-        "confidence": clustering.confidence,
-        "weights": clustering.weights,
-        "means": placement.means,
-        "plain_means": placement.plain_means,
-    }
-    tables = zip(placement.tables, _prefixes(ensemble), strict=True)
+    arrays: Arrays = {"ensemble": ensemble.labels}
+    arrays |= _named("", clustering, _CLUSTERING) | _named("", placement, _PLACEMENT)
+    for table, prefix in zip(placement.tables, _prefixes(ensemble), strict=True):
+        if sparse.issparse(table.rows):
+            arrays |= _named(f"{prefix}rows_", table.rows, _SPARSE)
+        else:
+            arrays[f"{prefix}rows"] = table.rows
+        for number, each in enumerate(table.learnt.values()):
+            arrays[f"{prefix}order_{number}"] = each.order
     of_tables: dict[str, Any] = {
         "n_features": [each.plan.n_features for each in placement.tables],
         "feature_names": [
-            None if names is None else [str(name) for name in names]
+            None if names is None else list(map(str, names))
             for names in model._feature_names
         ],
-        "learnt": [_pack_rows(each, arrays, prefix) for each, prefix in tables],
+        "learnt": [
+            [_named("", each, _LEARNT) for each in table.learnt.values()]
+            for table in placement.tables
+        ],
     }
     if not ensemble.views:
         of_tables = {name: values[0] for name, values in of_tables.items()}
-    settings = {name: getattr(clustering.settings, name) for name in _SETTINGS}
     content = {
         "kind": model._file_kind,
         "format": model._file_format,
         "mdec": __version__,
         "parameters": _plain_parameters(model._parameters.get_params(deep=False)),
         **_plain_parameters({"view_weights": getattr(model, "view_weights", None)}),
-        "settings": _plain_parameters(settings),
+        "settings": _plain_parameters(_named("", clustering.settings, _SETTINGS)),
         "ensemble": ensemble.to_json(),
         **of_tables,
         "selection": _pack_selection(clustering.selection, arrays),
         "steps": dict(steps or {}),
     }
-    for name, array in (step_arrays or {}).items():
-        arrays[f"steps_{name}"] = array
+    arrays |= {f"steps_{name}": array for name, array in (step_arrays or {}).items()}
     archives.write_sealed(path, content, arrays)
 
 
@@ -126,12 +131,11 @@ def read_model(
             f"or what {wanted} wrote."
         )
     estimator = kinds[content["kind"]]
-    known = range(1, estimator._file_format + 1)
-    if content.get("format") not in known:
+    if content.get("format") not in range(1, estimator._file_format + 1):
         raise ValueError(
             f"{name!r} has model format {content.get('format')} of mdec "
-            f"{content.get('mdec')}, this version reads {known[-1]}; install that "
-            "version, or fit again with this one."
+            f"{content.get('mdec')}, this version reads {estimator._file_format}; "
+            "install that version, or fit again with this one."
         )
     with archives.parts_that_fit(path):
         parameters = _as_tuples(content["parameters"]) | _MACHINE_PARAMETERS
@@ -139,14 +143,29 @@ def read_model(
         clustering, names = _restore_clustering(content, arrays, parameters, max_bytes)
         _check_parameters(model._parameters, clustering)
         model._set_attributes(clustering, names)
-        beside = [name for name in arrays if name.startswith("steps_")]
-        step_arrays = {name.removeprefix("steps_"): arrays[name] for name in beside}
-        return model, dict(content.get("steps", {})), step_arrays
+        return model, dict(content.get("steps", {})), _under("steps_", arrays)
+
+
+def _named(prefix: str, parts: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return attributes by their names after a prefix."""
+    return {prefix + name: getattr(parts, name) for name in names}
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    """Return the arrays whose names begin with a prefix, without it."""
+    mine = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays[name] for name in mine}
 
 
 def _prefixes(ensemble: Ensemble) -> list[str]:
     """Return what the names of each table's arrays begin with."""
     return [f"view_{number}_" for number in range(len(ensemble.views))] or [""]
+
+
+def _require(fitting: Any, part: str) -> None:
+    """Raise unless a part of a file fits the others."""
+    if not fitting:
+        raise ValueError(f"{part} have another shape, or are none")
 
 
 def _check_parameters(parameters: Any, clustering: Clustering) -> None:
@@ -157,11 +176,10 @@ def _check_parameters(parameters: Any, clustering: Clustering) -> None:
         # Of a function of a person's own the file has the name.
         if given[name] == getattr(plan, name):
             del given[name]
-    for values in ({}, {name: getattr(settings, name) for name in AFTER_MEMBERS}):
+    for values in ({}, _named("", settings, AFTER_MEMBERS)):
         type(parameters)(**given | values)._validate_params()
     check_n_clusters(settings.n_clusters, clustering.ensemble.n_samples)
-    if not is_count(settings.seed, 0):
-        raise ValueError("the seed is not a whole number")
+    _require(is_count(settings.seed, 0), "the seeds")
 
 
 def _restore_clustering(
@@ -173,20 +191,13 @@ def _restore_clustering(
     """Return the clustering of a file, and the names of the features of each table."""
     ensemble = Ensemble.from_json(content["ensemble"], arrays["ensemble"])
     labels = arrays["labels"].astype(np.int32, casting="same_kind")
-    n_clusters = int(labels.max()) + 1
-    of_clusters = n_clusters, ensemble.n_base_clusters
-    shapes = {
-        "labels": (ensemble.n_samples,),
-        "confidence": (ensemble.n_samples,),
-        "weights": (ensemble.n_base_clusters,),
-        "means": of_clusters,
-        "plain_means": of_clusters,
-    }
-    for name, shape in shapes.items():
+    of_samples, of_base = (ensemble.n_samples,), (ensemble.n_base_clusters,)
+    of_clusters = int(labels.max()) + 1, *of_base
+    shapes = of_samples, of_samples, of_base, of_clusters, of_clusters
+    for name, shape in zip((*_CLUSTERING, *_PLACEMENT), shapes, strict=True):
         each = arrays[name]
         numbers = each.dtype.kind in "fi" and np.isfinite(each).all()
-        if not numbers or each.shape != shape or each.min() < 0.0:
-            raise ValueError(f"{name} have another shape, or contain what is no weight")
+        _require(numbers and each.shape == shape and each.min() >= 0.0, name)
     parts = [ensemble.view(i) for i in range(len(ensemble.views))] or [ensemble]
     sizes = [part.plan.n_features for part in parts]
     # The first layout of models of several tables has no such entry.
@@ -195,105 +206,90 @@ def _restore_clustering(
         of_tables[name] if ensemble.views else [of_tables[name]]
         for name in ("n_features", "feature_names", "learnt")
     )
-    alike = found == sizes and len(learnt) == len(names) == len(parts)
+    _require(found == sizes and len(learnt) == len(names) == len(parts), "tables")
     # Sparse rows take no room for features that none of them has; members' draws do.
-    if not ensemble.members or not alike or 8 * sum(sizes) > max_bytes:
-        raise ValueError("the plan is that of other data, or of more features")
-    prefixes = _prefixes(ensemble)
-    tables = tuple(map(_restore_rows, learnt, [arrays] * len(parts), parts, prefixes))
-    means = (arrays[name] for name in ("weights", "means", "plain_means"))
+    _require(ensemble.members and 8 * sum(sizes) <= max_bytes, "members")
+    for texts, size in zip(names, sizes, strict=True):
+        words = all(isinstance(text, str) for text in texts or ())
+        _require(texts is None or (words and len(texts) == size), "names")
+    own = [_under(prefix, arrays) for prefix in _prefixes(ensemble)]
+    weights = arrays["weights"]
     clustering = Clustering(
         ensemble,
-        arrays["weights"],
+        weights,
         labels,
-        n_clusters,
+        of_clusters[0],
         arrays["confidence"],
         _restore_settings(content.get("settings"), parameters, parts[0]),
-        _restore_selection(content["selection"], arrays),
-        Placement(tables, ensemble.offsets, *means),
+        _restore_selection(content["selection"], _under("k_", arrays)),
+        Placement(
+            tuple(map(_restore_rows, learnt, own, parts)),
+            ensemble.offsets,
+            weights,
+            *(arrays[name] for name in _PLACEMENT),
+        ),
     )
-    return clustering, list(map(_restore_names, names, sizes))
+    return clustering, [
+        None if texts is None else np.array(texts, dtype=object) for texts in names
+    ]
 
 
 def _restore_settings(
     content: Mapping[str, Any] | None, parameters: Mapping[str, Any], part: Ensemble
 ) -> Settings:
     """Return the settings of the fit; early files have the parameters only."""
-    if content is not None:
-        return Settings(**_as_tuples(content) | {"device": "cpu"})
-    plan, seed = part.plan, parameters["random_state"]
-    found = {name: parameters[name] for name in _SETTINGS if name in parameters}
-    found |= {"seed": plan.entropy if seed is None else seed, "device": "cpu"}
-    return Settings(**found)
+    if content is None:
+        seed = parameters["random_state"]
+        content = {
+            name: parameters[name] for name in AFTER_MEMBERS if name in parameters
+        }
+        content |= {"seed": part.plan.entropy if seed is None else seed}
+    return Settings(**_as_tuples(content) | {"device": "cpu"})
 
 
-def _restore_names(names: Any, n_features: int) -> NDArray[Any] | None:
-    if names is None:
-        return None
-    if len(names) != n_features or not all(isinstance(name, str) for name in names):
-        raise ValueError("the features have other names")
-    return np.array(names, dtype=object)
-
-
-def _pack_rows(table: TrainingRows, arrays: Arrays, prefix: str) -> list[Any]:
-    """Add the arrays of training rows to others, and return what else was learnt.
-
-    Their names begin with the prefix.
-    """
-    rows = table.rows
-    parts = {"rows": rows}
-    if sparse.issparse(rows):
-        parts = {f"rows_{name}": getattr(rows, name) for name in _SPARSE}
-    learnt = list(table.learnt.values())
-    orders = {f"order_{number}": each.order for number, each in enumerate(learnt)}
-    arrays |= {prefix + name: array for name, array in (parts | orders).items()}
-    return [
-        {"power": each.power, "total": each.total, "center": each.center}
-        for each in learnt
-    ]
-
-
-def _restore_rows(
-    learnt: Any, arrays: Arrays, ensemble: Ensemble, prefix: str
-) -> TrainingRows:
-    """Return the training rows that `_pack_rows` took apart; raise if they are none."""
+def _restore_rows(learnt: Any, arrays: Arrays, ensemble: Ensemble) -> TrainingRows:
+    """Return the training rows of one table from its arrays."""
     plan = ensemble.plan
     found = {
-        each["power"]: Preparation(**each, order=arrays[f"{prefix}order_{number}"])
+        each["power"]: Preparation(**each, order=arrays[f"order_{number}"])
         for number, each in enumerate(learnt)
     }
     powers = RECIPES[plan.preparation].drawn_powers if plan.preparation else ()
-    if set(found) != set(powers):
-        raise ValueError("the values are prepared otherwise")
+    _require(set(found) == set(powers), "preparations")
     for each in found.values():
         ranks = np.array_equal(np.sort(each.order), np.arange(plan.n_features))
         plain = isinstance(each.center, bool) and isinstance(each.total, Real | None)
-        if not (ranks and plain and each.order.dtype.kind == "i"):
-            raise ValueError("the values are prepared otherwise")
-    chosen = pool_rows(plan) if plan.base == "landmark" else slice(None)
-    labels = ensemble.labels[chosen]
+        _require(ranks and plain and each.order.dtype.kind == "i", "preparations")
+    labels = ensemble.labels
+    if plan.base == "landmark":
+        labels = labels[pool_rows(plan)]
     shape = len(labels), plan.n_features
     rows: Any
-    if f"{prefix}rows" in arrays:
-        rows = numbers = arrays[f"{prefix}rows"]
+    if "rows" in arrays:
+        rows = numbers = arrays["rows"]
     else:
-        numbers, indices, indptr = (arrays[f"{prefix}rows_{name}"] for name in _SPARSE)
-        rows = sparse.csr_array((numbers, indices, indptr), shape=shape)
+        parts = numbers, *_ = tuple(arrays[f"rows_{name}"] for name in _SPARSE)
+        rows = sparse.csr_array(parts, shape=shape)
         # SciPy looks at the lengths alone; places outside would be read as they are.
         rows.check_format(full_check=True)
         rows = canonical_rows(rows)
     floats = numbers.dtype in (np.float32, np.float64) and np.isfinite(numbers).all()
-    if rows.shape != shape or not floats:
-        raise ValueError("rows have another shape, or contain what is not a number")
+    _require(rows.shape == shape and floats, "rows")
     return TrainingRows(rows, found, labels, ensemble.members, plan)
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as JSON has them, or raise one sentence."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        return name_of(value) if callable(value) else os.fspath(value)
+
     found = {}
     for name, value in parameters.items():
         try:
-            found[name] = json.loads(json.dumps(value, default=_plain_value))
+            found[name] = json.loads(json.dumps(value, default=plain))
         except TypeError as error:
             raise ValueError(
                 f"{name}={value!r} cannot be saved; set it to a plain value first, "
@@ -301,13 +297,6 @@ def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
                 "the fit."
             ) from error
     return found
-
-
-def _plain_value(value: Any) -> Any:
-    """Return a number of NumPy, the name of a function or a path; raise for others."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return name_of(value) if callable(value) else os.fspath(value)
 
 
 def _as_tuples(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -323,10 +312,10 @@ def _pack_selection(
     if selection is None:
         return None
     null = selection.null
-    arrays |= {f"k_{name}": getattr(selection, name) for name in _SELECTION}
+    arrays |= _named("k_", selection, _SELECTION)
     arrays |= {f"k_table_{name}": column for name, column in selection.table.items()}
     if null is not None:
-        arrays |= {f"k_null_{name}": getattr(null, name) for name in _REFERENCE}
+        arrays |= _named("k_null_", null, _REFERENCE)
     return {
         "n_clusters": int(selection.n_clusters),
         "reason": selection.reason,
@@ -344,22 +333,16 @@ def _restore_selection(
         return None
     null = None
     if content["p_value"] is not None:
-        found = {name: arrays[f"k_null_{name}"] for name in _REFERENCE}
+        found = {name: arrays[f"null_{name}"] for name in _REFERENCE}
         null = NullReference(**found, p_value=float(content["p_value"]))
-    table = {name: arrays[f"k_table_{name}"] for name in content["columns"]}
-    parts: dict[str, Any] = {name: arrays[f"k_{name}"] for name in _SELECTION}
+    table = {name: arrays[f"table_{name}"] for name in content["columns"]}
+    parts: dict[str, Any] = {name: arrays[name] for name in _SELECTION}
     # Files of version 0.1 have none.
     parts["candidates"] = tuple(
         Candidate(int(each["n_clusters"]), float(each["score"]), str(each["sentence"]))
         for each in content.get("candidates", ())
     )
-    selection = KSelection(
-        content["n_clusters"], content["reason"], table, null=null, **parts
-    )
-    numbers = table["n_clusters"].shape
-    shapes = {column.shape for column in table.values()}
-    sizes = len(selection.cdf), len(selection.partitions)
-    known = [selection.n_clusters] if is_count(selection.n_clusters, 1) else []
-    if shapes != {numbers} or {*numbers} != {*sizes} or not known:
-        raise ValueError("the numbers of clusters do not fit each other")
-    return selection
+    n_clusters, shapes = content["n_clusters"], {each.shape for each in table.values()}
+    sizes = {len(parts["cdf"]), len(parts["partitions"]), *table["n_clusters"].shape}
+    _require(is_count(n_clusters, 1) and len(shapes) == len(sizes) == 1, "criteria")
+    return KSelection(n_clusters, content["reason"], table, null=null, **parts)

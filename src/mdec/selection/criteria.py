@@ -11,7 +11,9 @@ from scipy import linalg
 
 from mdec._support.arrays import Array, Labels
 from mdec.coassociation import locally_weighted_coassociation
+from mdec.confidence import second_choice
 from mdec.consensus.dendrogram import cut, falling, merges
+from mdec.consensus.matrix import matrix_associations
 from mdec.ensemble import Ensemble
 from mdec.weights import WEIGHTINGS
 
@@ -164,14 +166,10 @@ def coassociation_silhouette(coassociation: Array, labels: Labels) -> float:
     0.533
     """
     samples, sizes = np.arange(len(labels)), np.bincount(labels)
-    sums = (1.0 - coassociation) @ np.eye(sizes.size)[labels]
-    own = sums[samples, labels] / np.maximum(sizes[labels] - 1, 1)
-    means = sums / sizes
-    means[samples, labels] = np.inf
-    other = means.min(axis=1)
-    greater = np.maximum(np.maximum(own, other), np.finfo(float).tiny)
-    silhouette = np.where(sizes[labels] > 1, (other - own) / greater, 0.0)
-    return float(silhouette.mean())
+    near = matrix_associations(coassociation, labels)
+    own, other = near[samples, labels], near[samples, second_choice(near, labels)]
+    farther = np.maximum(1.0 - np.minimum(own, other), np.finfo(float).tiny)
+    return float(np.where(sizes[labels] > 1, (own - other) / farther, 0.0).mean())
 
 
 def measure_numbers(
@@ -185,24 +183,23 @@ def measure_numbers(
     similarity = locally_weighted_coassociation(ensemble, weights)
     pairs, heights = merges(ensemble, weights)
     partitions = cut_merges(pairs, heights, ks)
-    halves = _cut_halves(ensemble, ks, weighting, rng)
-    distributions = [consensus_distribution(halves[:, i]) for i in range(len(ks))]
-    areas = np.array([cdf_area(*each) for each in distributions])
-    agreements = [
-        np.mean(list(map(rand_index, halves[::2, i], halves[1::2, i])))
-        for i in range(len(ks))
-    ]
-    table = {
-        "n_clusters": np.array(ks),
-        "pac": np.array([proportion_ambiguous(*each) for each in distributions]),
-        "delta_area": delta_area(areas),
+    # By numbers, and the halves of each.
+    halves = _cut_halves(ensemble, ks, weighting, rng).swapaxes(0, 1)
+    distributions = list(map(consensus_distribution, halves))
+    columns = {
+        "n_clusters": ks,
+        "pac": [proportion_ambiguous(*each) for each in distributions],
+        "delta_area": delta_area(np.array([cdf_area(*each) for each in distributions])),
         "eigengap": eigengaps(similarity, ks),
         "merge_gap": merge_gaps(heights, ks),
-        "agreement": np.array(agreements),
-        "silhouette": np.array(
-            [coassociation_silhouette(similarity, each) for each in partitions]
-        ),
+        "agreement": [
+            np.mean(list(map(rand_index, each[::2], each[1::2]))) for each in halves
+        ],
+        "silhouette": [
+            coassociation_silhouette(similarity, each) for each in partitions
+        ],
     }
+    table = {name: np.array(column) for name, column in columns.items()}
     levels, cdf = distributions[0][0], np.stack([each[1] for each in distributions])
     return {"table": table, "cdf": cdf, "levels": levels}
 
@@ -211,10 +208,8 @@ def _cut_halves(
     ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
 ) -> NDArray[np.int32]:
     """Return consensus clusters of both halves of random splits of the members."""
-    size = len(ensemble)
-    if size == 1:
-        halves = [ensemble, ensemble]
-    else:
+    size, halves = len(ensemble), [ensemble, ensemble]
+    if size > 1:
         orders = [rng.permutation(size) for _ in range(N_SPLITS)]
         chosen = [h for o in orders for h in (o[: size // 2], o[size // 2 :])]
         halves = [ensemble[half.tolist()] for half in chosen]

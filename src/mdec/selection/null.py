@@ -54,13 +54,9 @@ TURNS = 4
 MAX_CLUSTERS = 30
 SAMPLES_PER_CLUSTER = 5
 
-# Parts of the largest number that are rounding.
-_ROUNDING = 1e-9
-
-_TINY = 1e-12
-
-# Excesses have a logarithm from here on.
-_LEAST = 0.1
+# Parts of the largest number that are rounding, what is divided by at least, and from
+# where on excesses have a logarithm.
+_ROUNDING, _TINY, _LEAST = 1e-9, 1e-12, 0.1
 
 
 def default_numbers(n_samples: int) -> list[int]:
@@ -163,11 +159,10 @@ class Cloud:
         n_samples, half = len(X), len(X) // 2
         values, center, spread = np.sort(X, axis=0), X.mean(axis=0), X.std(axis=0)
         gaps = np.diff(values, axis=0)
-        n_steps = (gaps > 0.0).sum(axis=0)
         scores = (X - center) / np.where(spread > 0.0, spread, 1.0)
         skewness, excess = (scores**3).mean(axis=0), (scores**4).mean(axis=0) - 3.0
         far = n_samples / 6.0 * (skewness**2 + excess**2 / 4.0)
-        is_tied = n_steps < min(half, MANY_STEPS)
+        is_tied = (gaps > 0.0).sum(axis=0) < min(half, MANY_STEPS)
         is_normal = (far < NORMAL_BELOW) & ~is_tied
         other = stats.rankdata(X[:, ~is_normal], axis=0)
         other = special.ndtri((other - 0.5) / n_samples)
@@ -189,14 +184,13 @@ class Cloud:
 
     def draw(self, rng: np.random.Generator) -> Array:
         """Rotate the scores at random, and make them values again."""
-        n_samples, scores = len(self.values), rotate(self.scores, rng)
+        last, scores = len(self.values) - 1, rotate(self.scores, rng)
         drawn = self.center + self.spread * scores
-        skewed = ~self.is_normal & ~self.is_tied
-        ranks = (special.ndtr(scores[:, skewed]) * n_samples).astype(np.intp)
-        ranks = np.minimum(ranks, n_samples - 1)
-        drawn[:, skewed] = np.take_along_axis(self.values[:, skewed], ranks, axis=0)
-        few = scores[:, self.is_tied], self.values[:, self.is_tied]
-        drawn[:, self.is_tied] = give_by_rank(*few)
+        few, other = self.is_tied, ~self.is_normal & ~self.is_tied
+        ranks = (special.ndtr(scores[:, other]) * (last + 1)).astype(np.intp)
+        ranks = np.minimum(ranks, last)
+        drawn[:, other] = np.take_along_axis(self.values[:, other], ranks, axis=0)
+        drawn[:, few] = give_by_rank(scores[:, few], self.values[:, few])
         return drawn
 
 
@@ -255,20 +249,11 @@ def undo_rounding(
 ) -> Array:
     """Return the scores that features with few values could be made from.
 
-    Rounding takes a part of the correlations away, and draws would be rounded once
-    more. So the axes of the samples are made longer or shorter, until those of a draw
-    are as long as those of the data, and features keep their lengths.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples - 1, n_features)
-        See `Cloud`, of the data as they are.
-    levels : ndarray of shape (n_samples, n_tied)
-        The sorted scores of the features with few values.
-    is_tied : ndarray of bool of shape (n_features,)
-        Which they are.
-    seed : int
-        Seed of the draws that are compared with the data.
+    Scores and features are those of a `Cloud` of the data as they are, the levels are
+    the sorted scores of the features with few values. Rounding takes a part of the
+    correlations away, and draws would be rounded once more. So the axes of the samples
+    are made longer or shorter, until those of a draw are as long as those of the data,
+    and features keep their lengths.
     """
     wanted, norms = linalg.eigvalsh(scores @ scores.T), np.linalg.norm(scores, axis=0)
     least = max(_ROUNDING * wanted[-1], _TINY)
@@ -298,20 +283,10 @@ def null_reference(
 ) -> NullReference:
     """Compare the groups with those of draws that have one cluster.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray or csr_array
-        The same samples in one table or several, or all their pairs.
-    plans : sequence of Plan
-        How members look at each table: by which kernel, by features or pairs.
-    seed : int, default=0
-        Seed of the samples, the features and the draws.
-    metric : callable, default=None
-        The user's own measure of the pairs of rows, if there is one.
-    n_jobs : int, default=None
-        Draws made at the same time; changes nothing else.
-    progress : callable, default=None
-        Called as ``progress(done, n_draws)`` with the draws up to the next look.
+    The tables have the same samples or all their pairs, the plans say by which kernel
+    and features members look at each, and `metric` is the user's own measure of pairs.
+    `seed` is that of the samples, features and draws; `progress` is told the draws that
+    are made, and how many there are up to the next look.
 
     Notes
     -----
@@ -324,24 +299,20 @@ def null_reference(
     some = np.arange(n_samples)
     if n_samples > most:
         some = np.sort(rng.choice(n_samples, most, replace=False))
-    seen = [
-        _take_features(table, plan, some, rng, metric)
-        for table, plan in zip(tables, plans, strict=True)
-    ]
     with single_threaded_blas():
-        clouds = [Cloud.of(X, seed) for X in seen]
-        marginals = [
-            Marginals.of(
-                X,
-                max(plan.kernel_shares, key=plan.kernel_shares.__getitem__),
-                pairs=metric is not None or plan.metric == PRECOMPUTED,
-            )
-            for X, plan in zip(seen, plans, strict=True)
-        ]
+        clouds, marginals, seen = [], [], []
+        for table, plan in zip(tables, plans, strict=True):
+            X = _take_features(table, plan, some, rng, metric)
+            kernel = max(plan.kernel_shares, key=plan.kernel_shares.__getitem__)
+            pairs = metric is not None or plan.metric == PRECOMPUTED
+            seen.append(X)
+            clouds.append(Cloud.of(X, seed))
+            marginals.append(Marginals.of(X, kernel, pairs=pairs))
         observed = measure_groups(seen, marginals)
         draws: list[Array] = []
+        shared = clouds, seed, marginals
         for look in LOOKS:
-            shared, numbers = (clouds, seed, marginals), range(len(draws), look)
+            numbers = range(len(draws), look)
             for made in map_parallel(
                 _measure_draw, numbers, shared=shared, n_jobs=n_jobs
             ):
@@ -358,9 +329,8 @@ def _measure_draw(
     number: int, clouds: Sequence[Cloud], seed: int, marginals: Sequence[Marginals]
 ) -> Array:
     """Draw all tables, rotated alike, and measure the groups in them."""
-    key = seed, 2 + number, "selection"
-    drawn = [cloud.draw(member_stream(*key)) for cloud in clouds]
-    return measure_groups(drawn, marginals)
+    streams = (member_stream(seed, 2 + number, "selection") for _ in clouds)
+    return measure_groups(list(map(Cloud.draw, clouds, streams)), marginals)
 
 
 def _take_features(
@@ -373,14 +343,13 @@ def _take_features(
     """Return some samples in some of their features, or by axes of their pairs."""
     if plan.metric == PRECOMPUTED:
         return scale_pairs(Pairs.of(X[np.ix_(samples, samples)], plan.metric))
-    if metric is not None:
-        return scale_pairs(measure_pairs(metric, X[samples]))
     rows, most = X[samples], min(MOST_FEATURES, MOST_VALUES // len(samples))
+    if metric is not None:
+        return scale_pairs(measure_pairs(metric, rows))
     if plan.preparation in DRAWN:
         # Members draw the power; the recipe's own stands for all.
-        learnt = learn_preparation(
-            rows, plan.preparation, RECIPES[plan.preparation].power
-        )
+        power = RECIPES[plan.preparation].power
+        learnt = learn_preparation(rows, plan.preparation, power)
         return prepare(rows, learnt, learnt.order[:most]).astype(np.float64)
     if X.shape[1] > most:
         rows = rows[:, np.sort(rng.choice(X.shape[1], most, replace=False))]
@@ -421,21 +390,11 @@ def _inner_products(squared: Array) -> Array:
 def measure_groups(tables: Sequence[Array], marginals: Sequence[Marginals]) -> Array:
     r"""Return what shows groups in tables of the same samples.
 
-    Parameters
-    ----------
-    tables : sequence of ndarray of shape (n_samples, n_features)
-        The samples, in each table.
-    marginals : sequence of Marginals
-        The distances that the samples of each table are given: those of the data.
-
-    Returns
-    -------
-    ndarray of shape (n_values,)
-        The eigenvalues :math:`\lambda_2, \dots, \lambda_{12}` of the normalised
-        similarity graph of all samples, of several tables their mean: K - 1 of them
-        are near one if there are K groups. Then how clear the widest gap along the
-        leading axis is, see `widest_gap`: a long cluster has eigenvalues near one too,
-        but no gap.
+    Samples of each table are given the distances of its `Marginals`. The values are the
+    eigenvalues :math:`\lambda_2, \dots, \lambda_{12}` of the normalised similarity
+    graph of all samples, of several tables their mean: K - 1 of them are near one if
+    there are K groups. Then how clear the widest gap along the leading axis is, see
+    `widest_gap`: a long cluster has eigenvalues near one too, but no gap.
     """
     n_samples = len(tables[0])
     graph, products = np.zeros((2, n_samples, n_samples))
@@ -529,8 +488,7 @@ def compare_with_null(observed: Array, draws: Array) -> NullReference:
 def _excesses(values: Array) -> Array:
     """Return the greatest excess of each row over all other rows."""
     others = (np.delete(values, number, axis=0) for number in range(len(values)))
-    pairs = zip(values, others, strict=True)
-    return np.array([_scores(*each).max() for each in pairs]).round(9)
+    return np.array([each.max() for each in map(_scores, values, others)]).round(9)
 
 
 def _scores(value: Array, sample: Array) -> Array:

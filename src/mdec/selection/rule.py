@@ -35,8 +35,10 @@ MAX_MEMBERS = 100
 # Of so many samples a member clusters at least these.
 FEWEST_CLUSTERED = 50
 
-# Metrics that need no function of a user's own.
+# Metrics that need no function of a user's own, and parameters of a plan that other
+# members have as they are.
 _NO_FUNCTION = None, PRECOMPUTED
+_OF_PLAN = "max_features", "mu_range", "n_neighbors_range", "device"
 
 # What each criterion counts in the product, of 1, 1/2 and 1/4 for each.
 EXPONENTS = {"silhouette": 1.0, "agreement": 1.0, "eigengap": 0.5, "merge_gap": 0.25}
@@ -176,19 +178,22 @@ def select_n_clusters(
     >>> select_n_clusters(Ensemble.from_labels(labels), k_range=[2, 3, 4]).n_clusters
     3
     """
-    n_samples, ks = ensemble.n_samples, check_k_range(k_range, ensemble.n_samples)
+    ks = check_k_range(k_range, ensemble.n_samples)
     rng = member_stream(seed, 0, "selection")
-    rows = np.arange(n_samples)
-    if n_samples > MAX_SAMPLES:
-        rows = np.sort(rng.choice(n_samples, MAX_SAMPLES, replace=False))
-    part, null = ensemble.among(rows), None
+    samples = _draw_samples(ensemble.n_samples, rng)
+    part, null = ensemble.among(samples), None
     with single_threaded_blas():
         partitions = cuts(part, WEIGHTINGS[weighting](part), ks)
     if X is not None:
-        parts = [ensemble.view(v) for v in range(len(ensemble.views))] or [ensemble]
         tables = list(X) if ensemble.views else [X]
+        parts = [ensemble.view(v) for v in range(len(ensemble.views))] or [ensemble]
         plans = [each.plan for each in parts]
-        _check_tables(tables, plans)
+        for table, plan in zip(tables, plans, strict=True):
+            if table.shape[1] != plan.n_features:
+                raise ValueError(
+                    f"X has {table.shape[1]} columns and the ensemble was made of "
+                    f"{plan.n_features}; give what it was made of."
+                )
         if metric is not None or all(each.metric in _NO_FUNCTION for each in plans):
             # The threads of the host serve a GPU anyway.
             threads = n_jobs if all(each.device == "cpu" for each in plans) else -1
@@ -204,25 +209,15 @@ def select_n_clusters(
     table["score"] = suggestion_score(table)
     candidates = list_candidates(table, partitions)
     suggested, reason = suggest(table, candidates, null, allow_one=allow_one)
-    return KSelection(
-        suggested,
-        reason,
-        **found,
-        partitions=partitions,
-        samples=rows,
-        null=null,
-        candidates=candidates,
-    )
+    found |= {"samples": samples, "null": null, "candidates": candidates}
+    return KSelection(suggested, reason, partitions=partitions, **found)
 
 
-def _check_tables(tables: Sequence[Any], plans: Sequence[Plan]) -> None:
-    """Raise unless tables have the columns that members were made of."""
-    for table, plan in zip(tables, plans, strict=True):
-        if table.shape[1] != plan.n_features:
-            raise ValueError(
-                f"X has {table.shape[1]} columns and the ensemble was made of "
-                f"{plan.n_features}; give what it was made of."
-            )
+def _draw_samples(n_samples: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the samples that are measured: all, or a thousand."""
+    if n_samples <= MAX_SAMPLES:
+        return np.arange(n_samples)
+    return np.sort(rng.choice(n_samples, MAX_SAMPLES, replace=False))
 
 
 def _make_members(
@@ -234,38 +229,29 @@ def _make_members(
     functions: Mapping[str, Any],
 ) -> Ensemble:
     """Make members of at most a thousand samples, with the parameters of others."""
-    rows = None
-    if ensemble.n_samples > MAX_SAMPLES:
-        rows = np.sort(rng.choice(ensemble.n_samples, MAX_SAMPLES, replace=False))
+    rows = _draw_samples(ensemble.n_samples, rng)
     stream, made = member_stream(seed, 1, "selection"), []
-    n_members = min(len(ensemble), MAX_MEMBERS)
+    size = min(len(ensemble), MAX_MEMBERS) / len(plans)
     for X, plan in zip(tables, plans, strict=True):
         low, high = plan.base_n_clusters_range
         share, metric = plan.max_samples, functions["metric"] or plan.metric
-        if rows is not None:
+        if ensemble.n_samples > MAX_SAMPLES:
             X = X[np.ix_(rows, rows)] if metric == PRECOMPUTED else X[rows]
         if X.shape[0] < plan.n_samples:
             # A small share of few samples would leave members too few to cluster.
             share = max(share, min(1.0, FEWEST_CLUSTERED / X.shape[0]))
             high = max(low, min(high, math.ceil(math.sqrt(share * X.shape[0]))))
-        made.append(
-            generate_ensemble(
-                X,
-                ensemble_size=max(1, round(n_members / len(plans))),
-                max_features=plan.max_features,
-                kernel=plan.kernel_shares,
-                mu_range=plan.mu_range,
-                n_neighbors_range=plan.n_neighbors_range,
-                preparation=None if plan.preparation is None else "diversified",
-                base_n_clusters_range=(low, high),
-                max_samples=share,
-                base=functions["base"],
-                metric=metric,
-                device=plan.device,
-                n_jobs=functions["n_jobs"],
-                random_state=stream,
-            )
-        )
+        changed = {
+            "ensemble_size": max(1, round(size)),
+            "kernel": plan.kernel_shares,
+            "preparation": None if plan.preparation is None else "diversified",
+            "base_n_clusters_range": (low, high),
+            "max_samples": share,
+            "metric": metric,
+            "random_state": stream,
+        }
+        same = {name: getattr(plan, name) for name in _OF_PLAN}
+        made.append(generate_ensemble(X, **{**functions, **same, **changed}))
     if len(made) == 1:
         return made[0]
     shares = [each.share for each in ensemble.views if each.share is not None]
@@ -298,11 +284,17 @@ def suggest(
 
     The reason is a few sentences; one cluster is suggested only if `allow_one`.
     """
-    best, verdict = candidates[0], _null_verdict(null)
-    lead = _describe_lead(table, best.n_clusters)
-    if null is not None and not null.is_firm and allow_one:
-        split = f"the best split would be K = {best.n_clusters}: {best.sentence}"
-        return 1, f"No firm groups; {split}. {verdict} {lead}"
+    best, lead = candidates[0], _describe_lead(table, candidates[0].n_clusters)
+    verdict = "Whether there is more than one cluster was not tested."
+    if null is not None:
+        verdict = (
+            f"The groups are {'clearer' if null.is_firm else 'no clearer'} than in "
+            "draws of one cluster with the same distributions and correlations "
+            f"({null.words}; groups are firm below {NULL_LEVEL:g})."
+        )
+        if allow_one and not null.is_firm:
+            split = f"the best split would be K = {best.n_clusters}: {best.sentence}"
+            return 1, f"No firm groups; {split}. {verdict} {lead}"
     return best.n_clusters, f"{best.sentence}. {lead} {verdict}"
 
 
@@ -323,15 +315,6 @@ def _describe_lead(table: dict[str, NDArray[Any]], k: int) -> str:
     return sentences
 
 
-def _null_verdict(null: NullReference | None) -> str:
-    if null is None:
-        return "Whether there is more than one cluster was not tested."
-    than = "in draws of one cluster with the same distributions and correlations"
-    test = f"{null.words}; groups are firm below {NULL_LEVEL:g}"
-    clearer = "clearer" if null.is_firm else "no clearer"
-    return f"The groups are {clearer} than {than} ({test})."
-
-
 def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
     """Return the product of the criteria that the suggestion rests on.
 
@@ -340,8 +323,7 @@ def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
     of either half of the members, and stand apart in the spectrum and the dendrogram.
     """
     factors = [np.maximum(table[name], 0.0) ** each for name, each in EXPONENTS.items()]
-    score: Array = np.prod(factors, axis=0)
-    return score
+    return np.prod(factors, axis=0)
 
 
 def list_candidates(
@@ -349,20 +331,16 @@ def list_candidates(
 ) -> tuple[Candidate, ...]:
     """Return the number with the largest score, then other peaks that come near it."""
     ks, score = table["n_clusters"], table["score"]
+    best, top = int(score.argmax()), max(float(score.max()), np.finfo(float).tiny)
     padded = np.concatenate([[-1.0], score, [-1.0]])
     peaks = (score >= padded[:-2]) & (score > padded[2:])
-    best = int(score.argmax())
     peaks &= score >= WORTHY_SHARE * score[best]
     peaks[best] = True
-    order = sorted(
-        np.flatnonzero(peaks), key=lambda row: (row != best, -score[row], row)
-    )
-    top = max(float(score.max()), np.finfo(float).tiny)
+    rows = np.flatnonzero(peaks)
+    order = rows[np.lexsort((rows, -score[rows], rows != best))]
     return tuple(
-        Candidate(
-            int(ks[row]), float(score[row]) / top, describe_sizes(partitions[row])
-        )
-        for row in order[:MAX_CANDIDATES]
+        Candidate(int(ks[i]), float(score[i]) / top, describe_sizes(partitions[i]))
+        for i in order[:MAX_CANDIDATES]
     )
 
 
