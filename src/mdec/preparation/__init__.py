@@ -1,7 +1,14 @@
 """Preparing values: what they are, and what is done to them first."""
 
-from mdec.preparation.kinds import KINDS, find_mixed_units, kind_of_values
-from mdec.preparation.recipes import DRAWN, RECIPES, Preparation, Recipe, prepare
+from mdec.preparation.kinds import find_mixed_units, kind_of_values
+from mdec.preparation.recipes import (
+    DRAWN,
+    KINDS,
+    RECIPES,
+    Preparation,
+    Recipe,
+    prepare,
+)
 from mdec.preparation.transformers import (
     ExpressionPreparation,
     MostVariable,

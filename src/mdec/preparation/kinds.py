@@ -6,14 +6,13 @@ Of ages beside incomes the feature with the largest numbers would decide every d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from mdec._support.arrays import Array
 from mdec.preparation.recipes import (
@@ -21,14 +20,9 @@ from mdec.preparation.recipes import (
     feature_spreads,
     fill_zeros,
     relative_sizes,
+    row_blocks,
     sample_totals,
     scale_to_spread,
-)
-
-# What values can be; "other" is left alone.
-KINDS = (
-    *("counts", "log-counts", "abundances", "log-abundances", "intensities", "logged"),
-    *("ratios", "log-ratios", "other"),
 )
 
 # Fewer features are an ordinary table, or an embedding.
@@ -36,8 +30,6 @@ MIN_FEATURES = 100
 
 # Samples that are looked at to tell what the values are, and numbers of theirs.
 _SAMPLES, _NUMBERS = 1000, 2**22
-# Numbers that are filled in at a time.
-_BLOCK = 2**18
 
 # In one sample of raw expression a few genes outshine the rest: its skewness is above
 # 4 on every raw set of the paper, and at most 2.2 on its images.
@@ -110,139 +102,141 @@ def kind_of_values(X: Array | sparse.csr_array) -> tuple[str, str]:
     >>> print(reason)
     4 features are too few for expression data.
     """
-    if X.shape[1] < MIN_FEATURES:
-        return "other", f"{X.shape[1]} features are too few for expression data."
+    return next((kind, reason) for holds, kind, reason in _rules(X) if holds)
+
+
+def _rules(X: Array | sparse.csr_array) -> Iterator[tuple[bool, str, str]]:
+    """Yield whether values are of a kind, which, and how one sees it; the first counts.
+
+    The last holds always.
+    """
+    reason = f"{X.shape[1]} features are too few for expression data."
+    yield X.shape[1] < MIN_FEATURES, "other", reason
     low, high = float(X.min()), float(X.max())
-    if max(-low, high) <= 1.0:
-        return "other", (
-            "All values lie between -1 and 1, as bits, proportions, unit vectors and "
-            "scaled features do."
-        )
+    reason = (
+        "All values lie between -1 and 1, as bits, proportions, unit vectors and "
+        "scaled features do."
+    )
+    yield max(-low, high) <= 1.0, "other", reason
     step = math.ceil(X.shape[0] / max(1, min(_SAMPLES, _NUMBERS // X.shape[1])))
     if low < 0.0:
-        return _kind_of_signed(fill_zeros(X), X[::step])
-    return _kind_of_positive(X[::step])
+        yield from _rules_of_signed(fill_zeros(X), X[::step])
+    else:
+        yield from _rules_of_positive(X[::step])
 
 
-def _kind_of_positive(rows: Array | sparse.csr_array) -> tuple[str, str]:
+def _rules_of_positive(
+    rows: Array | sparse.csr_array,
+) -> Iterator[tuple[bool, str, str]]:
     low, high = float(rows.min()), float(rows.max())
     whole = bool(_of_each(rows, lambda part: (part == np.rint(part)).all(axis=1)).all())
     n_filled = _of_each(rows, lambda part: np.count_nonzero(part, axis=1)).sum()
     at_top = _of_each(rows, lambda part: (part == high).sum(axis=1)).sum()
-    if whole and high <= 255.0 and at_top > 0.005 * n_filled:
-        return "other", f"Whole numbers pile up at the largest, {high:g}, as in images."
-    if np.allclose(sample_totals(rows), 100.0, rtol=1e-3):
-        return "other", "Every sample sums to 100: these are percentages."
-    if not whole and high <= _LOGGED[1] and _logs_of_counts(rows):
-        return "log-counts", (
-            "Undoing the logarithm gives each sample whole multiples of one number: "
-            "these are counts, scaled and logged."
-        )
+    reason = f"Whole numbers pile up at the largest, {high:g}, as in images."
+    yield whole and high <= 255.0 and at_top > 0.005 * n_filled, "other", reason
+    reason = "Every sample sums to 100: these are percentages."
+    yield np.allclose(sample_totals(rows), 100.0, rtol=1e-3), "other", reason
+    reason = (
+        "Undoing the logarithm gives each sample whole multiples of one number: "
+        "these are counts, scaled and logged."
+    )
+    logs = not whole and high <= _LOGGED[1] and _logs_of_counts(rows)
+    yield logs, "log-counts", reason
     skewness = _typical_moment(rows, 3)
-    if skewness >= _RAW_SKEWNESS and whole and low == 0.0:
-        return "counts", (
-            "Whole numbers from zero, a few of them far above the rest (skewness "
-            f"{skewness:.1f} in a typical sample): these are counts."
-        )
+    raw = skewness >= _RAW_SKEWNESS
+    shown = f"skewness {skewness:.1f} in a typical sample"
+    far = f"far above the rest ({shown})"
+    reason = f"Whole numbers from zero, a few of them {far}: these are counts."
+    yield raw and whole and low == 0.0, "counts", reason
     n_numbers = rows.shape[0] * rows.shape[1]
     silent = float((n_numbers - n_filled) / n_numbers)
     if not whole and silent >= _SILENT:
-        found = _kind_of_silent(rows, high, skewness, silent)
-        if found is not None:
-            return found
-    typical = float(np.median(_of_each(rows, lambda part: np.median(part, axis=1))))
-    if skewness >= _RAW_SKEWNESS and _RATIOS[0] <= typical <= _RATIOS[1]:
-        return "ratios", (
-            "No value is negative, a few are far above the rest (skewness "
-            f"{skewness:.1f} in a typical sample) and half are below {typical:.2g}: "
-            "these are ratios."
+        zeros = f"{silent:.0%} of the values are zero"
+        reason = (
+            f"{zeros}, none is negative and a few are {far}: these are abundances of "
+            "reads, such as TPM, FPKM or RPKM."
         )
-    if skewness >= _RAW_SKEWNESS:
-        return "intensities", (
-            "No value is negative and a few are far above the rest (skewness "
-            f"{skewness:.1f} in a typical sample): these are raw intensities."
+        yield raw and high > _LOGGED[1], "abundances", reason
+        reason = (
+            f"{zeros} and the largest is {high:.3g}, as logarithms of abundances of "
+            f"reads are, to base {'10' if high <= _LOGGED_10[1] else '2 or e'}."
         )
+        logs = rows.shape[1] >= _GENES and _LOGGED_10[0] <= high <= _LOGGED[1]
+        agreeing = logs and _typical_agreement(rows) >= _CELL_AGREEMENT
+        yield agreeing, "log-abundances", reason
+    middle = float(np.median(_of_each(rows, lambda part: np.median(part, axis=1))))
+    reason = (
+        f"No value is negative, a few are {far} and half are below {middle:.2g}: these "
+        "are ratios."
+    )
+    yield raw and _RATIOS[0] <= middle <= _RATIOS[1], "ratios", reason
+    reason = f"No value is negative and a few are {far}: these are raw intensities."
+    yield raw, "intensities", reason
     # Zeros are what is left of silent genes, or of neurons; genes have their levels.
     neurons = silent > 0.01 and _typical_agreement(rows) < _AGREEMENT
-    if not whole and not neurons and _LOGGED[0] <= high <= _LOGGED[1]:
-        return "logged", (
-            f"Values reach from {low:.3g} to {high:.3g} without a long tail, as "
-            "logarithms of intensities do."
-        )
-    return "other", (
-        f"Values from {low:.3g} to {high:.3g} are neither raw nor logged expression: "
-        f"skewness {skewness:.1f} in a typical sample."
+    span, logs = f"from {low:.3g} to {high:.3g}", _LOGGED[0] <= high <= _LOGGED[1]
+    reason = (
+        f"Values reach {span} without a long tail, as logarithms of intensities do."
+    )
+    yield logs and not whole and not neurons, "logged", reason
+    yield (
+        True,
+        "other",
+        f"Values {span} are neither raw nor logged expression: {shown}.",
     )
 
 
-def _kind_of_silent(
-    rows: Array | sparse.csr_array, high: float, skewness: float, silent: float
-) -> tuple[str, str] | None:
-    """Tell abundances of reads and their logarithms, in which many genes are silent."""
-    if high > _LOGGED[1] and skewness >= _RAW_SKEWNESS:
-        return "abundances", (
-            f"{silent:.0%} of the values are zero, none is negative and a few are far "
-            f"above the rest (skewness {skewness:.1f} in a typical sample): these are "
-            "abundances of reads, such as TPM, FPKM or RPKM."
-        )
-    possible = rows.shape[1] >= _GENES and _LOGGED_10[0] <= high <= _LOGGED[1]
-    if not possible or _typical_agreement(rows) < _CELL_AGREEMENT:
-        return None
-    base = "10" if high <= _LOGGED_10[1] else "2 or e"
-    return "log-abundances", (
-        f"{silent:.0%} of the values are zero and the largest is {high:.3g}, as "
-        f"logarithms of abundances of reads are, to base {base}."
-    )
-
-
-def _kind_of_signed(X: Array, some: Array | sparse.csr_array) -> tuple[str, str]:
+def _rules_of_signed(
+    X: Array, some: Array | sparse.csr_array
+) -> Iterator[tuple[bool, str, str]]:
     rows = fill_zeros(some).astype(np.float64)
     low, high = float(rows.min()), float(rows.max())
     spreads = feature_spreads(X)
     varying = np.log(spreads[spreads > 0.0])
     # Were all true spreads alike, their logarithms would still differ by about this.
-    if varying.size < 2 or varying.std() <= 0.05 + 1.0 / math.sqrt(X.shape[0]):
-        return "other", "All features vary alike, as standardised ones do."
+    alike = varying.size < 2 or varying.std() <= 0.05 + 1.0 / math.sqrt(X.shape[0])
+    yield alike, "other", "All features vary alike, as standardised ones do."
     relative = rows / max(-low, high)
     lengths = np.linalg.norm(relative, axis=1)
-    if lengths.std() <= 1e-3 * lengths.mean():
-        return "other", "All samples have the same length, as embeddings have."
+    alike = lengths.std() <= 1e-3 * lengths.mean()
+    yield alike, "other", "All samples have the same length, as embeddings have."
     places = np.argsort(np.argsort(-spreads, kind="stable"), kind="stable")
-    if np.corrcoef(places, np.arange(places.size))[0, 1] > 0.9:
-        return "other", "Features come in the order of their variance: a projection."
+    ordered = np.corrcoef(places, np.arange(places.size))[0, 1] > 0.9
+    reason = "Features come in the order of their variance: a projection."
+    yield ordered, "other", reason
     skewness, kurtosis = _typical_moment(rows, 3), _typical_moment(rows, 4) - 3.0
-    if skewness >= _RAW_SKEWNESS and high > _LOGGED[1]:
-        return "intensities", (
-            f"A few values are far above the rest (skewness {skewness:.1f} in a "
-            "typical sample): these are raw intensities less a background."
-        )
-    offset = float(np.median(np.median(relative, axis=1))) / relative.std()
-    if offset >= 0.5 and low >= -_LOGGED[0] and _LOGGED[0] <= high <= _LOGGED[1]:
-        return "logged", (
-            f"Values reach from {low:.3g} to {high:.3g} and most are positive, as "
-            "logarithms of scaled counts are."
-        )
-    wide = X.shape[1] > X.shape[0] and max(-low, high) <= _LOGGED[1]
-    if wide and abs(offset) < 0.5 and kurtosis >= _RATIO_KURTOSIS:
-        return "log-ratios", (
-            f"Values from {low:.3g} to {high:.3g} lie around zero with heavy tails "
-            f"(excess kurtosis {kurtosis:.1f} in a typical sample): these are "
-            "log-ratios."
-        )
-    return "other", (
-        f"Values from {low:.3g} to {high:.3g} around zero are not log-ratios: "
-        f"excess kurtosis {kurtosis:.1f} and skewness {skewness:.1f} in a typical "
-        "sample."
+    reason = (
+        f"A few values are far above the rest (skewness {skewness:.1f} in a typical "
+        "sample): these are raw intensities less a background."
     )
+    yield skewness >= _RAW_SKEWNESS and high > _LOGGED[1], "intensities", reason
+    offset = float(np.median(np.median(relative, axis=1))) / relative.std()
+    logs = low >= -_LOGGED[0] and _LOGGED[0] <= high <= _LOGGED[1]
+    span = f"from {low:.3g} to {high:.3g}"
+    reason = f"Values reach {span} and most are positive"
+    reason += ", as logarithms of scaled counts are."
+    yield logs and offset >= 0.5, "logged", reason
+    wide = X.shape[1] > X.shape[0] and max(-low, high) <= _LOGGED[1]
+    tails = f"excess kurtosis {kurtosis:.1f}"
+    reason = (
+        f"Values {span} lie around zero with heavy tails ({tails} in a typical "
+        "sample): these are log-ratios."
+    )
+    around = wide and abs(offset) < 0.5 and kurtosis >= _RATIO_KURTOSIS
+    yield around, "log-ratios", reason
+    reason = (
+        f"Values {span} around zero are not log-ratios: {tails} and skewness "
+        f"{skewness:.1f} in a typical sample."
+    )
+    yield True, "other", reason
 
 
 def _of_each(
     rows: Array | sparse.csr_array, measure: Callable[[Array], Array]
 ) -> NDArray[Any]:
     """Return a measure of each row; a few rows at a time are filled in."""
-    some = gen_batches(rows.shape[0], max(1, _BLOCK // rows.shape[1]))
-    parts = (fill_zeros(rows[each]).astype(np.float64) for each in some)
-    return np.concatenate([measure(part) for part in parts])
+    some = (fill_zeros(rows[each]).astype(np.float64) for each in row_blocks(rows))
+    return np.concatenate([measure(part) for part in some])
 
 
 def _typical_moment(rows: Array | sparse.csr_array, degree: int) -> float:
@@ -283,19 +277,8 @@ def kind_of_layer(
 ) -> str | None:
     """Tell what the values of an AnnData layer are by its name, where that is clear.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array
-        The layer's values; with negative ones the name is not trusted.
-    layer : str or None
-        Its name; None for ``X``.
-    uns : iterable of str
-        Keys of ``uns``, where Scanpy notes that ``X`` was logged.
-
-    Returns
-    -------
-    str or None
-        "counts", "log-counts", or None where the values must tell.
+    The name is None for ``X``, of which Scanpy notes in ``uns`` that it was logged. It
+    is not trusted with negative values; without an answer the values must tell.
 
     Examples
     --------
@@ -346,8 +329,10 @@ def find_mixed_units(
     if np.abs(rows).max() <= 1.0:
         return False, "All values lie between -1 and 1."
     lows, highs = rows.min(axis=0), rows.max(axis=0)
-    if lows.min() >= 0.0 and _are_parts(rows / highs.max()):
-        return False, "Every sample has the same sum: these are parts of one whole."
+    if lows.min() >= 0.0:
+        totals, spans = (rows / highs.max()).sum(axis=1), (highs - lows) / highs.max()
+        if np.ptp(totals) <= min(1e-3 * totals.mean(), 0.1 * spans.max()):
+            return False, "Every sample has the same sum: these are parts of one whole."
     places = np.flatnonzero(highs > lows)
     if places.size < 2:
         return False, "Fewer than two features vary."
@@ -369,8 +354,10 @@ def find_mixed_units(
         names = [str(feature_names[places[j]])[:40] for j in ends]
         shown = [f"{s} ({n!r})" for s, n in zip(shown, names, strict=True)]
     differ = f"Spreads differ {_round(factor)}-fold, from {shown[0]} to {shown[1]}"
-    doubt = _find_one_unit(rows, whole, codes, factor)
-    return (False, f"{differ}, but {doubt}.") if doubt else (True, f"{differ}.")
+    for holds, doubt in _signs_of_one_unit(rows, whole, codes, factor):
+        if holds:
+            return False, f"{differ}, but {doubt}."
+    return True, f"{differ}."
 
 
 def _round(value: float) -> str:
@@ -384,44 +371,40 @@ def _round(value: float) -> str:
     return f"{float(f'{value:.2g}'):g}"
 
 
-def _are_parts(rows: Array) -> bool:
-    """Tell whether all samples have the same sum, though their features vary."""
-    totals = rows.sum(axis=1)
-    room = min(1e-3 * totals.mean(), 0.1 * np.ptp(rows, axis=0).max())
-    return bool(np.ptp(totals) <= room)
-
-
-def _find_one_unit(
+def _signs_of_one_unit(
     rows: Array, whole: NDArray[np.bool_], codes: NDArray[np.bool_], factor: float
-) -> str:
-    """Return what speaks for one unit in spite of different spreads, "" for nothing."""
-    if codes.all():
-        return "all values are codes"
+) -> Iterator[tuple[bool, str]]:
+    """Yield what may speak for one unit in spite of different spreads, and if it does.
+
+    The first that does counts.
+    """
+    yield bool(codes.all()), "all values are codes"
     lows, medians = rows.min(axis=0), np.abs(np.median(rows, axis=0))
     positive = bool(lows.min() >= 0.0)
-    from_zero = float(np.mean(lows <= 0.1 * medians))
-    if whole.all() and positive and from_zero >= 0.8 and len(lows) >= _ENOUGH:
-        return "whole numbers from zero up are counts"
+    counted = whole.all() and positive and len(lows) >= _ENOUGH
+    counted = counted and np.mean(lows <= 0.1 * medians) >= 0.8
+    yield counted, "whole numbers from zero up are counts"
     measured = rows[:, ~codes]
     both = (measured.min(axis=0) < 0.0) & (measured.max(axis=0) > 0.0)
-    if both.mean() > 0.5:
-        return "most features lie on both sides of zero, as in a projection"
+    sides = "most features lie on both sides of zero, as in a projection"
+    yield both.mean() > 0.5, sides
     # Small counts have zeros, and stand beside whole numbers only.
     kinds = codes.mean() > 0.2 and not (whole.all() and (lows[codes] == 0.0).all())
     sizes = np.abs(measured).max(axis=0)
     means = np.abs((measured / sizes).mean(axis=0)) * sizes
     ratios = feature_widths(measured) / np.where(means > 0.0, means, 1.0)
-    ratio = float(np.quantile(ratios, 0.1))
-    if positive and not kinds and ratios.size >= _ENOUGH and ratio >= _ONE_UNIT:
-        return (
+    ratio, enough = float(np.quantile(ratios, 0.1)), ratios.size >= _ENOUGH
+    yield (
+        positive and not kinds and enough and ratio >= _ONE_UNIT,
+        (
             "they grow with the means, as in expression and counts (standard deviation "
             f"over mean: {ratio:.2f} or more in nine of ten features)"
-        )
+        ),
+    )
     levels = medians[~codes]
-    near = levels.max() <= _LEVELS * levels.min()
-    if near and factor < _SPREADS and levels.size >= _ENOUGH:
-        return "all features have about the same level, as logarithms have"
-    return ""
+    near = levels.max() <= _LEVELS * levels.min() and factor < _SPREADS
+    alike = "all features have about the same level, as logarithms have"
+    yield near and enough, alike
 
 
 def feature_widths(X: Array) -> NDArray[np.float64]:
@@ -439,18 +422,7 @@ def feature_widths(X: Array) -> NDArray[np.float64]:
 def describe_dominance(X: Array, feature_names: Sequence[str] | None = None) -> str:
     """Say that a few features of a table decide all distances, if they do.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite values.
-    feature_names : sequence of str, optional
-        Their names.
-
-    Returns
-    -------
-    str
-        A sentence with cause and cure, "" if all features count, or if units do not
-        differ.
+    A sentence with cause and cure, "" if all features count, or if units do not differ.
 
     Examples
     --------
@@ -514,19 +486,10 @@ def standard_scales(X: Array, groups: NDArray[np.int64] | None = None) -> Featur
 def learn_scales(X: Array, groups: NDArray[np.int64] | None = None) -> FeatureScales:
     """Learn from training samples what puts their features on one scale.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Training samples.
-    groups : ndarray of shape (n_features,), optional
-        Number of the category that a feature of zeros and ones is a value of, -1 for
-        all others; the features of a category weigh as one together.
-
-    Returns
-    -------
-    FeatureScales
-        Constant features become zero, and those of two values have them one apart, so
-        that a yes or no counts as much as a difference of one standard deviation.
+    Constant features become zero, and those of two values have them one apart, so that
+    a yes or no counts as much as a difference of one standard deviation. `groups` has
+    the number of the category that a feature of zeros and ones is a value of, -1 for
+    all others; the features of a category weigh as one together.
 
     Examples
     --------

@@ -39,25 +39,12 @@ _BLOCK = 2**20
 
 
 def stabilize(X: Array, power: float) -> Array:
-    r"""Return values whose variance grows less with their mean.
+    r"""Return values to a power, whose variance grows less with their mean.
 
-    Parameters
-    ----------
-    X : ndarray
-        Values.
-    power : float
-        1 leaves them as they are, 1/2 is the square root, 0 is :math:`\log_2(1 + x)`.
-
-    Returns
-    -------
-    ndarray
-        Of the same shape and precision.
-
-    Notes
-    -----
-    Zero stays zero. A negative value, as background subtraction leaves it, becomes
-    minus what its size becomes: order and sign are kept, and noise around zero stays
-    noise around zero.
+    1 leaves them as they are, 1/2 is the square root, 0 is :math:`\log_2(1 + x)`. Zero
+    stays zero. A negative value, as background subtraction leaves it, becomes minus
+    what its size becomes: order and sign are kept, and noise around zero stays noise
+    around zero.
 
     Examples
     --------
@@ -95,11 +82,11 @@ def sample_totals(X: Array | sparse.csr_array) -> NDArray[np.float64]:
     array([3., 0.])
     """
     ones = np.ones(X.shape[1])
-    return np.concatenate([sparse.csr_array(X[rows]) @ ones for rows in _blocks(X)])
+    return np.concatenate([sparse.csr_array(X[rows]) @ ones for rows in row_blocks(X)])
 
 
-def _blocks(X: Array | sparse.csr_array) -> Iterator[slice]:
-    """Yield a few rows at a time."""
+def row_blocks(X: Array | sparse.csr_array) -> Iterator[slice]:
+    """Yield a few rows at a time, zeros of sparse ones counted."""
     yield from gen_batches(X.shape[0], max(1, _BLOCK // X.shape[1]))
 
 
@@ -163,17 +150,7 @@ def scale_to_spread(X: Array) -> Array:
 
 
 def variance_order(X: Array) -> NDArray[np.int64]:
-    """Return the features from the most to the least variable.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Values.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Feature numbers; equal ones in their order.
+    """Return the features from the most to the least variable, equal ones in order.
 
     Examples
     --------
@@ -195,7 +172,7 @@ def feature_spreads(X: Array) -> NDArray[np.float64]:
 
 
 def excess_variances(
-    X: Array | sparse.csr_array, preparation: Preparation
+    X: Array | sparse.csr_array, total: float | None, power: float
 ) -> NDArray[np.float64]:
     """Return how much more each gene varies than genes of about its mean do.
 
@@ -203,7 +180,7 @@ def excess_variances(
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
         Expression of genes in cells, not negative.
-    preparation : Preparation
+    total, power : float
         The sum that samples are scaled to and the power, after which genes vary.
 
     Returns
@@ -220,40 +197,34 @@ def excess_variances(
     Examples
     --------
     >>> X = np.array([[0.0, 1.0, 4.0], [1.0, 2.0, 2.0], [0.0, 3.0, 6.0]])
-    >>> excess_variances(X, Preparation(1.0, None, False, np.arange(3))).round(3)
+    >>> excess_variances(X, None, 1.0).round(3)
     array([  -inf, -0.028,  0.028])
     """
     n_samples, n_features = X.shape
-    factors = total_factors(X, preparation.total)
+    factors = total_factors(X, total)
     # Relative to the largest value, so that squares neither overflow nor vanish.
-    largest = float(max(X.max(), -X.min())) if preparation.power == 1.0 else 1.0
+    largest = float(max(X.max(), -X.min())) if power == 1.0 else 1.0
     sums, squares = np.zeros(n_features), np.zeros(n_features)
     n_expressing = np.zeros(n_features, dtype=np.int64)
-    for rows in _blocks(X):
+    for rows in row_blocks(X):
         block = sparse.csr_array(X[rows])
         scales = np.repeat(factors[rows], np.diff(block.indptr))
-        values = stabilize(block.data * scales, preparation.power) / (largest or 1.0)
+        values = stabilize(block.data * scales, power) / (largest or 1.0)
         sums += np.bincount(block.indices, values, n_features)
         squares += np.bincount(block.indices, values**2, n_features)
         n_expressing += np.bincount(block.indices[values != 0.0], minlength=n_features)
     used = np.flatnonzero(n_expressing >= min(MIN_CELLS, n_samples))
+    excess = np.full(n_features, -np.inf)
+    if not used.size:
+        return excess
     means = sums[used] / n_samples
     # Rounded, so that no processor puts equal genes in an order of its own.
     variances = nine_digits(np.maximum(squares[used] / n_samples - means**2, 0.0))
-    excess = np.full(n_features, -np.inf)
-    excess[used] = nine_digits(variances - _trend(nine_digits(means), variances))
-    return excess
-
-
-def _trend(means: Array, variances: Array) -> Array:
-    """Return the usual variance at each mean: a running median, smoothed."""
-    if not means.size:
-        return means
-    order = np.argsort(means, kind="stable")
+    order = np.argsort(nine_digits(means), kind="stable")
     trend = median_filter(variances[order], size=_TREND_GENES, mode="nearest")
-    smooth = np.empty_like(trend)
-    smooth[order] = uniform_filter1d(trend, _TREND_GENES, mode="nearest")
-    return smooth
+    smooth = uniform_filter1d(trend, _TREND_GENES, mode="nearest")
+    excess[used[order]] = nine_digits(variances[order] - smooth)
+    return excess
 
 
 def leading_features(order: NDArray[np.int64], share: float) -> NDArray[np.int64]:
@@ -316,6 +287,9 @@ RECIPES = {
     "other": Recipe(),
 }
 
+# What values can be; "other" is left alone.
+KINDS = tuple(RECIPES)
+
 # Kinds of which highly variable genes are chosen, as of single cells.
 CELL_KINDS = tuple(kind for kind, each in RECIPES.items() if each.n_top is not None)
 
@@ -369,19 +343,7 @@ def learn_preparation(
 ) -> Preparation:
     """Learn from training samples what preparing others takes.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Training samples.
-    kind : str
-        What the values are, see `KINDS`.
-    power : float
-        Of the transform.
-
-    Returns
-    -------
-    Preparation
-        Serves every member that draws this power.
+    It serves every member that draws this power.
 
     Examples
     --------
@@ -394,7 +356,7 @@ def learn_preparation(
     everything = np.arange(X.shape[1])
     learnt = Preparation(power, total, recipe.center, everything)
     if recipe.n_top is not None:
-        excess = excess_variances(X, learnt)
+        excess = excess_variances(X, total, power)
         order = np.argsort(-excess, kind="stable")
         return replace(learnt, order=order, n_expressed=int(np.isfinite(excess).sum()))
     return replace(learnt, order=variance_order(prepare(X, learnt, everything)))
@@ -403,21 +365,9 @@ def learn_preparation(
 def prepare(
     X: Array | sparse.csr_array, preparation: Preparation, features: NDArray[np.int64]
 ) -> Array:
-    """Return some features of samples, prepared.
+    """Return some features of samples, prepared by what training samples taught.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Samples with all their features, those of training or new ones.
-    preparation : Preparation
-        What was learnt from the training samples.
-    features : ndarray
-        Numbers of the features wanted.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, len(features))
-        Each sample's values depend on that sample alone.
+    The samples have all their features; each one's values depend on that sample alone.
 
     Examples
     --------
@@ -433,7 +383,7 @@ def prepare(
         return fill_zeros(X[:, features])
     factors = total_factors(X, preparation.total)[:, None]
     prepared = np.empty((X.shape[0], len(features)), dtype=X.dtype)
-    for rows in _blocks(X):
+    for rows in row_blocks(X):
         part = fill_zeros(X[rows][:, features])
         if preparation.total is not None:
             part = (part * factors[rows]).astype(X.dtype, copy=False)
@@ -466,19 +416,10 @@ class Components:
 
     @classmethod
     def of(cls, X: Array, n_components: int) -> Self:
-        """Learn them from training samples.
+        """Learn so many at most from the prepared features of training samples.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Prepared features.
-        n_components : int
-            How many at most; those that vary by rounding alone are left out.
-
-        Returns
-        -------
-        Components
-            The feature with the largest loading on a component adds to it.
+        Those that vary by rounding alone are left out. The feature with the largest
+        loading on a component adds to it.
         """
         n_features = X.shape[1]
         require_memory(
@@ -492,7 +433,7 @@ class Components:
         products = np.zeros((n_features, n_features), order="F")
         first = max(0, n_features - n_components)
         with single_threaded_blas():
-            for rows in _blocks(X):
+            for rows in row_blocks(X):
                 # So small that squares neither overflow nor vanish.
                 part = np.ldexp(X[rows] - means, -exponent)
                 products = dsyrk(1.0, part.T, 1.0, products, overwrite_c=True)
@@ -513,7 +454,7 @@ class Components:
         """Return the components of samples, each of which depends on itself alone."""
         places = _DIGITS - self.exponent
         components = np.empty((X.shape[0], self.loadings.shape[1]), dtype=X.dtype)
-        for rows in _blocks(X):
+        for rows in row_blocks(X):
             whole = np.rint(np.ldexp(X[rows] - self.means, places))
             components[rows] = np.ldexp(whole @ self.loadings, -places)
         return components
@@ -545,21 +486,10 @@ class Versions:
     def of(
         cls, X: Array, kind: str | None, learnt: dict[float, Preparation] | None = None
     ) -> Self:
-        """Prepare data for members that draw their own preparation.
+        """Prepare data of a kind once for each power that members may draw.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples, or new ones.
-        kind : str or None
-            What the values are; None for no preparation.
-        learnt : dict of Preparation, optional
-            What training samples taught; None learns from X.
-
-        Returns
-        -------
-        Versions
-            One copy of the data for each power that members may draw.
+        None is no preparation. Without what training samples taught, it is learnt from
+        these.
         """
         if kind is None:
             return cls(X)
@@ -581,25 +511,14 @@ class Versions:
 def draw_preparation(kind: str, rng: np.random.Generator) -> Draw:
     """Draw the preparation of one member.
 
-    Parameters
-    ----------
-    kind : str
-        What the values are, see `KINDS`.
-    rng : Generator
-        Source of the draw.
-
-    Returns
-    -------
-    Draw
-        A power that suits the kind, and a share of the features, each doubling of it
-        as likely as another.
+    A power that suits the kind of values, and a share of the features, each doubling of
+    it as likely as another.
 
     Examples
     --------
     >>> draw_preparation("log-ratios", np.random.default_rng(0)).power
     1.0
     """
-    powers = RECIPES[kind].drawn_powers
+    powers, (low, high) = RECIPES[kind].drawn_powers, RECIPES[kind].drawn_shares
     power = powers[rng.integers(len(powers))]
-    low, high = RECIPES[kind].drawn_shares
     return Draw(power, low * (high / low) ** rng.random())

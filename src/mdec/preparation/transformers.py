@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -26,13 +25,13 @@ from sklearn.utils.validation import (
 
 from mdec._support.arrays import Array
 from mdec.preparation.kinds import (
-    KINDS,
     find_mixed_units,
     kind_of_values,
     learn_scales,
     scale_features,
 )
 from mdec.preparation.recipes import (
+    KINDS,
     MANY_CELLS,
     N_COMPONENTS,
     RECIPES,
@@ -51,7 +50,7 @@ from mdec.preparation.recipes import (
 
 
 class _Transformer(TransformerMixin, BaseEstimator):
-    """A transformer that says what it learns."""
+    """A transformer that says what it learns, and how it changes samples."""
 
     n_features_in_: int
     _accept_sparse: ClassVar[str | bool] = False
@@ -75,22 +74,6 @@ class _Transformer(TransformerMixin, BaseEstimator):
         self._learn(self._validate(X))
         return self
 
-    def _validate(self, X: ArrayLike, *, reset: bool = True) -> Any:
-        return validate_data(
-            self,
-            X,
-            dtype=(np.float64, np.float32),
-            accept_sparse=self._accept_sparse,
-            reset=reset,
-        )
-
-    def _learn(self, X: Array) -> None:
-        """Set the attributes that depend on the training samples."""
-
-
-class _Changer(_Transformer, ABC):
-    """A transformer that gives samples new values."""
-
     def transform(self, X: ArrayLike) -> Array:
         """Return the samples, each changed by itself.
 
@@ -107,12 +90,19 @@ class _Changer(_Transformer, ABC):
         check_is_fitted(self)
         return self._change(self._validate(X, reset=False))
 
-    @abstractmethod
+    def _validate(self, X: ArrayLike, *, reset: bool = True) -> Any:
+        floats, sparse = (np.float64, np.float32), self._accept_sparse
+        return validate_data(self, X, dtype=floats, accept_sparse=sparse, reset=reset)
+
+    def _learn(self, X: Any) -> None:
+        """Set the attributes that depend on the training samples."""
+
     def _change(self, X: Any) -> Array:
         """Return the new values of checked samples."""
+        return X
 
 
-class VarianceStabilizer(OneToOneFeatureMixin, _Changer):
+class VarianceStabilizer(OneToOneFeatureMixin, _Transformer):
     """Take a power of each value, so that variance grows less with the mean.
 
     Parameters
@@ -139,7 +129,7 @@ class VarianceStabilizer(OneToOneFeatureMixin, _Changer):
         return stabilize(X, self.power)
 
 
-class SampleScaler(OneToOneFeatureMixin, _Changer):
+class SampleScaler(OneToOneFeatureMixin, _Transformer):
     """Make samples comparable: centre each, and give all the same spread or sum.
 
     Parameters
@@ -220,7 +210,7 @@ class MostVariable(SelectorMixin, _Transformer):
         return mask
 
 
-class ExpressionPreparation(_Changer):
+class ExpressionPreparation(_Transformer):
     """Recognise the kind of values, and prepare them accordingly.
 
     Counts and abundances of reads (TPM, FPKM, RPKM) are scaled to the same sum and
@@ -348,7 +338,7 @@ class ExpressionPreparation(_Changer):
         return _check_feature_names_in(self, input_features)[self.features_]
 
 
-class UnitScaler(OneToOneFeatureMixin, _Changer):
+class UnitScaler(OneToOneFeatureMixin, _Transformer):
     """Put measurements in different units on one scale.
 
     Each feature then has mean 0 and standard deviation 1; one of two values has them
