@@ -6,15 +6,15 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from functools import partial
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from mdec._support.memory import require_memory
+from mdec._support.messages import refuse
 from mdec._support.progress import Progress, report_progress
 from mdec._support.random import RandomState, root_entropy
 from mdec.base import Base, check_findable, check_functions, name_of
@@ -30,7 +30,7 @@ from mdec.ensemble.numbering import number_blocks
 from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.kinds import kind_of_values
 from mdec.rows.blocks import Rows, as_rows, digest_of_rows, refuse_useless
-from mdec.rows.sources import DaskArray, RowSource, check_indices, is_dask_array
+from mdec.rows.sources import RowSource, check_indices, is_dask_array
 from mdec.rows.work import Executor
 
 FLOATS = (np.float64, np.float32)
@@ -44,39 +44,6 @@ ATTEMPTS = 2
 MAX_FAILED_SHARE = 0.1
 
 
-class GenerationSettings(TypedDict, total=False):
-    """The parameters of `generate_ensemble` beside the data."""
-
-    ensemble_size: int
-    max_features: float
-    kernel: Kernel
-    mu_range: tuple[float, float]
-    n_neighbors_range: tuple[int, int]
-    base_n_clusters_range: tuple[int, int] | None
-    base: str | Base
-    metric: str | Metric | None
-    preparation: str | None
-    max_samples: float
-    device: str
-    checkpoint: str | os.PathLike[str] | None
-    n_jobs: int | None
-    random_state: RandomState
-    verbose: int
-    progress: Progress | None
-
-
-@overload
-def generate_ensemble(
-    X: DaskArray, **settings: Unpack[GenerationSettings]
-) -> DistributedEnsemble: ...
-@overload
-def generate_ensemble(
-    X: Rows, **settings: Unpack[GenerationSettings]
-) -> LabelBlocks: ...
-@overload
-def generate_ensemble(
-    X: ArrayLike | RowSource, **settings: Unpack[GenerationSettings]
-) -> Ensemble: ...
 def generate_ensemble(
     X: Any,
     *,
@@ -96,7 +63,7 @@ def generate_ensemble(
     random_state: RandomState = None,
     verbose: int = 0,
     progress: Progress | None = None,
-) -> LabelBlocks:
+) -> Ensemble | Any:
     r"""Make an ensemble of base clusterings, Eq. 14.
 
     Each member uses random features and a random kernel, and cuts the similarity
@@ -193,9 +160,9 @@ def generate_ensemble(
     else:
         base, device = resolve_base(base, device, rows)
     if ensemble_size < 1:
-        raise ValueError(
-            f"ensemble_size={ensemble_size} makes no member; use 1 or more."
-        )
+        few = f"ensemble_size={ensemble_size} makes no member; use 1 or more."
+        raise ValueError(few)
+    clusters = () if base_n_clusters_range is None else base_n_clusters_range
     plan = Plan(
         *rows.shape,
         entropy=root_entropy(random_state),
@@ -205,9 +172,7 @@ def generate_ensemble(
         kernel=shares,
         mu_range=mu_range,
         n_neighbors_range=n_neighbors_range,
-        base_n_clusters_range=(
-            () if base_n_clusters_range is None else base_n_clusters_range
-        ),
+        base_n_clusters_range=clusters,
         preparation=_preparation_kind(preparation, rows, base),
         max_samples=max_samples,
         metric=None if metric is None else name_of(metric),
@@ -230,12 +195,12 @@ def generate_ensemble(
     cluster = partial(cluster_members, rows=rows, plan=plan, n_jobs=n_jobs, **own)
     report = report_progress(progress, ensemble_size, verbose)
     outcomes: list[Outcome] = []
-    compiling: AbstractContextManager[None] = nullcontext()
-    if verbose:
-        from mdec.numerics.loops.jit import report_compiling
+    with ExitStack() as listening:
+        if verbose:
+            from mdec.numerics.loops.jit import report_compiling
 
-        compiling = report_compiling(partial(print, "mdec:", file=sys.stderr))
-    with compiling:
+            tell = partial(print, "mdec:", file=sys.stderr)
+            listening.enter_context(report_compiling(tell))
         for outcome in make_members(cluster, rows.executor, plan, ensemble_size, store):
             outcomes.append(outcome)
             report(len(outcomes), ensemble_size)
@@ -251,24 +216,10 @@ def make_members(
 ) -> Iterator[Outcome]:
     """Yield the members of an ensemble as they are finished, in any order.
 
-    Parameters
-    ----------
-    cluster : callable
-        Gives members their labels, as `mdec.engines.cluster_members`.
-    executor : Executor
-        Works on the blocks of labels.
-    plan : Plan
-        What the members share.
-    ensemble_size : int
-        M.
-    checkpoint : Checkpoint or None
-        Has members of an earlier run, and keeps those of this one.
-
-    Yields
-    ------
-    tuple of Member and list, or Failure
-        The member with its labels in row blocks, numbered in the order of first
-        samples, or why it was given up after a second draw.
+    Each with its labels in row blocks, numbered in the order of first samples, or why
+    it was given up after a second draw. `cluster` gives members their labels, as
+    `mdec.engines.cluster_members`; the checkpoint has members of an earlier run, and
+    keeps those of this one.
     """
     waiting = []
     for index in range(ensemble_size):
@@ -351,21 +302,8 @@ def refuse_unseen(ensemble: LabelBlocks) -> None:
 def resolve_base(base: Any, device: str, rows: Rows) -> tuple[str, str]:
     """Return how and where members cluster: what was asked for, or what "auto" takes.
 
-    Parameters
-    ----------
-    base : {"graph", "landmark", "auto"}
-        "auto" takes landmarks for many samples, and for rows that are not in memory.
-    device : {"cpu", "cuda", "auto", "torch"}
-        Sparse rows and those of Dask arrays are clustered on CPUs only.
-    rows : Rows
-        The data.
-
-    Returns
-    -------
-    base : {"graph", "landmark"}
-        How.
-    device : {"cpu", "cuda", "torch"}
-        Where.
+    Landmarks for many samples, and for rows that are not in memory. Sparse rows and
+    those of Dask arrays are clustered on CPUs only.
 
     Examples
     --------
@@ -374,15 +312,14 @@ def resolve_base(base: Any, device: str, rows: Rows) -> tuple[str, str]:
     >>> resolve_base("auto", "cpu", as_rows(np.zeros((100_000, 2))))
     ('landmark', 'cpu')
     """
-    if base not in BASES:
-        raise ValueError(f"base={base!r} is not one of {', '.join(BASES)}.")
     in_memory, is_sparse = rows.in_memory is not None, rows.csr is not None
-    if base == "graph" and not in_memory:
-        raise ValueError(
-            "base='graph' needs all rows in memory; use base='landmark' or 'auto' for "
-            "rows that are read in blocks, or load them."
-        )
     on_cpu = is_sparse or rows.source is None
+    refusals = {
+        f"base={base!r} is not one of {', '.join(BASES)}.": base not in BASES,
+        "base='graph' needs all rows in memory; use base='landmark' or 'auto' for rows "
+        "that are read in blocks, or load them.": base == "graph" and not in_memory,
+    }
+    refuse(refusals)
     place = "cpu" if device == "auto" and on_cpu else resolve_device(device)
     if place != "cpu" and on_cpu:
         what = "sparse rows" if is_sparse else "rows of a Dask array"
@@ -402,17 +339,16 @@ def _preparation_kind(
     """Return what the values are, if members draw how to prepare them."""
     if preparation is None:
         return None
-    if preparation not in PREPARATIONS:
-        raise ValueError(
-            f"preparation={preparation!r} is not None or 'diversified'; prepare X "
-            "itself with a transformer of mdec.preparation."
-        )
-    if rows.array is None or base == "landmark":
-        raise ValueError(
-            "preparation='diversified' is made of rows in memory, not sparse, with "
-            "base='graph'; use those, or prepare X first with "
-            "mdec.preparation.ExpressionPreparation."
-        )
+    refusals = {
+        f"preparation={preparation!r} is not None or 'diversified'; prepare X itself "
+        "with a transformer of mdec.preparation.": preparation not in PREPARATIONS,
+        "preparation='diversified' is made of rows in memory, not sparse, with "
+        "base='graph'; use those, or prepare X first with "
+        "mdec.preparation.ExpressionPreparation.": rows.array is None
+        or base == "landmark",
+    }
+    refuse(refusals)
+    assert rows.array is not None
     refuse_useless(rows)
     return kind_of_values(rows.array)[0]
 

@@ -67,103 +67,102 @@ class Checkpoint:
         A file that is damaged, or that belongs to another member, is treated as
         absent: making a member again gives the same member.
         """
-        path = _member_path(self.folder, index)
-        old = path.with_suffix(".json")  # of version 0.1
-        arrays: dict[str, Any] = {}
+        plan, folder, call = self.plan, os.fspath(self.folder), self.executor.call
         try:
-            if old.exists():
-                provenance = json.loads(old.read_text(encoding="utf-8"))
-            else:
-                provenance, arrays = read_sealed(path, _max_bytes(self.plan.n_samples))
+            provenance, labels = _read(folder, index, None, plan.n_samples)
             if "reason" in provenance:
                 failure = Failure(**provenance)
                 return failure if failure.index == index else None
             member = Member.from_json(provenance.get("member", provenance))
-            if member != self.plan.member(index, member.attempt):
+            if member != plan.member(index, member.attempt):
                 return None
-            if "labels" in arrays:
-                _check_labels(arrays["labels"], self.plan.n_samples, member, self.plan)
-                return member, [arrays["labels"]]
+            if labels is not None:
+                _check_labels(labels, plan.n_samples, member, plan)
+                return member, [labels]
         except (FileNotFoundError, *DAMAGED):
             return None
         # Dask workers have written the labels; they are there if all blocks are whole.
-        call, folder = self.executor.call, os.fspath(self.folder)
         parts = [
-            call(_load_part, folder, part, stop - start, member)
-            for part, (start, stop) in enumerate(self.plan.bounds)
+            call(_load_part, folder, part, stop - start, member, plan)
+            for part, (start, stop) in enumerate(plan.bounds)
         ]
         whole = self.executor.values([call(is_not, each, None) for each in parts])
         return (member, parts) if all(whole) else None
 
     def save(self, outcome: Outcome) -> None:
         """Keep a member, or the reason why it failed."""
+        folder, call = os.fspath(self.folder), self.executor.call
         if isinstance(outcome, Failure):
-            path = _member_path(self.folder, outcome.index)
-            write_sealed(path, asdict(outcome), {})
+            write_sealed(_member_path(folder, outcome.index), asdict(outcome), {})
             return
         member, parts = outcome
-        arrays: dict[str, Labels] = {}
         if isinstance(self.executor, LocalExecutor):
-            arrays["labels"] = np.concatenate(parts)
-        else:
-            call, folder = self.executor.call, os.fspath(self.folder)
-            written = [call(_save_part, folder, member, *e) for e in enumerate(parts)]
-            self.executor.values(written)
-        path = _member_path(self.folder, member.index)
-        write_sealed(path, {"member": member.to_json()}, arrays)
+            _save(folder, member, np.concatenate(parts))
+            return
+        written = [call(_save, folder, member, *e[::-1]) for e in enumerate(parts)]
+        self.executor.values(written)
+        _save(folder, member)
 
 
-def _member_path(folder: str | Path, index: int, part: int | None = None) -> Path:
+def _member_path(folder: str, index: int, part: int | None = None) -> Path:
     ending = "" if part is None else f"-part-{part:06d}"
     return Path(folder) / f"member-{index:06d}{ending}.npz"
 
 
-def _max_bytes(n_rows: int) -> int:
-    """Return the bytes that the labels of so many rows need, and some to spare."""
-    return 8 * n_rows + 2**20
-
-
-def _check_labels(
-    labels: Labels, n_rows: int, member: Member, plan: Plan | None = None
+def _save(
+    folder: str, member: Member, labels: Labels | None = None, part: int | None = None
 ) -> None:
+    """Write a member, or one of its blocks of labels; none if workers have them."""
+    provenance = {"member": member.to_json()} | ({} if part is None else {"part": part})
+    arrays = {} if labels is None else {"labels": labels}
+    write_sealed(_member_path(folder, member.index, part), provenance, arrays)
+
+
+def _read(
+    folder: str, index: int, part: int | None, n_rows: int
+) -> tuple[dict[str, Any], Labels | None]:
+    """Return what `_save` wrote; parts of version 0.1 have labels alone."""
+    path = _member_path(folder, index, part)
+    old = path.with_suffix(".json" if part is None else ".npy")  # of version 0.1
+    if not old.exists():
+        # As many bytes as the labels of the rows need, and some to spare.
+        provenance, arrays = read_sealed(path, 8 * n_rows + 2**20)
+        return provenance, arrays.get("labels")
+    if part is None:
+        return json.loads(old.read_text(encoding="utf-8")), None
+    return {}, np.load(old, allow_pickle=False)
+
+
+def _load_part(
+    folder: str, part: int, n_rows: int, member: Member, plan: Plan
+) -> Labels | None:
+    """Return one block of labels; None if it is not whole or not the right one."""
+    try:
+        provenance, labels = _read(folder, member.index, part, n_rows)
+        if provenance in ({}, {"member": member.to_json(), "part": part}):
+            _check_labels(labels, n_rows, member, plan)
+            return labels
+    except (FileNotFoundError, *DAMAGED):
+        pass
+    return None
+
+
+def _check_labels(labels: Any, n_rows: int, member: Member, plan: Plan) -> None:
     """Raise unless these can be the labels of so many rows in a member.
 
-    With a plan, rows may be left out that the member does not draw; a user's own base
-    clustering may leave out more, and make any number of clusters.
+    Rows may be left out that the member does not draw; a user's own base clustering may
+    leave out more, and make any number of clusters.
     """
-    fits = labels.shape == (n_rows,) and labels.dtype == np.int32
-    drawn = None if plan is None else plan.samples(member)
-    own = plan is not None and plan.has_own_base
-    least, most = (-1, n_rows) if own else (0, member.n_clusters)
-    if fits and drawn is not None:
-        fits = bool(labels.min() >= -1 and labels[drawn].min() >= least)
-        least = -1
-    if not fits or labels.min() < least or not 0 <= labels.max() < most:
+    least, most = (-1, n_rows) if plan.has_own_base else (0, member.n_clusters)
+    drawn = plan.samples(member)
+    if (
+        labels.shape != (n_rows,)
+        or labels.dtype != np.int32
+        or labels.min() < -1
+        or labels[slice(None) if drawn is None else drawn].min() < least
+        or not 0 <= labels.max() < most
+    ):
         raise DamagedFileError("these are not the labels of that member")
-
-
-def _save_part(folder: str, member: Member, part: int, labels: Labels) -> None:
-    path = _member_path(folder, member.index, part)
-    provenance = {"member": member.to_json(), "part": part}
-    write_sealed(path, provenance, {"labels": labels})
-
-
-def _load_part(folder: str, part: int, n_rows: int, member: Member) -> Labels | None:
-    """Return one block of labels; None if it is not whole or not the right one."""
-    path = _member_path(folder, member.index, part)
-    old = path.with_suffix(".npy")  # of version 0.1
-    try:
-        if old.exists():
-            labels: Labels = np.load(old, allow_pickle=False)
-        else:
-            provenance, arrays = read_sealed(path, _max_bytes(n_rows))
-            if provenance != {"member": member.to_json(), "part": part}:
-                return None
-            labels = arrays["labels"]
-        _check_labels(labels, n_rows, member)
-    except (FileNotFoundError, *DAMAGED):
-        return None
-    return labels
 
 
 def _check_header(header: Path, wanted: dict[str, Any]) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.messages import refuse
+
 # Features that a member needs for its kernel, if there are so many: the cosine of one
 # is a sign, and so is the correlation of two.
 LEAST_FEATURES = {"cosine": 2, "correlation": 3, "spearman": 3}
@@ -29,16 +31,8 @@ Kernel = str | Sequence[str] | Mapping[str, float]
 def check_kernel(kernel: Kernel) -> str | Shares:
     """Return one kernel by its name, several as sorted names with their shares.
 
-    Parameters
-    ----------
-    kernel : str, sequence of str or mapping of str to float
-        One name; several, drawn alike; or names with positive shares, which need not
-        add up to one.
-
-    Returns
-    -------
-    str or tuple of (str, float)
-        The shares add up to one. The order in which names are given does not matter.
+    Several names are drawn alike; given shares need not add up to one, and those that
+    are returned do.
 
     Examples
     --------
@@ -178,31 +172,28 @@ def check_cluster_range(
 ) -> tuple[int, int]:
     """Return how many clusters members may have, if there are so many samples."""
     low, high = check_range("base_n_clusters_range", value, 2)
-    if high > n_samples:
-        raise ValueError(
-            f"base_n_clusters_range={value} asks for more clusters than the "
-            f"{n_samples} samples; lower its end."
-        )
-    if n_landmarks is not None and high > n_landmarks:
-        raise ValueError(
-            f"base_n_clusters_range={value} asks for more clusters than the "
-            f"{n_landmarks} landmarks; lower its end, or use base='graph'."
-        )
+    asks = f"base_n_clusters_range={value} asks for more clusters than the"
+    refusals = {
+        f"{asks} {n_samples} samples; lower its end.": high > n_samples,
+        f"{asks} {n_landmarks} landmarks; lower its end, or use base='graph'.": high
+        > (n_landmarks or high),
+    }
+    refuse(refusals)
     return low, high
 
 
 def check_range(name: str, value: Any, least: int | None = None) -> tuple[Any, Any]:
     """Return (low, high) in plain whole numbers from `least` up; None: above 0."""
-    kind, plain = (Real, float) if least is None else (Integral, int)
+    kind, plain, whole = (
+        (Real, float, "") if least is None else (Integral, int, "whole ")
+    )
     if (
         len(value) != 2
         or not all(isinstance(end, kind) for end in value)
         or not (value[0] > 0 if least is None else value[0] >= least)
         or not value[0] <= value[1] < math.inf
     ):
-        whole, bound = ("", "above 0")
-        if least is not None:
-            whole, bound = "whole ", f"{least} or more"
+        bound = "above 0" if least is None else f"{least} or more"
         raise ValueError(
             f"{name}={value} must be two {whole}numbers, the least and the greatest, "
             f"with the least {bound}."

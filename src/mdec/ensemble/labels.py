@@ -21,7 +21,6 @@ from mdec.ensemble.provenance import (
     Failure,
     View,
     join_names,
-    join_views,
     read_only,
     view_shares,
 )
@@ -152,62 +151,54 @@ class Ensemble:
             )
         if weights is None and any(each.member_weights is not None for each in parts):
             weights = [len(each) for each in parts]
-        views, origins = join_views(
-            [each.views or (each._as_view(n),) for n, each in ensembles.items()],
-            [each.origins or (0,) * len(each) for each in parts],
-            None if weights is None else view_shares(weights, names),
-        )
-        known = all(each.members for each in parts)
+        shares = None if weights is None else view_shares(weights, names)
+        views: list[View] = []
+        origins: list[int] = []
+        for i, (name, part) in enumerate(ensembles.items()):
+            own, known = (
+                part.origins or (0,) * len(part),
+                part.names.get("features", ()),
+            )
+            whole = View(name, None, part.parameters, part.failures, known)
+            origins += [len(views) + v for v in own]
+            for v, view in enumerate(part.views or [whole]):
+                # The share of an ensemble is divided by those of its views.
+                inner = own.count(v) / len(own) if view.share is None else view.share
+                share = None if shares is None else shares[i] * inner
+                views.append(replace(view, share=share))
+        all_known = all(each.members for each in parts)
         return cls(
             np.concatenate([each.labels for each in parts], axis=1),
-            tuple(m for each in parts for m in each.members) if known else (),
+            tuple(m for each in parts for m in each.members) if all_known else (),
             tuple(failure for each in parts for failure in each.failures),
             names=join_names([each.names for each in parts]),
-            views=views,
-            origins=origins,
+            views=tuple(views),
+            origins=tuple(origins),
         )
-
-    def _as_view(self, name: str) -> View:
-        features = self.names.get("features", ())
-        return View(name, None, self.parameters, self.failures, features)
 
     def view(self, number: int) -> Ensemble:
         """Return the members of one view, as they were before they were joined.
 
-        Parameters
-        ----------
-        number : int
-            Position in ``views``.
-
-        Returns
-        -------
-        Ensemble
-            With the view's own parameters, failures and names.
+        With the view's own parameters, failures and names; the number is its position
+        in ``views``.
         """
         view, number = self.views[number], range(len(self.views))[number]
         some = self[[m for m, origin in enumerate(self.origins) if origin == number]]
-        known = {"features": view.features} if view.features else {}
-        own = view.failures, view.parameters, {**self.names, **known}
-        return type(self)(some.labels, some.members, *own)
+        names = {**self.names, **({"features": view.features} if view.features else {})}
+        return Ensemble(
+            some.labels, some.members, view.failures, view.parameters, names
+        )
 
     def among(self, samples: NDArray[np.integer]) -> Ensemble:
         """Return the ensemble of some samples, with clusters numbered anew.
 
-        Parameters
-        ----------
-        samples : ndarray
-            Their rows.
-
-        Returns
-        -------
-        Ensemble
-            Of the members that cluster any of them; how these were made is left out.
+        Of the members that cluster any of them; how these were made is left out.
         """
         labels = self.labels[samples]
         clustering = np.flatnonzero((labels >= 0).any(axis=0))
         origins = tuple(self.origins[m] for m in clustering) if self.origins else ()
         labels = renumber_columns(labels[:, clustering])
-        return type(self)(labels, views=self.views, origins=origins)
+        return Ensemble(labels, views=self.views, origins=origins)
 
     @cached_property
     def member_weights(self) -> NDArray[np.float64] | None:
@@ -307,9 +298,7 @@ class Ensemble:
         # Rows are distinguished by a 64-bit product with fixed random numbers, and then
         # compared: in a file that someone else wrote other rows may have the same.
         factors = np.random.default_rng(0).integers(2**62, size=len(self))
-        keys = np.empty(self.n_samples, dtype=np.int64)
-        for start, stop in self.bounds:
-            keys[start:stop] = self.labels[start:stop].astype(np.int64) @ factors
+        keys = self.join([part.astype(np.int64) @ factors for part in self.parts])
         found = partial(
             np.unique, return_index=True, return_inverse=True, return_counts=True
         )
@@ -382,17 +371,7 @@ class Ensemble:
     def from_json(cls, content: Mapping[str, Any], labels: NDArray[Any]) -> Ensemble:
         """Return the ensemble of labels and what `to_json` wrote; raise if it is none.
 
-        Parameters
-        ----------
-        content : mapping
-            What JSON made of it; names may be absent.
-        labels : ndarray of shape (n_samples, n_members)
-            The labels.
-
-        Returns
-        -------
-        Ensemble
-            Equal to the one written.
+        From what JSON made of that; names may be absent.
         """
         ensemble = cls(
             labels.astype(np.int32, casting="same_kind"),
@@ -403,43 +382,39 @@ class Ensemble:
             tuple(View.from_json(view) for view in content.get("views", ())),
             tuple(content.get("origins", ())),
         )
-        ensemble._check_labels()
-        ensemble._check_members()
+        ensemble._check()
         return ensemble
 
-    def _check_members(self) -> None:
-        """Raise unless plans can be, are of so many samples, and have such members."""
-        for name, least in {"n_features": 1, "entropy": 0}.items():
-            if not is_count(self.parameters.get(name, least), least):
-                raise ValueError(f"{name} is no such number")
-        if not self.members:
-            return
-        own = [view.parameters for view in self.views] or [self.parameters]
-        plans = [Plan.from_json(each) for each in own]
-        if any(plan.n_samples != self.n_samples for plan in plans):
-            raise ValueError("the plan is that of other data")
-        for member, origin in zip(self.members, self.origins or repeat(0)):  # noqa: B905
-            plans[origin].refuse_foreign(member)
+    def _check(self) -> None:
+        """Raise unless samples can fill the clusters, and what belongs to them fits.
 
-    def _check_labels(self) -> None:
-        """Raise unless samples can fill the clusters, and what belongs to them fits."""
-        labels = self.labels
+        Plans can be, are of so many samples, and have such members.
+        """
+        labels, n_views, known = self.labels, len(self.views), self.parameters
         greatest = labels.max(axis=0)
         filled = greatest.min() >= 0 and greatest.max() < len(labels)
         if labels.ndim != 2 or labels.min() < -1 or not filled:
             raise ValueError("labels are no table of cluster numbers")
-        n_views = len(self.views)
-        if (
-            len(self.members) not in (0, len(self))
-            or len(self.origins) != (len(self) if n_views else 0)
-            or any(origin not in range(n_views) for origin in self.origins)
-        ):
+        numbers = {"samples": self.n_samples, "classes": self.n_samples}
+        numbers |= {"features": known["n_features"]} if "n_features" in known else {}
+        given = [view.parameters for view in self.views] or [known]
+        plans = [Plan.from_json(each) for each in given if self.members]
+        fits = (
+            is_count(known.get("n_features", 1), 1),
+            is_count(known.get("entropy", 0), 0),
+            len(self.members) in (0, len(self)),
+            len(self.origins) == (len(self) if n_views else 0),
+            all(origin in range(n_views) for origin in self.origins),
+            all(
+                len(each) == numbers.get(n, len(each)) for n, each in self.names.items()
+            ),
+            all(isinstance(text, str) for each in self.names.values() for text in each),
+            all(plan.n_samples == self.n_samples for plan in plans),
+        )
+        if not all(fits):
             raise ValueError("members and labels do not fit each other")
-        numbers = dict.fromkeys(("samples", "classes"), self.n_samples)
-        for name, texts in self.names.items():
-            n_texts = numbers.get(name, self.parameters.get("n_features", len(texts)))
-            if len(texts) != n_texts or not all(isinstance(t, str) for t in texts):
-                raise ValueError("names and labels do not fit each other")
+        for member, origin in zip(self.members, self.origins or repeat(0)):  # noqa: B905
+            plans[origin].refuse_foreign(member)
 
     @classmethod
     def load(
@@ -477,19 +452,10 @@ class Ensemble:
 def membership(
     labels: NDArray[np.integer], offsets: NDArray[np.int64]
 ) -> sparse.csr_array:
-    """Return the membership of some samples in the base clusters.
+    """Return the membership of some rows of labels in the base clusters.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows, n_members)
-        The samples' base clusters, -1 where a member leaves a sample out.
-    offsets : ndarray of shape (n_members + 1,)
-        Number of the first cluster of each member, and of all clusters.
-
-    Returns
-    -------
-    csr_array of shape (n_rows, n_base_clusters)
-        Ones where a sample lies in a base cluster.
+    Ones where a sample lies in a base cluster; the offsets are the numbers of the first
+    cluster of each member, and of all clusters.
     """
     present = labels >= 0
     columns = (labels + offsets[:-1])[present].astype(np.int32)

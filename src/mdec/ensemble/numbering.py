@@ -70,7 +70,10 @@ def _number(column: NDArray[Any], index: int) -> NDArray[np.int32]:
     if column.dtype.kind in "SU":
         absent = np.isin(np.char.strip(column.astype(str)), _ABSENT_WORDS)
     elif column.dtype == object:
-        absent = np.array([_is_absent(value) for value in column], dtype=bool)
+        # pd.NA answers no comparison; NaN is the only value that differs from itself.
+        none = [each is None or type(each).__name__ == "NAType" for each in column]
+        values = np.where(none, -1, column)
+        absent = np.array([bool(each != each or each == -1) for each in values])
     else:
         absent = (column != column) | (column == -1)
     present = column[~absent]
@@ -82,7 +85,9 @@ def _number(column: NDArray[Any], index: int) -> NDArray[np.int32]:
     if present.dtype == object:
         # Numbers and strings have no common order.
         present = np.array([f"{type(value).__name__} {value}" for value in present])
-    return _from_zero(present, absent)
+    labels = np.full(absent.shape, -1, dtype=np.int32)
+    labels[~absent] = np.unique(present, return_inverse=True)[1]
+    return labels
 
 
 def renumber_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -95,7 +100,7 @@ def renumber_columns(labels: NDArray[np.int32]) -> NDArray[np.int32]:
            [ 1, -1],
            [ 0,  1]], dtype=int32)
     """
-    columns = [_from_zero(column[column >= 0], column < 0) for column in labels.T]
+    columns = [_number(column, m) for m, column in enumerate(labels.T)]
     return np.stack(columns, axis=1)
 
 
@@ -146,12 +151,6 @@ def number_blocks(executor: Executor, labels: list[Any]) -> tuple[list[Any], int
     return executor.map(renumber, labels, rank), int(rank.max(initial=-1)) + 1
 
 
-def _from_zero(present: NDArray[Any], absent: NDArray[np.bool_]) -> NDArray[np.int32]:
-    labels = np.full(absent.shape, -1, dtype=np.int32)
-    labels[~absent] = np.unique(present, return_inverse=True)[1]
-    return labels
-
-
 def _check_whole(present: NDArray[Any], index: int) -> None:
     """Raise if a column holds measurements: no clustering has cluster 0.37."""
     numbers: list[float] = []
@@ -164,23 +163,15 @@ def _check_whole(present: NDArray[Any], index: int) -> None:
         numbers = present[present != np.rint(present)][:1].tolist()
     elif present.dtype == object:
         numbers = [each for each in present if isinstance(each, float)]
-    fractions = [number for number in numbers if not number.is_integer()]
-    if fractions and words:
-        raise ValueError(
-            f"base clustering {index} holds the word {str(fractions[0])!r} and no "
-            "labels; cluster a table of measurements with mdec.MDEC, and spell names "
-            "that look like numbers otherwise, such as 'c1.5'."
-        )
-    if fractions:
-        raise ValueError(
-            f"base clustering {index} holds {fractions[0]:.4g} and no labels; give "
-            "whole numbers or strings, or cluster a table of measurements with "
-            "mdec.MDEC."
-        )
-
-
-def _is_absent(value: Any) -> bool:
-    # pd.NA answers no comparison; NaN is the only value that differs from itself.
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return bool(value != value or value == -1)
+    for number in numbers:
+        if not number.is_integer():
+            shown = f"the word {str(number)!r}" if words else f"{number:.4g}"
+            cure = (
+                "whole numbers or strings"
+                if not words
+                else ("names that do not look like numbers, such as 'c1.5'")
+            )
+            raise ValueError(
+                f"base clustering {index} holds {shown} and no labels; give {cure}, or "
+                "cluster a table of measurements with mdec.MDEC."
+            )

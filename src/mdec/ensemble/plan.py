@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
+from mdec._support.messages import refuse
 from mdec._support.random import member_stream
 from mdec.ensemble import draws
 from mdec.preparation.recipes import RECIPES, Draw, draw_preparation
@@ -141,12 +146,12 @@ class Plan:
     metric: str | None = None
 
     def __post_init__(self) -> None:
-        self._check_parts()
-        self._check_shares()
-        n_landmarks = self.n_landmarks
+        given = {name: getattr(self, name) for name in _CONSTRAINTS}
+        validate_parameter_constraints(_CONSTRAINTS, given, "generate_ensemble")
+        self._check_together()
+        n_landmarks, clusters = self.n_landmarks, self.base_n_clusters_range
         if n_landmarks is None and self.base == "landmark":
             n_landmarks = min(self.n_samples, draws.MAX_LANDMARKS)
-        clusters = self.base_n_clusters_range
         if len(clusters) == 0:
             clusters = draws.base_n_clusters_bounds(self.n_clustered, self.base)
         k_range = draws.check_range("n_neighbors_range", self.n_neighbors_range, 1)
@@ -164,88 +169,52 @@ class Plan:
         for name, value in plain.items():
             object.__setattr__(self, name, value)
 
-    def _check_parts(self) -> None:
-        """Raise for parts that no ensemble has, or that do not go together.
-
-        A file may hold values without end, of which messages show a part.
-        """
-        for name, least in {"n_samples": 1, "n_features": 1, "entropy": 0}.items():
-            if not is_count(value := getattr(self, name), least):
-                number = f"a whole number of at least {least}"
-                raise ValueError(f"{name}={reprlib.repr(value)} must be {number}.")
-        shares = self.kernel_shares
+    def _check_together(self) -> None:
+        """Raise for parts that do not go together, or leave nothing to cluster."""
+        shares, features, samples = (
+            self.kernel_shares,
+            self.max_features,
+            self.max_samples,
+        )
         draws.check_kernel(self.kernel if isinstance(self.kernel, str) else shares)
-        if abs(math.fsum(shares.values()) - 1.0) > 1e-9:
-            raise ValueError("the shares of the kernels must add up to one.")
-        texts = self.base, *([] if self.metric is None else [self.metric])
-        if not all(isinstance(text, str) and text for text in texts):
-            raise ValueError("base and metric must be names.")
-        if self.device not in PLACES:
-            known = ", ".join(PLACES)
-            raise ValueError(
-                f"device={reprlib.repr(self.device)} is not one of {known}."
-            )
-        if self.preparation is not None and self.preparation not in RECIPES:
-            kind = reprlib.repr(self.preparation)
-            raise ValueError(f"preparation={kind} is not one of {', '.join(RECIPES)}.")
-        landmark, pairs = self.base == "landmark", self.metric == "precomputed"
+        landmark, n_landmarks = self.base == "landmark", self.n_landmarks
         here_only = self.has_own_base or self.metric
         scaled = not set(shares) & set(draws.LEAST_FEATURES)
-        n_landmarks = self.n_landmarks
+        square = not self.preparation and self.n_features == self.n_samples
         go_together = (
+            # A bool is a number to Python, and True no number of features.
+            self.base and not isinstance(self.n_features, bool),
+            abs(math.fsum(shares.values()) - 1.0) <= 1e-9,
             not here_only or self.device == "cpu",
             not self.metric or (self.base == "graph" and scaled),
-            not pairs or (not self.preparation and self.n_features == self.n_samples),
+            self.metric != "precomputed" or square,
             not (self.preparation and landmark),
-            n_landmarks is None or (landmark and is_count(n_landmarks, 1)),
-            n_landmarks is None or n_landmarks <= self.n_samples,
+            n_landmarks is None or (landmark and n_landmarks <= self.n_samples),
         )
-        if not all(go_together):
-            raise ValueError(
-                "base, metric, kernel, preparation, device and landmarks do not go "
-                "together; make the ensemble with generate_ensemble."
+        more = self.n_samples > MIN_CLUSTERED
+        enough = f"{MIN_CLUSTERED / self.n_samples:.3g} or more" if more else "1"
+        refusals = {
+            "base, metric, kernel, preparation, device and landmarks do not go "
+            "together; make the ensemble with generate_ensemble.": not all(go_together),
+            f"max_features={features} selects none of the {self.n_features} features; "
+            f"raise it to {0.5 / self.n_features:.3g} or more.": draws.subspace_size(
+                self.n_features, features
             )
-
-    def _check_shares(self) -> None:
-        """Raise unless members can be made of such shares of features and samples."""
-        features, samples = self.max_features, self.max_samples
-        for name, share in {"max_features": features, "max_samples": samples}.items():
-            if not 0.0 < share <= 1.0:
-                raise ValueError(f"{name}={share} must be above 0 and at most 1.")
-        if draws.subspace_size(self.n_features, features) < 1:
-            raise ValueError(
-                f"max_features={features} selects none of the {self.n_features} "
-                f"features; raise it to {0.5 / self.n_features:.3g} or more."
-            )
-        if samples == 1.0:
-            return
-        if self.base == "landmark":
-            raise ValueError(
-                f"max_samples={samples} draws samples with base='graph' only, not with "
-                "base='landmark'; use that, or max_samples=1."
-            )
-        if self.n_clustered < MIN_CLUSTERED:
-            more = self.n_samples > MIN_CLUSTERED
-            enough = f"{MIN_CLUSTERED / self.n_samples:.3g} or more" if more else "1"
-            raise ValueError(
-                f"max_samples={samples} draws {self.n_clustered} of the "
-                f"{self.n_samples} samples for each base clustering, which needs "
-                f"{MIN_CLUSTERED}; raise it to {enough}."
-            )
+            < 1,
+            f"max_samples={samples} draws samples with base='graph' only, not with "
+            "base='landmark'; use that, or max_samples=1.": landmark and samples != 1.0,
+            f"max_samples={samples} draws {self.n_clustered} of the {self.n_samples} "
+            "samples for each base clustering, which needs "
+            f"{MIN_CLUSTERED}; raise it to {enough}.": samples != 1.0
+            and self.n_clustered < MIN_CLUSTERED,
+        }
+        refuse(refusals)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """Return the plan that `to_json` wrote; raise if it is none.
 
-        Parameters
-        ----------
-        content : mapping
-            ``ensemble.parameters``, or what JSON made of them.
-
-        Returns
-        -------
-        Plan
-            Equal to the one written.
+        From ``ensemble.parameters``, or what JSON made of them.
         """
         content = current_names(content)
         names = {field.name for field in fields(cls)}
@@ -296,17 +265,7 @@ class Plan:
     def member(self, index: int, attempt: int = 0) -> Member:
         """Draw the parameters of one member, Eqs. 4 to 7.
 
-        Parameters
-        ----------
-        index : int
-            Position in the ensemble.
-        attempt : int, default=0
-            1 for the second attempt, with streams of its own.
-
-        Returns
-        -------
-        Member
-            The same for any number of members.
+        The same for any number of members; a second attempt, 1, has streams of its own.
         """
 
         def stream(name: str) -> np.random.Generator:
@@ -328,22 +287,21 @@ class Plan:
 
     def refuse_foreign(self, member: Member) -> None:
         """Raise for a member that cannot be drawn with this plan, as from a file."""
-        least, most = (min(k, self.n_clustered - 1) for k in self.n_neighbors_range)
+        ends = [min(k, self.n_clustered - 1) for k in self.n_neighbors_range]
         low, high = self.base_n_clusters_range
-        recipe = RECIPES[self.preparation or "other"]
         draw, mixed = member.preparation, not isinstance(self.kernel, str)
+        powers = RECIPES[self.preparation].drawn_powers if self.preparation else ()
         if not (
             is_count(member.index, 0)
             and member.attempt in (0, 1)
-            and is_count(member.n_neighbors, least)
+            and is_count(member.n_neighbors, ends[0])
             and is_count(member.n_clusters, low)
-            and member.n_neighbors <= most
+            and member.n_neighbors <= ends[1]
             and member.n_clusters <= high
             and self.mu_range[0] <= member.mu <= self.mu_range[1]
             and (member.kernel in self.kernel_shares if mixed else not member.kernel)
             and (draw is None) == (self.preparation is None)
-            and (draw is None or draw.power in recipe.drawn_powers)
-            and (draw is None or 0.0 < draw.share <= 1.0)
+            and (draw is None or (draw.power in powers and 0.0 < draw.share <= 1.0))
         ):
             raise ValueError("this member belongs to another plan.")
 
@@ -357,17 +315,7 @@ class Plan:
     def stream(self, member: Member, name: str) -> np.random.Generator:
         """Return the generator of one purpose inside one member.
 
-        Parameters
-        ----------
-        member : Member
-            Who draws.
-        name : str
-            What is drawn, one of the names of the random streams.
-
-        Returns
-        -------
-        Generator
-            The same for the same plan, member, attempt and name.
+        It is the same for the same plan, member, attempt and name.
         """
         return member_stream(self.entropy, member.index, name, member.attempt)
 
@@ -383,17 +331,7 @@ class Plan:
     ) -> NDArray[np.int64]:
         """Return the sorted features of a member, drawn again from its seed.
 
-        Parameters
-        ----------
-        member : Member
-            Whose features.
-        among : ndarray, optional
-            Sorted features to draw from; None for all.
-
-        Returns
-        -------
-        ndarray
-            At least one, and as many as its kernel needs.
+        At least one, and as many as its kernel needs, of all or of some sorted ones.
         """
         rng = self.stream(member, "subspace")
         n_features = self.n_features if among is None else among.size
@@ -406,3 +344,23 @@ def is_count(value: Any, least: int) -> bool:
     """Tell whether a value is a whole number from `least` up, and no truth value."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     return whole and bool(value >= least)
+
+
+_COUNT, _SHARE = (
+    [Interval(Integral, 1, None, closed="left")],
+    [Interval(Real, 0.0, 1.0, closed="right")],
+)
+
+# What the parts of a plan can be, each by itself.
+_CONSTRAINTS = {
+    "n_samples": _COUNT,
+    "n_features": _COUNT,
+    "entropy": [Interval(Integral, 0, None, closed="left")],
+    "base": [str],
+    "metric": [str, None],
+    "device": [StrOptions(set(PLACES))],
+    "preparation": [StrOptions(set(RECIPES)), None],
+    "n_landmarks": [*_COUNT, None],
+    "max_features": _SHARE,
+    "max_samples": _SHARE,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -103,7 +103,6 @@ def view_shares(
     >>> view_shares({"b": 1, "a": 3}, ["a", "b"])
     [0.75, 0.25]
     """
-    values = weights
     if isinstance(weights, Mapping):
         if set(weights) != set(names):
             given, wanted = (", ".join(map(repr, each)) for each in (weights, names))
@@ -111,8 +110,8 @@ def view_shares(
                 f"weights are of {given}, the views are {wanted}; give one for each "
                 "view."
             )
-        values = [weights[name] for name in names]
-    numbers = [float(value) for value in values]
+        weights = [weights[name] for name in names]
+    numbers = [float(weight) for weight in weights]
     if len(numbers) != len(names) or not all(0.0 < each < np.inf for each in numbers):
         raise ValueError(
             f"weights={weights!r} must hold one number above 0 for each of the "
@@ -138,38 +137,3 @@ def join_names(
         if "classes" in own:
             found.setdefault("classes", own["classes"])
     return found
-
-
-def join_views(
-    views: Sequence[tuple[View, ...]],
-    origins: Sequence[tuple[int, ...]],
-    shares: Sequence[float] | None,
-) -> tuple[tuple[View, ...], tuple[int, ...]]:
-    """Return the views of joined ensembles, and the view of each of their members.
-
-    Parameters
-    ----------
-    views : sequence of tuple of View
-        Those of each ensemble.
-    origins : sequence of tuple of int
-        Which of them each of its members is of.
-    shares : sequence of float or None
-        How much each ensemble counts, which its views divide; None if every member
-        counts alike.
-
-    Returns
-    -------
-    views : tuple of View
-        Those of all ensembles.
-    origins : tuple of int
-        Which of these each member is of.
-    """
-    found: list[View] = []
-    places: list[int] = []
-    for i, (inner, own) in enumerate(zip(views, origins, strict=True)):
-        places += [len(found) + v for v in own]
-        for v, view in enumerate(inner):
-            share = own.count(v) / len(own) if view.share is None else view.share
-            part = None if shares is None else shares[i] * share
-            found.append(replace(view, share=part))
-    return tuple(found), tuple(places)

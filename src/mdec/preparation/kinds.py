@@ -381,13 +381,13 @@ def _signs_of_one_unit(
     yield bool(codes.all()), "all values are codes"
     lows, medians = rows.min(axis=0), np.abs(np.median(rows, axis=0))
     positive = bool(lows.min() >= 0.0)
-    counted = whole.all() and positive and len(lows) >= _ENOUGH
-    counted = counted and np.mean(lows <= 0.1 * medians) >= 0.8
+    from_zero = positive and float(np.mean(lows <= 0.1 * medians)) >= 0.8
+    counted = bool(whole.all()) and from_zero and len(lows) >= _ENOUGH
     yield counted, "whole numbers from zero up are counts"
     measured = rows[:, ~codes]
     both = (measured.min(axis=0) < 0.0) & (measured.max(axis=0) > 0.0)
     sides = "most features lie on both sides of zero, as in a projection"
-    yield both.mean() > 0.5, sides
+    yield bool(both.mean() > 0.5), sides
     # Small counts have zeros, and stand beside whole numbers only.
     kinds = codes.mean() > 0.2 and not (whole.all() and (lows[codes] == 0.0).all())
     sizes = np.abs(measured).max(axis=0)
@@ -402,7 +402,7 @@ def _signs_of_one_unit(
         ),
     )
     levels = medians[~codes]
-    near = levels.max() <= _LEVELS * levels.min() and factor < _SPREADS
+    near = bool(levels.max() <= _LEVELS * levels.min()) and factor < _SPREADS
     alike = "all features have about the same level, as logarithms have"
     yield near and enough, alike
 
