@@ -81,8 +81,18 @@ MAP: list[tuple[str, str, str]] = [
     ("base/kernels.py", "", "base/test_graphs.py"),
     ("base/*", "", ""),
     (
-        "bench/baselines/_baseline.py",
-        "bench/baselines/test_estimators.py bench/baselines/test_generation.py",
+        "bench/baselines/_generation.py",
+        "bench/baselines/test_generation.py bench/baselines/test_new_rows.py",
+        "",
+    ),
+    (
+        "bench/baselines/_options.py",
+        "bench/baselines/test_estimators.py",
+        "bench/baselines/test_partitioning.py",
+    ),
+    (
+        "bench/baselines/_estimators.py",
+        "bench/baselines/test_estimators.py",
         "bench/baselines/test_new_rows.py",
     ),
     (

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 from mdec._support.random import member_stream
 from mdec.baselines import generate_kmeans_ensemble, generate_stratified_ensemble
-from mdec.bench.baselines._baseline import (
+from mdec.bench.baselines._generation import (
     draw_stratified,
     feature_strata,
     kmeans_once,

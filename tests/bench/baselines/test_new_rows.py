@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from mdec import baselines
 from mdec.baselines import BASELINES
-from mdec.bench.baselines._baseline import nearest_base_clusters
+from mdec.bench.baselines._generation import nearest_base_clusters
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.weights import ensemble_driven_cluster_index

@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 
 from mdec import Ensemble
 from mdec.baselines import spce
-from mdec.bench.baselines import _baseline, _spce
+from mdec.bench.baselines import _graphs, _spce
 from mdec.bench.baselines._spce import (
     consensus_graph,
     member_weights,
@@ -74,7 +74,7 @@ def test_graph_is_that_of_the_written_out_updates(t: float) -> None:
 def test_graph_in_blocks_of_rows_where_labels_are_missing(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_baseline, "BLOCK", 16)
+    monkeypatch.setattr(_graphs, "BLOCK", 16)
     monkeypatch.setattr(_spce, "_FEW_EDGES", np.inf if solver == "lapack" else 0)
     table = planted(5, n_samples=60, n_members=12).labels.copy()
     table[np.random.default_rng(0).random(table.shape) < 0.2] = -1

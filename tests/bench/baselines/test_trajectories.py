@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mdec import Ensemble
 from mdec.baselines import PTA, pta, ptgp
-from mdec.bench.baselines import _baseline, _graphs
+from mdec.bench.baselines import _graphs
 from mdec.bench.baselines._graphs import (
     microclusters,
     trajectory_similarity,
@@ -66,7 +66,7 @@ def test_block_size_and_precision_change_little(
 ) -> None:
     labels, _, sizes = microclusters(ensemble)
     expected = trajectory_similarity(labels, sizes)
-    monkeypatch.setattr(_baseline, "BLOCK", 7)
+    monkeypatch.setattr(_graphs, "BLOCK", 7)
     np.testing.assert_array_equal(trajectory_similarity(labels, sizes), expected)
     monkeypatch.setattr(_graphs, "DOUBLE_PRECISION_ROWS", 10)
     single = trajectory_similarity(labels, sizes)

@@ -7,7 +7,7 @@ EAC merges by the plain co-association.
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,11 @@ from scipy import sparse
 from scipy.cluster.hierarchy import fcluster
 from scipy.cluster.hierarchy import linkage as hierarchy
 from scipy.spatial.distance import squareform
-from sklearn.utils._param_validation import StrOptions
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
-from mdec._support.random import consensus_stream
-from mdec.bench.baselines._baseline import (
-    Baseline,
-    Count,
-    Labels,
-    PlacingBaseline,
-    Positive,
-    Seed,
-    agreement_blocks,
-    agreements,
-    consensus_function,
-)
+from mdec._support.random import RandomState, consensus_stream
+from mdec.bench.baselines._options import Labels, consensus_function
 from mdec.consensus import bipartite, hierarchical
 from mdec.consensus.partitions import number_by_appearance
 from mdec.ensemble import Ensemble
@@ -39,13 +28,14 @@ from mdec.numerics.kmeans import kmeans
 from mdec.numerics.transfer import require_vectors
 from mdec.weights import ensemble_driven_cluster_index, uniform_weights
 
-Linkage = Annotated[str, StrOptions({"average", "complete", "single"})]
-
 # The authors' code caps the elite neighbours and the steps of the walk at 20.
 GREATEST_LENGTH = 20
 
 # Similarity of a microcluster without any neighbour, from the authors' code.
 _ISOLATED = 1e-20
+
+# Rows of a table of pairs that are filled together.
+BLOCK = 128
 
 # Above this many microclusters the dense matrices are kept in float32.
 DOUBLE_PRECISION_ROWS = 4000
@@ -56,8 +46,8 @@ def lwgp(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    theta: Positive = 0.4,
-    random_state: Seed = None,
+    theta: float = 0.4,
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Cut the locally weighted graph of samples and base clusters (LWGP).
 
@@ -89,8 +79,8 @@ def lwea(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    theta: Positive = 0.4,
-    random_state: Seed = None,
+    theta: float = 0.4,
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Merge samples by average linkage on the locally weighted co-association (LWEA).
 
@@ -113,7 +103,9 @@ def lwea(
 
 
 @consensus_function(like=lwea)
-def eac(ensemble: Ensemble, n_clusters: int, *, random_state: Seed = None) -> Labels:
+def eac(
+    ensemble: Ensemble, n_clusters: int, *, random_state: RandomState = None
+) -> Labels:
     r"""Merge samples by average linkage on the co-association (EAC).
 
     Notes
@@ -137,9 +129,9 @@ def ptgp(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    n_elite: Count | None = None,
-    n_steps: Count | None = None,
-    random_state: Seed = None,
+    n_elite: int | None = None,
+    n_steps: int | None = None,
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Cut the graph of microclusters and base clusters by random walks (PTGP).
 
@@ -189,10 +181,10 @@ def pta(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    linkage: Linkage = "average",
-    n_elite: Count | None = None,
-    n_steps: Count | None = None,
-    random_state: Seed = None,  # noqa: ARG001
+    linkage: str = "average",
+    n_elite: int | None = None,
+    n_steps: int | None = None,
+    random_state: RandomState = None,  # noqa: ARG001
 ) -> Labels:
     r"""Merge microclusters by the similarity of their random walks (PTA).
 
@@ -228,6 +220,32 @@ def pta(
         distance[found[:, None] == found] = 0.0
         found, _ = _link(distance, linkage, n_clusters)
     return number_by_appearance(found[inverse], n_clusters)
+
+
+def agreement_blocks(
+    ensemble: Ensemble, weights: Array | None = None
+) -> Iterator[tuple[slice, Array]]:
+    """Yield some rows of the summed weights of the members that join two samples.
+
+    Members weigh one if no weights are given; one that leaves a sample out joins it
+    with none, not even with itself.
+    """
+    members = ensemble.indicator()
+    others = members.T.tocsr()
+    if weights is not None:
+        of_clusters = np.repeat(weights, ensemble.cluster_counts)
+        others.data *= np.repeat(of_clusters, ensemble.cluster_sizes)
+    for first in range(0, ensemble.n_samples, BLOCK):
+        rows = slice(first, first + BLOCK)
+        yield rows, (members[rows] @ others).toarray()
+
+
+def agreements(ensemble: Ensemble, weights: Array | None = None) -> Array:
+    """Return the table of which `agreement_blocks` yields some rows at a time."""
+    table = np.empty((ensemble.n_samples, ensemble.n_samples))
+    for rows, sums in agreement_blocks(ensemble, weights):
+        table[rows] = sums
+    return table
 
 
 def microclusters(
@@ -382,28 +400,3 @@ def _link(distance: Array, method: str, n_clusters: int) -> tuple[Labels, bool]:
     last = n_rows - max(n_groups, n_clusters) - 1
     groups = fcluster(tree, last, "monocrit", monocrit=steps)
     return groups, n_groups <= n_clusters
-
-
-class LWGP(PlacingBaseline, consensus=lwgp):
-    """Locally weighted graph partitioning."""
-
-    _weigh = staticmethod(ensemble_driven_cluster_index)
-    _by_degree = True
-
-
-class LWEA(PlacingBaseline, consensus=lwea):
-    """Locally weighted evidence accumulation."""
-
-    _weigh = staticmethod(ensemble_driven_cluster_index)
-
-
-class EAC(PlacingBaseline, consensus=eac):
-    """Evidence accumulation clustering."""
-
-
-class PTGP(Baseline, consensus=ptgp):
-    """Probability trajectory based graph partitioning."""
-
-
-class PTA(Baseline, consensus=pta):
-    """Probability trajectory accumulation."""

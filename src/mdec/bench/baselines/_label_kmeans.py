@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Real
 from operator import itemgetter
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mdec._support.arrays import Array
-from mdec._support.random import consensus_stream
-from mdec.bench.baselines._baseline import (
-    Count,
-    Labels,
-    PlacingBaseline,
-    Seed,
-    consensus_function,
-)
+from mdec._support.random import RandomState, consensus_stream
+from mdec.bench.baselines._options import Labels, consensus_function
 from mdec.consensus.partitions import number_by_appearance
 from mdec.ensemble import Ensemble
 
@@ -41,21 +32,18 @@ UTILITIES: dict[str, Callable[[Array, Norm, float], Array]] = {
     "U_Lp": lambda q, norm, p: 1.0 - (q / norm(p)) ** (p - 1.0),
 }
 
-Utility = Annotated[str, StrOptions(set(UTILITIES))]
-Exponent = Annotated[float, Interval(Real, 1, None, closed="neither")]
-
 
 @consensus_function()
 def kcc(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    utility: Utility = "U_H",
-    p: Exponent = 5.0,
+    utility: str = "U_H",
+    p: float = 5.0,
     normalized: bool = False,
-    n_init: Count = 5,
-    max_iterations: Count = 20,
-    random_state: Seed = None,
+    n_init: int = 5,
+    max_iterations: int = 20,
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Find the consensus by k-means on the samples' labels (KCC).
 
@@ -121,9 +109,9 @@ def ecc(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    n_init: Count = 10,
-    max_iterations: Count = 40,
-    random_state: Seed = None,
+    n_init: int = 10,
+    max_iterations: int = 40,
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Find the consensus of least entropy (ECC).
 
@@ -161,9 +149,9 @@ def sec(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    n_init: Count = 1,
-    max_iterations: Count = 100,
-    random_state: Seed = None,
+    n_init: int = 1,
+    max_iterations: int = 100,
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Find the normalised cut of the co-association by weighted k-means (SEC).
 
@@ -378,17 +366,3 @@ def distinct_rows(
     group = ensemble.microclusters[1]
     first = np.unique(group[order], return_index=True)[1]
     return order[np.sort(first)[:n_rows]]
-
-
-class KCC(PlacingBaseline, consensus=kcc):
-    """K-means-based consensus clustering."""
-
-
-class ECC(PlacingBaseline, consensus=ecc):
-    """Entropy-based consensus clustering."""
-
-
-class SEC(PlacingBaseline, consensus=sec, example="n_init=5, random_state=0"):
-    """Spectral ensemble clustering."""
-
-    _by_degree = True

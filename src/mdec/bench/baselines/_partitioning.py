@@ -4,35 +4,24 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import as_file, files
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import StrOptions
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec._support.optional import import_optional
-from mdec._support.random import consensus_stream
+from mdec._support.random import RandomState, consensus_stream
 from mdec.base.members import spectral_partition
-from mdec.bench.baselines._baseline import (
-    Baseline,
-    Labels,
-    PlacingBaseline,
-    Seed,
-    StratifiedBaseline,
-    agreement_blocks,
-    consensus_function,
-)
+from mdec.bench.baselines._graphs import agreement_blocks
+from mdec.bench.baselines._options import Labels, consensus_function
 from mdec.confidence import cluster_indicator
 from mdec.consensus import bipartite
 from mdec.consensus.partitions import number_by_appearance
 from mdec.ensemble import Ensemble
 from mdec.numerics.transfer import require_vectors
-
-GraphPartitioner = Annotated[str, StrOptions({"metis", "spectral"})]
-HypergraphPartitioner = Annotated[str, StrOptions({"mtkahypar", "spectral"})]
 
 # The original code scales weights to this sum and rounds them to whole numbers.
 WEIGHT_SUM = 10**8
@@ -43,16 +32,16 @@ IMBALANCE = 0.05
 _TIE_NOISE = 1e-4
 
 # The partitioner that needs no extra.
-_EXAMPLE = 'partitioner="spectral", random_state=0'
+EXAMPLE = 'partitioner="spectral", random_state=0'
 
 
-@consensus_function(example=_EXAMPLE)
+@consensus_function(example=EXAMPLE)
 def cspa(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    partitioner: GraphPartitioner = "metis",
-    random_state: Seed = None,
+    partitioner: str = "metis",
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Partition the co-association graph into parts of equal size (CSPA).
 
@@ -89,13 +78,13 @@ def cspa(
     return number_by_appearance(labels, n_clusters)
 
 
-@consensus_function(like=cspa, example=_EXAMPLE)
+@consensus_function(like=cspa, example=EXAMPLE)
 def mcla(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    partitioner: GraphPartitioner = "metis",
-    random_state: Seed = None,
+    partitioner: str = "metis",
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Partition the base clusters, then give each sample its likeliest part (MCLA).
 
@@ -134,13 +123,13 @@ def mcla(
     return number_by_appearance(shares.argmax(axis=1), n_clusters)
 
 
-@consensus_function(example=_EXAMPLE)
+@consensus_function(example=EXAMPLE)
 def hgpa(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    partitioner: HypergraphPartitioner = "mtkahypar",
-    random_state: Seed = None,
+    partitioner: str = "mtkahypar",
+    random_state: RandomState = None,
 ) -> Labels:
     r"""Partition the samples so that few base clusters are cut (HGPA).
 
@@ -285,27 +274,3 @@ def _start_mtkahypar() -> tuple[Any, Any]:
     )
     # May be called once in a process; the deterministic preset needs no more threads.
     return mtkahypar, mtkahypar.initialize(1)
-
-
-class CSPA(Baseline, consensus=cspa, example=_EXAMPLE):
-    """Cluster-based similarity partitioning."""
-
-
-class SSCSPA(StratifiedBaseline, consensus=cspa, example=_EXAMPLE):
-    """Cluster-based similarity partitioning of stratified subspaces."""
-
-
-class HGPA(Baseline, consensus=hgpa, example=_EXAMPLE):
-    """Hypergraph partitioning."""
-
-
-class SSHGPA(StratifiedBaseline, consensus=hgpa, example=_EXAMPLE):
-    """Hypergraph partitioning of stratified subspaces."""
-
-
-class MCLA(PlacingBaseline, consensus=mcla, example=_EXAMPLE):
-    """Meta-clustering."""
-
-
-class SSMCLA(StratifiedBaseline, PlacingBaseline, consensus=mcla, example=_EXAMPLE):
-    """Meta-clustering of stratified subspaces."""

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Annotated
-
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils._param_validation import Interval
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
-from mdec.bench.baselines._baseline import (
-    Baseline,
-    Labels,
-    Seed,
-    agreements,
-    consensus_function,
-)
+from mdec._support.random import RandomState
+from mdec.bench.baselines._graphs import agreements
+from mdec.bench.baselines._options import Labels, consensus_function
 from mdec.ensemble import Ensemble
 from mdec.numerics.affinity import leading_vectors
 from mdec.numerics.eigen import block_width
-
-Threshold = Annotated[float, Interval(Real, 0, 1, closed="both")]
 
 # How certain a pair must be at each pace, and the updates made there at most.
 PACES = ((0.9, 5), (0.8, 5), (0.7, 5), (0.6, 5), (0.5, 20))
@@ -50,8 +40,8 @@ def spce(
     ensemble: Ensemble,
     n_clusters: int,
     *,
-    threshold: Threshold = 0.1,
-    random_state: Seed = None,  # noqa: ARG001
+    threshold: float = 0.1,
+    random_state: RandomState = None,  # noqa: ARG001
 ) -> Labels:
     r"""Learn a consensus graph from easy pairs to hard ones (SPCE).
 
@@ -250,7 +240,3 @@ def _decompose(S: Array, n_vectors: int, driver: str) -> tuple[Array, Array]:
         driver=driver,
     )
     return values, vectors[:, :n_vectors]
-
-
-class SPCE(Baseline, consensus=spce):
-    """Self-paced clustering ensemble."""
