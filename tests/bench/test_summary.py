@@ -16,17 +16,16 @@ from mdec.bench.evaluation import METRICS, clustering_accuracy, purity
 from mdec.bench.pages import (
     TABLE_FORMATS,
     Section,
-    _distance_section,
-    _summary_section,
-    _test_sentence,
     describe_scores,
+    describe_test,
+    distance_section,
     render,
     score_rows,
+    summary_section,
     write_report,
 )
 from mdec.bench.records import Records, encode_labels
 from mdec.bench.summary import (
-    Part,
     ScoreTable,
     Sweep,
     comparable_parts,
@@ -134,7 +133,7 @@ def test_differences_from_the_paper() -> None:
     )
     rows = {
         method: [cell.text for cell in cells]
-        for method, cells in _distance_section(table).rows
+        for method, cells in distance_section(table).rows
     }
     assert rows["MDEC-HC"][0] == "3"
     assert rows["MDEC-HC"][3:] == ["-2.00", "2.67", "DS-2 -7.0"]
@@ -148,7 +147,8 @@ def test_times_rank_the_other_way_round() -> None:
     assert slow.ranks().tolist() == [[3, 1, 2]]
 
 
-def test_a_sweep_is_the_mean_of_means_with_its_standard_error() -> None:
+def test_a_sweep_is_the_mean_of_means_with_its_standard_error(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
     records = Records(study={"name": "s", "methods": ["A"], "parameters": {}})
     records.study["parameters"] = {"generator": {"size": [1, 2]}, "method": {"w": [0]}}
     truth = np.repeat([0, 1], 4)
@@ -171,17 +171,20 @@ def test_a_sweep_is_the_mean_of_means_with_its_standard_error() -> None:
                     "labels": encode_labels(found[wrong]),
                 }
             )
-    scores = sweep(records, "ari", "size")
+    table = score_table(records, "ari")
+    scores = sweep(table, "size", [1, 2])
     assert scores.values == [1, 2]
     assert scores.columns == ("A, w=0",)
     low = 100 * METRICS["ari"](truth, found[1])
     mean, spread = (100 + low) / 2, np.std([100, low], ddof=1)
     np.testing.assert_allclose(scores.mean[:, 0], [100, (100 + mean) / 2])
     np.testing.assert_allclose(scores.error[:, 0], [0, spread / np.sqrt(2) / 2])
-    one = sweep(records, "ari", "size", lambda r: r["dataset"] == "e")
+    one = sweep(table.take([1]), "size", [1, 2])
     np.testing.assert_allclose(one.mean[:, 0], [100, mean])
+    records.study["report"] = {"bars": {"x": "tau", "label": "ratio"}}
     with pytest.raises(ValueError, match="does not vary 'tau'"):
-        sweep(records, "ari", "tau")
+        write_report(records, tmp_path)
+    assert not any(tmp_path.iterdir())
 
 
 def _half_right(dataset: str, method: str, repetition: int = 0, **given: object) -> Any:
@@ -259,30 +262,34 @@ def test_means_compare_over_the_same_datasets_alone() -> None:
         ],
         parameters=parameters,
     )
-    wide, narrow = comparable_parts(records, "ari")
-    assert wide == Part(("DS-1", "DS-20"), ("A",))
-    assert narrow == Part(("DS-1",), ("A", "B"))
-    assert wide.by_kind() == {
-        "gene expression": Part(("DS-1",), ("A",)),
-        "image": Part(("DS-20",), ("A",)),
+    wide, narrow = comparable_parts(score_table(records, "ari"))
+    sizes = "ensemble_size=20", "ensemble_size=100"
+    alone, both = ([f"{m}, {size}" for m in ms for size in sizes] for ms in ("A", "AB"))
+    assert (wide.datasets, [*wide.methods]) == (("DS-1", "DS-20"), alone)
+    assert (narrow.datasets, [*narrow.methods]) == (("DS-1",), both)
+    kinds = wide.by_kind()
+    assert {kind: part.datasets for kind, part in kinds.items()} == {
+        "gene expression": ("DS-1",),
+        "image": ("DS-20",),
     }
-    scores = sweep(records, "ari", "ensemble_size", narrow.holds)
+    assert [*kinds["image"].methods] == alone
+    scores = sweep(narrow, "ensemble_size", [20, 100])
     assert scores.columns == ("A", "B")
     assert not np.isnan(scores.mean).any()
 
 
 def test_points_of_the_paper_are_those_of_its_tables_and_its_text() -> None:
-    part = Part(("DS-1", "DS-2"), ("MDEC-HC", "mine"))
-    scores = Sweep("ari", [20, 100], part.methods, np.ones((2, 2)), np.ones((2, 2)))
-    found = published_points(scores, "ensemble_size", part)
+    methods, ones = ("MDEC-HC", "mine"), np.ones((2, 2))
+    part = ScoreTable.from_scores("ari", ["DS-1", "DS-2"], methods, {})
+    scores = Sweep(part, "ensemble_size", [20, 100], methods, ones, ones)
+    found = published_points(scores)
     assert set(found) == {"MDEC-HC"}
     expected = published_table("ari", part.datasets, ["MDEC-HC"]).mean.mean()
     np.testing.assert_array_equal(found["MDEC-HC"], [np.nan, expected])
-    assert published_points(scores, "kernel", part) == {}
-    kernels = replace(scores, values=["cosine", ["cosine", "spearman"]])
-    assert published_bars(kernels, "kernel", part) == {}
-    kernels = replace(kernels, metric="nmi_max")
-    bars = published_bars(kernels, "kernel", part)
+    kernels = ["cosine", ["cosine", "spearman"]]
+    scores = scores._replace(x="kernel", values=kernels)
+    assert published_points(scores) == published_bars(scores) == {}
+    bars = published_bars(scores._replace(table=replace(part, metric="nmi_max")))
     np.testing.assert_array_equal(bars["MDEC-HC"], [50.99, np.nan])
 
 
@@ -386,13 +393,13 @@ def test_a_lost_repetition_takes_the_mean_away(lost: int, status: str) -> None:
 
 
 def test_the_papers_own_table_agrees_with_itself_in_the_summary() -> None:
-    rows = dict(_summary_section(published_table("nmi_max")).rows)
+    rows = dict(summary_section(published_table("nmi_max")).rows)
     for cells in rows.values():
         texts = [cell.text for cell in cells]
         assert texts[::2] == texts[1::2]
     assert [cell.text for cell in rows["MDEC-HC"]][::2] == ["64.79", "2.00", "26"]
     assert rows["SPCE"][0].text == "-"
-    assert _test_sentence(published_table("nmi_max")).endswith(
+    assert describe_test(published_table("nmi_max")).endswith(
         "No significant difference from the best, MDEC-HC: MDEC-BG, MDEC-SC."
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,14 @@ import numpy as np
 
 from mdec._support.arrays import Array
 from mdec._support.optional import import_optional
-from mdec.bench.records import Record, Records
-from mdec.bench.study import Axis
+from mdec.bench.records import Parameters, Records
 from mdec.bench.summary import (
     METRIC_TITLES,
-    RankTest,
     ScoreTable,
     Sweep,
     format_value,
+    method_of,
     rank_test,
-    score_table,
     short_title,
     sweep,
 )
@@ -48,6 +45,7 @@ def _new_figure(width: float, height: float) -> Any:
 
 def save_figure(figure: Any, path: Path) -> list[Path]:
     """Write a figure as SVG and PNG; the same figure gives the same bytes."""
+    path.parent.mkdir(exist_ok=True)
     paths = [path.with_suffix(".svg"), path.with_suffix(".png")]
     settings = {"svg.hashsalt": "mdec", "svg.fonttype": "none"}
     with _matplotlib("matplotlib").rc_context(settings):
@@ -57,19 +55,19 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
 
 
 def _line_style(method: str, index: int) -> dict[str, Any]:
-    base = method.split(",")[0]
-    if base in MDEC_COLORS:
-        line = {"color": MDEC_COLORS[base], "lw": 1.8, "zorder": 3}
+    if method in MDEC_COLORS:
+        line = {"color": MDEC_COLORS[method], "lw": 1.8, "zorder": 3}
         return line | {"marker": "o", "ms": 3.5}
     line = {"color": _MUTED[index % len(_MUTED)], "lw": 1.1}
     line["ls"] = _DASHES[index % len(_DASHES)]
     return line | {"marker": _MARKERS[index % len(_MARKERS)], "ms": 3}
 
 
-def _clean_axes(ax: Any) -> None:
+def _clean_axes(ax: Any, **labels: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color="#dddddd", lw=0.6)
     ax.set_axisbelow(True)
+    ax.set(**labels)
 
 
 def _short_name(column: str) -> str:
@@ -78,55 +76,55 @@ def _short_name(column: str) -> str:
 
 
 def _draw_curves(
-    ax: Any,
-    scores: Sweep,
-    label: str,
-    published: Mapping[str, Array],
-    methods: Sequence[str] = (),
+    ax: Any, scores: Sweep, published: Mapping[str, Array], methods: Sequence[str]
 ) -> None:
-    """Draw mean scores against a parameter, of some methods or of all.
+    """Draw mean scores of some methods against a parameter.
 
     Bands show the standard errors and stars the paper's numbers.
     """
     seen: set[str] = set()
     for index, name in enumerate(scores.columns):
-        method = name.split(",")[0]
-        style = _line_style(name, index)
-        first = method not in seen
+        method = method_of(name)
+        style, first = _line_style(method, index), method not in seen
         if not first:  # a further value of the parameter that splits
             style |= {"ls": (0, (3, 1.5)), "marker": "s", "mfc": "white"}
         seen.add(method)
-        if methods and method not in methods:
-            continue
         mean, error = scores.mean[:, index], scores.error[:, index]
+        if method not in methods or np.isnan(mean).all():
+            continue
         ax.plot(scores.values, mean, label=_short_name(name), **style)
         if method in MDEC_COLORS:
             band = {"color": style["color"], "alpha": 0.13, "lw": 0}
             ax.fill_between(scores.values, mean - error, mean + error, **band)
         if first and method in published:
             ax.plot(scores.values, published[method], color=style["color"], **_STAR)
-    ax.set(xlabel=label, ylabel=f"{short_title(scores.metric)} (%)")
     _clean_axes(ax)
 
 
-def curves_figure(scores: Sweep, axis: Axis, published: Mapping[str, Array]) -> Any:
+def curves_figure(
+    scores: Sweep, axis: Parameters, published: Mapping[str, Array]
+) -> Any:
     """Return the mean curves: one panel, or one for each method if curves are split."""
-    if axis.split is None:
+    methods = list(dict.fromkeys(map(method_of, scores.columns)))
+    labels = {"xlabel": axis["label"]}
+    labels["ylabel"] = f"{short_title(scores.table.metric)} (%)"
+    if "split" not in axis:
         figure = _new_figure(7.2, 4.2)
         ax = figure.add_subplot()
-        _draw_curves(ax, scores, axis.label, published)
+        _draw_curves(ax, scores, published, methods)
+        ax.set(**labels)
         handles = ax.get_legend_handles_labels()
         figure.legend(*handles, loc="outside right center", **_LEGEND)
         return figure
-    methods = list(dict.fromkeys(name.split(",")[0] for name in scores.columns))
     figure = _new_figure(3.0 * len(methods) + 0.4, 3.2)
     panels = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
     for ax, method in zip(panels, methods, strict=True):
-        _draw_curves(ax, scores, axis.label, published, [method])
+        _draw_curves(ax, scores, published, [method])
+        ax.set(**labels)
         ax.set_title(method, fontsize=10)
         lines, names = ax.get_legend_handles_labels()
         values = [name.split(", ")[-1] for name in names]
-        title = {"title": axis.split, "title_fontsize": 8}
+        title = {"title": axis["split"], "title_fontsize": 8}
         place = {"loc": "upper center", "ncols": len(values)}
         ax.legend(lines, values, **title, **place, **_LEGEND)
         ax.label_outer()
@@ -135,37 +133,31 @@ def curves_figure(scores: Sweep, axis: Axis, published: Mapping[str, Array]) -> 
     return figure
 
 
-def grid_figure(records: Records, metric: str, axis: Axis) -> Any:
+def grid_figure(table: ScoreTable, axis: Parameters, values: list[Any]) -> Any:
     """Return small panels of curves, one for each dataset."""
-    datasets = score_table(records, metric).datasets
-    n_columns = min(4, len(datasets))
-    n_rows = -(-len(datasets) // n_columns)
+    n_columns = min(4, len(table.datasets))
+    n_rows = -(-len(table.datasets) // n_columns)
     figure = _new_figure(2.3 * n_columns, 1.8 * n_rows + 0.7)
-    most: tuple[list[Any], list[str]] = [], []
-    for index, name in enumerate(datasets, 1):
-        scores = sweep(records, metric, axis.x, partial(_is_on, name))
-        ax = figure.add_subplot(n_rows, n_columns, index)
-        _draw_curves(ax, scores, axis.label, {})
-        ax.set(xlabel="", ylabel="")
+    methods = list(map(method_of, table.methods))
+    for row, name in enumerate(table.datasets):
+        ax = figure.add_subplot(n_rows, n_columns, row + 1)
+        _draw_curves(ax, sweep(table.take([row]), axis["x"], values), {}, methods)
         low, high = ax.get_ylim()
         if high - low < 4.0:  # rounding must not look like a trend
             ax.set_ylim((low + high) / 2 - 2.0, (low + high) / 2 + 2.0)
         ax.set_title(name, fontsize=9, pad=3)
         ax.tick_params(labelsize=7)
-        most = max(most, ax.get_legend_handles_labels(), key=lambda each: len(each[1]))
-    figure.supxlabel(axis.label, fontsize=10)
-    figure.supylabel(f"{short_title(metric)} (%)", fontsize=10)
-    n_names = len(most[1])
-    n_columns = min(6, -(-n_names // 2)) if n_names > 3 else n_names
-    figure.legend(*most, loc="outside upper center", ncols=n_columns, **_LEGEND)
+    figure.supxlabel(axis["label"], fontsize=10)
+    figure.supylabel(f"{short_title(table.metric)} (%)", fontsize=10)
+    legends = [ax.get_legend_handles_labels() for ax in figure.axes]
+    handles, names = max(legends, key=lambda legend: len(legend[1]))
+    n_columns = min(6, -(-len(names) // 2)) if len(names) > 3 else len(names)
+    legend = {"loc": "outside upper center", "ncols": n_columns}
+    figure.legend(handles, names, **legend, **_LEGEND)
     return figure
 
 
-def _is_on(dataset: str, record: Record) -> bool:
-    return record["dataset"] == dataset
-
-
-def bars_figure(scores: Sweep, axis: Axis, published: Mapping[str, Array]) -> Any:
+def bars_figure(scores: Sweep, axis: Parameters, published: Mapping[str, Array]) -> Any:
     """Return a group of bars for each method, one for each value of a parameter.
 
     Whiskers show the standard errors and diamonds the paper's numbers.
@@ -174,64 +166,43 @@ def bars_figure(scores: Sweep, axis: Axis, published: Mapping[str, Array]) -> An
     ax = figure.add_subplot()
     n_values, n_methods = scores.mean.shape
     width = 0.84 / n_values
+    close = 0.05 * np.nan_to_num(scores.mean).max()
+    whiskers = {"lw": 0.8, "ecolor": "#333333"}
+    number = {"ha": "center", "va": "bottom", "fontsize": 7}
     for index, value in enumerate(scores.values):
         places = np.arange(n_methods) + (index - (n_values - 1) / 2) * width
-        ax.bar(
-            places,
-            scores.mean[index],
-            0.92 * width,
-            yerr=scores.error[index],
-            error_kw={"lw": 0.8, "ecolor": "#333333"},
-            color=_SHADES[index % len(_SHADES)],
-            label=format_value(value).replace("_", " "),
-        )
-        _annotate_bars(ax, scores, index, places, published)
+        means, errors = scores.mean[index], scores.error[index]
+        look = {"color": _SHADES[index % len(_SHADES)], "error_kw": whiskers}
+        label = format_value(value).replace("_", " ")
+        ax.bar(places, means, 0.92 * width, yerr=errors, label=label, **look)
+        for name, x, mean in zip(scores.columns, places, means, strict=True):
+            top = mean
+            if name in published:
+                point = published[name][index]
+                ax.plot(x, point, "D", label="" if index else "paper", **_DIAMOND)
+                # A diamond at the end of a bar would hide the number.
+                top = point + 0.4 * close if abs(point - mean) < close else mean
+            text = "" if np.isnan(mean) else f"{mean:.1f}"
+            ax.annotate(text, (x, top), (0, 2), textcoords="offset points", **number)
     ax.set_xticks(np.arange(n_methods), list(map(_short_name, scores.columns)))
-    ax.set(ylabel=f"{short_title(scores.metric)} (%)")
-    _clean_axes(ax)
+    _clean_axes(ax, ylabel=f"{short_title(scores.table.metric)} (%)")
     beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    ax.legend(title=axis.label, title_fontsize=8, **beside, **_LEGEND)
+    ax.legend(title=axis["label"], title_fontsize=8, **beside, **_LEGEND)
     return figure
-
-
-def _annotate_bars(
-    ax: Any, scores: Sweep, index: int, places: Array, published: Mapping[str, Array]
-) -> None:
-    """Write the means over the bars of one value, and mark the paper's numbers."""
-    close = 0.05 * np.nan_to_num(scores.mean).max()
-    for name, x, mean in zip(scores.columns, places, scores.mean[index], strict=True):
-        top = mean
-        if name in published:
-            point = published[name][index]
-            ax.plot(x, point, "D", label="" if index else "paper", **_DIAMOND)
-            # A diamond at the end of a bar would hide the number.
-            top = point + 0.4 * close if abs(point - mean) < close else mean
-        ax.annotate(
-            "" if np.isnan(mean) else f"{mean:.1f}",
-            (x, top),
-            (0, 2),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7,
-        )
 
 
 def growth_figure(records: Records, table: ScoreTable) -> Any:
     """Return two panels of costs, against the samples and the features of datasets."""
     figure = _new_figure(9.0, 4.2)
     panels = figure.subplots(1, 2, sharey=True)
-    sizes = [records.datasets[name] for name in table.datasets]
-    for ax, label, numbers in (
-        (panels[0], "samples N", [size["n_samples"] for size in sizes]),
-        (panels[1], "features D", [size["n_features"] for size in sizes]),
-    ):
+    sizes = {"samples N": "n_samples", "features D": "n_features"}
+    for ax, (label, size) in zip(panels, sizes.items(), strict=True):
+        numbers = [records.datasets[name][size] for name in table.datasets]
         for index, method in enumerate(table.methods):
-            style = _line_style(method, index) | {"ls": "", "label": method}
+            style = _line_style(method_of(method), index) | {"ls": "", "label": method}
             ax.plot(numbers, table.mean[:, index], **style)
-        ax.set(xscale="log", yscale="log", xlabel=label)
+        _clean_axes(ax, xscale="log", yscale="log", xlabel=label)
         ax.xaxis.set_minor_formatter(_matplotlib("matplotlib.ticker").NullFormatter())
-        _clean_axes(ax)
     panels[0].set_ylabel(METRIC_TITLES[table.metric].split(",")[0])
     handles = panels[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside right center", **_LEGEND)
@@ -264,23 +235,20 @@ def rank_figure(table: ScoreTable) -> Any:
         text = f"{method}  {rank:.2f}" if left else f"{rank:.2f}  {method}"
         style = {"color": color, "va": "center", "fontsize": 9}
         ax.text(edge + away, level, text, ha="right" if left else "left", **style)
-    sorted_ranks = test.mean_ranks[test.order()]
+    sorted_ranks = np.sort(test.mean_ranks)
     for index, (first, last) in enumerate(groups):
         level = -(0.45 + 0.4 * index)
         start, end = sorted_ranks[first] - 0.06, sorted_ranks[last] + 0.06
         ax.hlines(level, start, end, color="#333333", lw=4, capstyle="round")
-    _draw_scale(ax, test, short_title(table.metric))
+    end = 1 + test.critical_difference
+    ax.hlines(1.2, 1, end, color="black", lw=1.4)
+    ax.vlines([1, end], 1.05, 1.35, color="black", lw=1.4)
+    difference = f"critical difference {test.critical_difference:.2f}"
+    text = f"{difference}, {short_title(table.metric)}"
+    ax.text(1, 1.45, text, fontsize=8, va="bottom")
     # Room for the names, which the axes do not know of.
     longest = max(len(method) for method in table.methods)
     margin = (0.05 + 0.018 * longest) * (n_methods - 1) + 0.6
     ax.set(xlim=(1 - margin, n_methods + margin), ylim=(-depth + 0.3, 2.4))
     ax.axis("off")
     return figure
-
-
-def _draw_scale(ax: Any, test: RankTest, title: str) -> None:
-    end = 1 + test.critical_difference
-    ax.hlines(1.2, 1, end, color="black", lw=1.4)
-    ax.vlines([1, end], 1.05, 1.35, color="black", lw=1.4)
-    text = f"critical difference {test.critical_difference:.2f}, {title}"
-    ax.text(1, 1.45, text, fontsize=8, va="bottom")

@@ -5,30 +5,30 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mdec._support.files import write_atomically
 from mdec._support.optional import import_optional
 from mdec.bench import figures
-from mdec.bench.records import OK, Record, Records
-from mdec.bench.study import ReportSpec, read_report_spec
+from mdec.bench.records import OK, Parameters, Record, Records
 from mdec.bench.summary import (
     ALPHA,
     METRIC_TITLES,
     NOT_RUN,
-    Part,
     ScoreTable,
+    Sweep,
     comparable_parts,
-    failures,
     format_value,
     hardware,
     list_hardware,
+    method_of,
     parameter_grid,
     published_bars,
     published_points,
@@ -44,7 +44,6 @@ _CLOCKS = {
     "seconds": "Seconds of the clock with one worker for each run; other work on the "
     "machine makes them longer than those of the CPU.",
 }
-
 
 # How scores against a parameter are drawn, with what of the paper, and in what words.
 _DRAWINGS = {
@@ -68,8 +67,7 @@ _LATEX = str.maketrans(
 )
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One entry of a table.
 
     The mean, or the status of a method without a score; the standard deviation, empty
@@ -84,16 +82,15 @@ class Cell:
     place: int = 0
 
 
-Rows = list[tuple[str, list[Cell]]]
-
-
-@dataclass
-class Figure:
+class Figure(NamedTuple):
     """A figure of the report: file name, caption and the function that draws it."""
 
     name: str
     caption: str
     draw: Callable[[], Any]
+
+
+Rows = list[tuple[str, list[Cell]]]
 
 
 @dataclass
@@ -119,7 +116,7 @@ def write_report(
     published: bool | None = None,
     with_figures: bool = True,
 ) -> list[Path]:
-    """Write the report of a study from its records.
+    """Write the report of a study from its records, and return the files written.
 
     Parameters
     ----------
@@ -133,26 +130,21 @@ def write_report(
         Print the paper's numbers and the differences; None as the study says.
     with_figures : bool, default=True
         Draw figures, which needs matplotlib.
-
-    Returns
-    -------
-    list of Path
-        The files written.
     """
     if not records.runs:
         raise ValueError("there are no runs in these records yet; run the study first.")
     import_optional("jinja2", needed_for="reports", install="mdec[report]")
-    spec = read_report_spec(records.study)
-    spec = replace(spec, metrics=metrics or spec.metrics)
+    options = {"metrics": ("nmi_max", "ari"), **records.study.get("report", {})}
+    options["metrics"] = metrics or options["metrics"]
     if published is not None:
-        spec = replace(spec, published=published)
-    sections = list(_sections(records, spec))
+        options["published"] = published
+    sections = list(_sections(records, options))
     if not with_figures:
         sections = [replace(each, figures=[]) for each in sections if each.headers]
+    # All is computed and drawn before anything is written.
     shown = [figure for section in sections for figure in section.figures]
     drawings = {figure.name: figure.draw() for figure in shown}
-    target = Path(folder)
-    texts = {"scores.csv": _scores_csv(records, spec.metrics)}
+    texts = {"scores.csv": _scores_csv(records, options["metrics"])}
     for section in sections:
         for kind in TABLE_FORMATS if section.headers else ():
             table = render(f"table.{kind}", section=section)
@@ -161,19 +153,18 @@ def write_report(
     for kind in ("md", "html"):
         page = render(f"study.{kind}", title=title, origin=origin, sections=sections)
         texts[f"report.{kind}"] = page
+    written = []
     for name, text in texts.items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target / name, text.encode())
-    written = [target / name for name in texts]
+        written.append(Path(folder) / name)
+        written[-1].parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(written[-1], text.encode())
     for name, drawing in drawings.items():
-        (target / "figures").mkdir(exist_ok=True)
-        written += figures.save_figure(drawing, target / "figures" / name)
+        written += figures.save_figure(drawing, Path(folder) / "figures" / name)
     return written
 
 
 def _scores_csv(records: Records, metrics: Sequence[str]) -> str:
     """Return all means as one table, a row for each metric, dataset and method."""
-
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["metric", "dataset", "method", "mean", "std", "runs", "status"])
@@ -181,8 +172,8 @@ def _scores_csv(records: Records, metrics: Sequence[str]) -> str:
         for i, j in np.ndindex(table.mean.shape):
             names = table.metric, table.datasets[i], table.methods[j]
             scores = [f"{each[i, j]:.4f}" for each in (table.mean, table.std)]
-            status = table.status[i, j] or OK
             known = ["" if score == "nan" else score for score in scores]
+            status = table.status[i, j] or OK
             writer.writerow([*names, *known, table.counts[i, j], status])
     return text.getvalue()
 
@@ -199,44 +190,86 @@ def _origin(records: Records) -> str:
     )
 
 
-def _sections(records: Records, spec: ReportSpec) -> Iterator[Section]:
-    for metric in spec.metrics:
-        if parameter_grid(records.study):
-            yield from _sweep_sections(records, metric, spec)
-            continue
+def _sections(records: Records, options: Parameters) -> Iterator[Section]:
+    grid, published = parameter_grid(records.study), options.get("published", False)
+    for metric in options["metrics"]:
         table = score_table(records, metric)
+        if grid:
+            yield from _sweep_sections(table, grid, options)
+            continue
         common = table.in_common()
-        section = _score_section(table, spec.published)
-        if spec.critical_difference and len(table.methods) > 2:
+        section = score_section(table, published)
+        if options.get("critical_difference") and len(table.methods) > 2:
             words = f"Mean ranks by {METRIC_TITLES[metric]}; bars join methods that "
-            draw = partial(figures.rank_figure, common)
             caption = f"{words}do not differ significantly."
+            draw = partial(figures.rank_figure, common)
             section.figures.append(Figure(f"{metric}_ranks", caption, draw))
         yield section
-        if spec.published and published_table(metric).datasets:
-            yield _summary_section(common)
-            yield _distance_section(table)
-    if spec.times:
-        yield from _time_sections(records, spec)
-    lost = failures(records)
+        if published and published_table(metric).datasets:
+            yield summary_section(common)
+            yield distance_section(table)
+    # The times on each processor apart, and those with a device.
+    names = list_hardware(records) if options.get("times") else []
+    for number, name in enumerate(names, 1):
+        # What a device does costs no CPU seconds.
+        for metric in ["seconds"] if " with " in name else ["cpu_seconds", "seconds"]:
+            table = score_table(records, metric, partial(_ran_on, name))
+            section = score_section(table, published)
+            section.text += f" {_CLOCKS[metric]}"
+            if len(names) > 1:
+                section.name += f"_{number}"
+                section.heading += f", on {name}"
+            if number == 1 and metric == "cpu_seconds":
+                words = f"{METRIC_TITLES[metric]}, of each method on each dataset."
+                draw = partial(figures.growth_figure, records, table)
+                section.figures.append(Figure("growth", words, draw))
+            yield section
+    lost = Counter(
+        (run["dataset"], run["method"], run["status"], run["message"])
+        for run in records.runs.values()
+        if run["status"] != OK
+    )
     if lost:
+        rows = [(*key[:3], lost[key], key[3]) for key in sorted(lost)]
         headers = ["dataset", "method", "status", "runs", "reason"]
-        yield Section("failures", "Runs without labels", "", headers, plain_rows(lost))
+        yield Section("failures", "Runs without labels", "", headers, plain_rows(rows))
 
 
-def _score_section(table: ScoreTable, with_published: bool) -> Section:
+def _ran_on(name: str, record: Record) -> bool:
+    return hardware(record) == name
+
+
+def score_section(table: ScoreTable, with_published: bool) -> Section:
+    """Return the scores of all methods on all datasets, with what they are."""
     published = None
     if with_published:
         published = published_table(table.metric, table.datasets, table.methods)
     text = describe_scores(table)
     if not table.lower_is_better and len(table.methods) > 2:
-        text += f" {_test_sentence(table.in_common())}"
+        text += f" {describe_test(table.in_common())}"
     headers = ["dataset", *table.methods]
     rows = score_rows(table, published)
     return Section(table.metric, METRIC_TITLES[table.metric], text, headers, rows)
 
 
-def _test_sentence(table: ScoreTable) -> str:
+def describe_scores(table: ScoreTable) -> str:
+    """Return one sentence that says what the numbers are."""
+    text = (
+        f"{'Seconds' if table.lower_is_better else 'Percent'}, mean ± standard "
+        f"deviation of {_count(_usual_count(table), 'run')} unless a cell says "
+        "otherwise."
+    )
+    n_common = len(table.in_common().datasets)
+    if table.lower_is_better or n_common == len(table.datasets):
+        return text
+    return (
+        f"{text} Averages, ranks and tests are over the {n_common} datasets on which "
+        "every method was run."
+    )
+
+
+def describe_test(table: ScoreTable) -> str:
+    """Return what Friedman's and Nemenyi's tests say of the ranks."""
     test = rank_test(table)
     if np.isnan(test.p_value):
         return "Too few datasets or methods for a test of the ranks."
@@ -250,174 +283,6 @@ def _test_sentence(table: ScoreTable) -> str:
         f"No significant difference from the best, {table.methods[best]}: "
         f"{', '.join(near) or 'none'}."
     )
-
-
-def _summary_section(table: ScoreTable) -> Section:
-    """Return the summary rows beside those of the paper on the same datasets."""
-    paper = published_table(table.metric, table.datasets, table.methods)
-    pairs = zip(_summarize(table), _summarize(paper), strict=True)
-    columns = [column for pair in pairs for column in pair]
-    headers = ["method", "average score", "paper", "average rank", "paper"]
-    return Section(
-        f"{table.metric}_summary",
-        f"{short_title(table.metric)}: summary beside the paper's",
-        f"Both from the same {len(table.datasets)} datasets and methods.",
-        [*headers, "among the first three", "paper"],
-        plain_rows(list(zip(table.methods, *columns, strict=True))),
-    )
-
-
-def _distance_section(table: ScoreTable) -> Section:
-    """Return how far each method is from its published scores."""
-    paper = published_table(table.metric, table.datasets, table.methods)
-    gaps = table.mean - paper.mean
-    far_off = np.abs(gaps) > np.maximum(3.0, 2.0 * paper.std)
-    rows = []
-    for j, method in enumerate(table.methods):
-        both = np.flatnonzero(~np.isnan(gaps[:, j]))
-        if both.size:
-            gap = gaps[both, j]
-            means = table.mean[both, j].mean(), paper.mean[both, j].mean()
-            differences = f"{gap.mean():+.2f}", f"{np.abs(gap).mean():.2f}"
-            far = np.flatnonzero(far_off[:, j])
-            words = [f"{table.datasets[i]} {gaps[i, j]:+.1f}" for i in far]
-            scores = *map("{:.2f}".format, means), *differences
-            rows.append((method, both.size, *scores, ", ".join(words) or "none"))
-    headers = ["method", "datasets", "average score", "paper", "mean difference"]
-    return Section(
-        f"{table.metric}_distance",
-        f"{short_title(table.metric)}: distance from the paper",
-        "Over all datasets with both scores. Far off is more than 3 points and two "
-        "published standard deviations.",
-        [*headers, "mean absolute difference", "far off"],
-        plain_rows(rows),
-    )
-
-
-def _time_sections(records: Records, spec: ReportSpec) -> Iterator[Section]:
-    """Yield the times on each processor apart, and those with a device."""
-    names = list_hardware(records)
-    for number, name in enumerate(names, 1):
-        # What a device does costs no CPU seconds.
-        clocks = ["seconds"] if " with " in name else ["cpu_seconds", "seconds"]
-        for metric in clocks:
-            table = score_table(records, metric, partial(_ran_on, name))
-            section = _score_section(table, spec.published)
-            section.text += f" {_CLOCKS[metric]}"
-            if len(names) > 1:
-                section.name += f"_{number}"
-                section.heading += f", on {name}"
-            if number == 1 and metric == "cpu_seconds":
-                words = f"{METRIC_TITLES[metric]}, of each method on each dataset."
-                draw = partial(figures.growth_figure, records, table)
-                section.figures.append(Figure("growth", words, draw))
-            yield section
-
-
-def _ran_on(name: str, record: Record) -> bool:
-    return hardware(record) == name
-
-
-def _sweep_sections(
-    records: Records, metric: str, spec: ReportSpec
-) -> Iterator[Section]:
-    """Yield means against the first parameter, for each part whose means compare."""
-    for number, part in enumerate(comparable_parts(records, metric), 1):
-        section = _sweep_section(records, metric, part, spec.published)
-        if number > 1:
-            section.name += f"_{number}"
-        section.figures += _sweep_figures(records, metric, part, spec, section.name)
-        yield section
-        kinds = part.by_kind()
-        for kind, alike in kinds.items() if len(kinds) > 1 else ():
-            inner = _sweep_section(records, metric, alike, spec.published)
-            inner.name = f"{section.name}_{kind.replace(' ', '_')}"
-            inner.heading += f", {kind}"
-            yield inner
-    if spec.curves is not None:
-        title = METRIC_TITLES[metric]
-        words = f"{title} against {spec.curves.label}, dataset by dataset."
-        draw = partial(figures.grid_figure, records, metric, spec.curves)
-        figure = Figure(f"{metric}_datasets", words, draw)
-        yield Section(f"{metric}_datasets", f"{title}: each dataset", figures=[figure])
-
-
-def _sweep_section(
-    records: Records, metric: str, part: Part, with_published: bool
-) -> Section:
-    x = next(iter(parameter_grid(records.study)))
-    scores = sweep(records, metric, x, part.holds)
-    best = np.nan_to_num(scores.mean, nan=-np.inf).argmax(axis=0)
-    paper = published_points(scores, x, part) if with_published else {}
-    # The first of the columns of a method has the settings of the paper's tables.
-    methods = [column.split(",")[0] for column in scores.columns]
-    rows: Rows = [(format_value(value), []) for value in scores.values]
-    for i, j in np.ndindex(scores.mean.shape):
-        mean, error = scores.mean[i, j], scores.error[i, j]
-        point = paper.get(methods[j], np.full(len(rows), np.nan))[i]
-        noted = methods.index(methods[j]) == j and not np.isnan(point)
-        note = f"paper {point:.2f}" if noted else ""
-        spread = "" if np.isnan(error) else f"{error:.2f}"
-        cell = Cell(f"{mean:.2f}", spread, note, int(best[j] == i))
-        rows[i][1].append(Cell("-") if np.isnan(mean) else cell)
-    counts = score_table(records, metric, part.holds).counts
-    counts = counts[counts > 0]
-    low, high = counts.min(), counts.max()
-    each = f"{low}" if low == high else f"{low} to {high}"
-    n_datasets = _count(len(part.datasets), "dataset")
-    text = (
-        f"Means over {n_datasets} ({', '.join(part.datasets)}) of "
-        f"{counts.sum()} runs, {each} of each, ± the standard error over runs; the "
-        "best of each column is marked."
-    )
-    heading = f"{METRIC_TITLES[metric]}, {n_datasets}"
-    return Section(metric, heading, text, [x, *scores.columns], rows)
-
-
-def _sweep_figures(
-    records: Records, metric: str, part: Part, spec: ReportSpec, name: str
-) -> Iterator[Figure]:
-    """Yield the curves and the bars of a part that the study asks for."""
-    for kind, axis in (("curves", spec.curves), ("bars", spec.bars)):
-        if axis is None:
-            continue
-        draw, published, versus, spread, beside = _DRAWINGS[kind]
-        scores = sweep(records, metric, axis.x, part.holds)
-        paper = published(scores, axis.x, part) if spec.published else {}
-        words = (
-            f"{METRIC_TITLES[metric]} {versus} {axis.label}, mean over "
-            f"{_count(len(part.datasets), 'dataset')}; {spread} are standard errors "
-            f"over runs{beside if paper else ''}."
-        )
-        yield Figure(f"{name}_{kind}", words, partial(draw, scores, axis, paper))
-
-
-def render(template: str, **content: Any) -> str:
-    """Fill in a template of the package; one for HTML escapes all text.
-
-    Examples
-    --------
-    >>> rows = [("x", [Cell("1.00", "0.10", place=1)])]
-    >>> section = Section("ari", "ARI", headers=["set", "A"], rows=rows)
-    >>> print(render("table.md", section=section))
-    | set | A |
-    |---|---|
-    | x | **[1.00 ± 0.10]** |
-    <BLANKLINE>
-    """
-    jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("mdec.bench"),
-        autoescape=template.endswith(".html"),
-        keep_trailing_newline=True,
-    )
-    environment.filters["latex"] = lambda text: text.translate(_LATEX)
-    return str(environment.get_template(template).render(content))
-
-
-def plain_rows(rows: Sequence[Sequence[object]]) -> Rows:
-    """Return rows of values as cells, the first value naming the row."""
-    return [(str(row[0]), [Cell(str(value)) for value in row[1:]]) for row in rows]
 
 
 def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
@@ -453,6 +318,118 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     return rows + plain_rows([(name, *texts) for name, texts in summary])
 
 
+def plain_rows(rows: Sequence[Sequence[object]]) -> Rows:
+    """Return rows of values as cells, the first value naming the row."""
+    return [(str(row[0]), [Cell(str(value)) for value in row[1:]]) for row in rows]
+
+
+def summary_section(table: ScoreTable) -> Section:
+    """Return the summary rows beside those of the paper on the same datasets."""
+    paper = published_table(table.metric, table.datasets, table.methods)
+    pairs = zip(_summarize(table), _summarize(paper), strict=True)
+    columns = [column for pair in pairs for column in pair]
+    headers = ["method", "average score", "paper", "average rank", "paper"]
+    return Section(
+        f"{table.metric}_summary",
+        f"{short_title(table.metric)}: summary beside the paper's",
+        f"Both from the same {len(table.datasets)} datasets and methods.",
+        [*headers, "among the first three", "paper"],
+        plain_rows(list(zip(table.methods, *columns, strict=True))),
+    )
+
+
+def distance_section(table: ScoreTable) -> Section:
+    """Return how far each method is from its published scores."""
+    paper = published_table(table.metric, table.datasets, table.methods)
+    rows = []
+    for j, method in enumerate(table.methods):
+        gaps = table.mean[:, j] - paper.mean[:, j]
+        both = ~np.isnan(gaps)
+        if both.any():
+            far = np.flatnonzero(np.abs(gaps) > np.maximum(3.0, 2.0 * paper.std[:, j]))
+            words = [f"{table.datasets[i]} {gaps[i]:+.1f}" for i in far]
+            means = [f"{each.mean[both, j].mean():.2f}" for each in (table, paper)]
+            gap = gaps[both]
+            means += [f"{gap.mean():+.2f}", f"{np.abs(gap).mean():.2f}"]
+            rows.append((method, gap.size, *means, ", ".join(words) or "none"))
+    headers = ["method", "datasets", "average score", "paper", "mean difference"]
+    return Section(
+        f"{table.metric}_distance",
+        f"{short_title(table.metric)}: distance from the paper",
+        "Over all datasets with both scores. Far off is more than 3 points and two "
+        "published standard deviations.",
+        [*headers, "mean absolute difference", "far off"],
+        plain_rows(rows),
+    )
+
+
+def _sweep_sections(
+    table: ScoreTable, grid: dict[str, list[Any]], options: Parameters
+) -> Iterator[Section]:
+    """Yield means against the first parameter, for each part whose means compare."""
+    x, metric, published = next(iter(grid)), table.metric, options.get("published")
+    title = METRIC_TITLES[metric]
+    axes = {kind: options[kind] for kind in _DRAWINGS if kind in options}
+    for axis in axes.values():
+        if axis["x"] not in grid:
+            raise ValueError(
+                f"the study does not vary {axis['x']!r}; name a varied parameter."
+            )
+    for number, part in enumerate(comparable_parts(table), 1):
+        section = _sweep_section(sweep(part, x, grid[x]), published)
+        section.name += f"_{number}" if number > 1 else ""
+        n_datasets = _count(len(part.datasets), "dataset")
+        for kind, axis in axes.items():
+            draw, of_paper, versus, spread, beside = _DRAWINGS[kind]
+            scores = sweep(part, axis["x"], grid[axis["x"]])
+            paper = of_paper(scores) if published else {}
+            words = (
+                f"{title} {versus} {axis['label']}, mean over {n_datasets}; {spread} "
+                f"are standard errors over runs{beside if paper else ''}."
+            )
+            drawn = partial(draw, scores, axis, paper)
+            section.figures.append(Figure(f"{section.name}_{kind}", words, drawn))
+        yield section
+        kinds = part.by_kind()
+        for kind, alike in kinds.items() if len(kinds) > 1 else ():
+            inner = _sweep_section(sweep(alike, x, grid[x]), published)
+            inner.name = f"{section.name}_{kind.replace(' ', '_')}"
+            inner.heading += f", {kind}"
+            yield inner
+    if axis := axes.get("curves"):
+        words = f"{title} against {axis['label']}, dataset by dataset."
+        drawn = partial(figures.grid_figure, table, axis, grid[axis["x"]])
+        figure = Figure(f"{metric}_datasets", words, drawn)
+        yield Section(f"{metric}_datasets", f"{title}: each dataset", figures=[figure])
+
+
+def _sweep_section(scores: Sweep, with_published: bool | None) -> Section:
+    """Return a row of means for each value of a parameter, the best marked."""
+    metric, datasets = scores.table.metric, scores.table.datasets
+    best = np.nan_to_num(scores.mean, nan=-np.inf).argmax(axis=0)
+    paper = published_points(scores) if with_published else {}
+    rows: Rows = [(format_value(value), []) for value in scores.values]
+    for j, column in enumerate(scores.columns):
+        # The first of the columns of a method has the settings of the paper's tables.
+        points = paper.pop(method_of(column), np.full(len(rows), np.nan))
+        for i, (_, cells) in enumerate(rows):
+            mean, error = scores.mean[i, j], scores.error[i, j]
+            note = "" if np.isnan(points[i]) else f"paper {points[i]:.2f}"
+            spread = "" if np.isnan(error) else f"{error:.2f}"
+            cell = Cell(f"{mean:.2f}", spread, note, int(best[j] == i))
+            cells.append(Cell("-") if np.isnan(mean) else cell)
+    counts = scores.table.counts[scores.table.counts > 0]
+    each = " to ".join(map(str, dict.fromkeys([counts.min(), counts.max()])))
+    n_datasets = _count(len(datasets), "dataset")
+    text = (
+        f"Means over {n_datasets} ({', '.join(datasets)}) of {counts.sum()} runs, "
+        f"{each} of each, ± the standard error over runs; the best of each column is "
+        "marked."
+    )
+    heading = f"{METRIC_TITLES[metric]}, {n_datasets}"
+    return Section(metric, heading, text, [scores.x, *scores.columns], rows)
+
+
 def _summarize(table: ScoreTable) -> list[list[str]]:
     """Return average scores, average ranks and top-three counts of all methods."""
     means = table.average_score, table.average_rank
@@ -469,17 +446,24 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def describe_scores(table: ScoreTable) -> str:
-    """Return one sentence that says what the numbers are."""
-    unit = "Seconds" if table.lower_is_better else "Percent"
-    text = (
-        f"{unit}, mean ± standard deviation of {_count(_usual_count(table), 'run')} "
-        "unless a cell says otherwise."
+def render(template: str, **content: Any) -> str:
+    """Fill in a template of the package; one for HTML escapes all text.
+
+    Examples
+    --------
+    >>> rows = [("x", [Cell("1.00", "0.10", place=1)])]
+    >>> section = Section("ari", "ARI", headers=["set", "A"], rows=rows)
+    >>> print(render("table.md", section=section))
+    | set | A |
+    |---|---|
+    | x | **[1.00 ± 0.10]** |
+    <BLANKLINE>
+    """
+    jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mdec.bench"),
+        autoescape=template.endswith(".html"),
+        keep_trailing_newline=True,
     )
-    n_common = len(table.in_common().datasets)
-    if table.lower_is_better or n_common == len(table.datasets):
-        return text
-    return (
-        f"{text} Averages, ranks and tests are over the {n_common} datasets on which "
-        "every method was run."
-    )
+    environment.filters["latex"] = lambda text: text.translate(_LATEX)
+    return str(environment.get_template(template).render(content))

@@ -17,9 +17,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mdec.bench.datasets import fetch_dataset
 from mdec.bench.records import (
@@ -29,9 +31,9 @@ from mdec.bench.records import (
     TIMEOUT,
     Record,
     Records,
+    decode_labels,
     open_journal,
     run_key,
-    same_data,
 )
 from mdec.bench.study import Group, Study, plan_groups
 from mdec.bench.worker import dataset_record
@@ -117,9 +119,8 @@ def run_study(
         for record in found:
             if record["dataset"] not in records.datasets:
                 write(record)
-        done = {
-            key for key, run in records.runs.items() if run["status"] == OK or not retry
-        }
+        runs = records.runs.items()
+        done = {key for key, run in runs if run["status"] == OK or not retry}
         pending = []
         for group in plan_groups(study):
             if group.dataset.name in progress.unavailable:
@@ -128,8 +129,7 @@ def run_study(
             progress.n_runs += len(group.runs)
             progress.n_done += len(group.runs) - len(left)
             if left:
-                pending.append(replace(group, runs=tuple(left)))
-
+                pending.append(group._replace(runs=tuple(left)))
         start, n_before = time.monotonic(), progress.n_done
 
         def append(record: Record) -> None:
@@ -170,11 +170,14 @@ def _refuse_mixing(
             f"{path!r} holds records of the study {name!r}, whose seeds are not those "
             f"of {study.name!r}; give another file."
         )
-    changed = [
-        new["dataset"]
-        for new in found
-        if (old := records.datasets.get(new["dataset"])) and not same_data(old, new)
-    ]
+    changed = []
+    for new in found:
+        old = records.datasets.get(new["dataset"], new)
+        # Unpacked: another compressor may pack the same classes otherwise.
+        a, b = (decode_labels(each["classes"]) for each in (old, new))
+        facts = ("n_samples", "n_features", "dtype", "sha256")
+        if any(old[f] != new[f] for f in facts) or not np.array_equal(a, b):
+            changed.append(new["dataset"])
     if changed:
         raise ValueError(
             f"the data of {', '.join(changed)} have changed since the runs in "
@@ -213,13 +216,21 @@ class _Worker:
                 return
             if self._end == _STOPPED:
                 return
-            status, message = self._cause_of_death()
+            status, message = FAILED, f"the process ended with code {process.wait()}: "
+            if self._end == TIMEOUT:
+                status, message = TIMEOUT, f"took more than {limit:g} seconds."
+            elif process.returncode == -signal.SIGKILL:
+                status = OUT_OF_MEMORY
+                message = "was ended by the system, which had no memory left."
+            else:
+                message += self._last_line()
+            self.close()
             left = group.runs[max(n_answers - 1, 0) :]
             # Without the ensemble there is none of the runs.
             n_hit = 1 if n_answers else len(left)
             for run in left[:n_hit]:
                 yield {**run, "status": status, "message": message}
-            group = replace(group, runs=left[n_hit:])
+            group = group._replace(runs=left[n_hit:])
 
     def start(self) -> Any:
         """Return the process, ready for its first group."""
@@ -246,18 +257,6 @@ class _Worker:
         text = self._stderr.read().decode(errors="replace").strip()
         return text.splitlines()[-1][:300] if text else "it left no message."
 
-    def _cause_of_death(self) -> tuple[str, str]:
-        """Return the status and the reason of a process that has ended."""
-        code, message, end = self._process.wait(), self._last_line(), self._end
-        self.close()
-        self._end = ""
-        if end == TIMEOUT:
-            limit = self._study.limits["seconds_per_run"]
-            return TIMEOUT, f"took more than {limit:g} seconds."
-        if code == -signal.SIGKILL:
-            return OUT_OF_MEMORY, "was ended by the system, which had no memory left."
-        return FAILED, f"the process ended with code {code}: {message}"
-
     def kill(self, reason: str) -> None:
         """End the process; its reader sees the end of its output."""
         if self._end != _STOPPED:
@@ -270,7 +269,7 @@ class _Worker:
         if self._process is not None:
             with suppress(BrokenPipeError), self._stderr, self._process:
                 self._process.kill()
-        self._process = None
+        self._process, self._end = None, ""
 
 
 def _run_groups(
@@ -284,13 +283,13 @@ def _run_groups(
     end = time.monotonic() + (study.limits.get("seconds_total") or float("inf"))
     workers = [_Worker(study) for _ in range(max(1, min(n_jobs, len(groups))))]
 
-    def next_group() -> Group | None:
-        with lock:
-            return waiting.pop() if waiting and time.monotonic() <= end else None
-
     def serve(worker: _Worker) -> None:
         with closing(worker):
-            while (group := next_group()) is not None:
+            while True:
+                with lock:
+                    if not waiting or time.monotonic() > end:
+                        return
+                    group = waiting.pop()
                 for record in worker.run(group):
                     with lock:
                         append(record)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mdec.bench.datasets import all_datasets, dataset_info, list_datasets
 from mdec.bench.methods import GENERATORS, METHODS, Method
@@ -22,8 +22,7 @@ PAPER = "paper"
 STUDY_FILES = resources.files("mdec.bench") / "studies"
 
 
-@dataclass(frozen=True)
-class DatasetSpec:
+class DatasetSpec(NamedTuple):
     """A dataset of a study.
 
     The name is what the records call it and part of every seed; the source is an id in
@@ -35,31 +34,6 @@ class DatasetSpec:
     source: str
     kind: str
     target: str | None = None
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A varied parameter, its label, and a second parameter that splits the panels."""
-
-    x: str
-    label: str
-    split: str | None = None
-
-
-@dataclass(frozen=True)
-class ReportSpec:
-    """What the report of a study contains.
-
-    Scores; whether to add seconds, the paper's numbers and the diagram of ranks; and
-    figures of scores against a parameter.
-    """
-
-    metrics: Sequence[str] = ("nmi_max", "ari")
-    times: bool = False
-    published: bool = False
-    critical_difference: bool = False
-    curves: Axis | None = None
-    bars: Axis | None = None
 
 
 @dataclass(frozen=True)
@@ -162,13 +136,7 @@ def _check_table(table: dict[str, Any], schema: dict[str, Any], where: str) -> N
 
 
 def study_names() -> list[str]:
-    """Return the names of the studies that come with the package.
-
-    Returns
-    -------
-    list of str
-        Names for `read_study`.
-    """
+    """Return the names of the studies that come with the package."""
     names = [item.name for item in STUDY_FILES.iterdir()]
     return sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))
 
@@ -191,19 +159,18 @@ def read_study(source: str | os.PathLike[str]) -> Study:
     >>> read_study("quick").repetitions["default"]
     3
     """
-    path = Path(source)
+    path, folder = Path(source), Path.cwd()
     if path.suffix == ".toml":
         if not path.is_file():
             raise FileNotFoundError(f"there is no study file {path}; check the path.")
-        content, folder = path.read_text(encoding="utf-8"), path.resolve().parent
-    elif str(source) in study_names():
-        content = (STUDY_FILES / f"{source}.toml").read_text(encoding="utf-8")
-        folder = Path.cwd()
-    else:
+        folder = path.resolve().parent
+    elif str(source) not in study_names():
         raise ValueError(
             f"there is no study {str(source)!r}; give a path that ends in .toml, or "
             f"one of {', '.join(study_names())}."
         )
+    shipped = STUDY_FILES / f"{source}.toml"
+    content = (path if path.suffix else shipped).read_text(encoding="utf-8")
     try:
         text = tomllib.loads(content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -219,43 +186,40 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
     _check(text, _SCHEMA, "")
     # A dataset may be named twice, by its id and by its kind.
     datasets = tuple(dict.fromkeys(_find_datasets(text["datasets"], Path(folder))))
-    methods = [_find_method(entry) for entry in text["methods"]]
-    given = {"datasets": [d.name for d in datasets], "methods": [m for m, _ in methods]}
-    for what, names in given.items():
+    tables = [{"name": e} if isinstance(e, str) else e for e in text["methods"]]
+    of_datasets, of_methods = [d.name for d in datasets], [t["name"] for t in tables]
+    for what, names in (("datasets", of_datasets), ("methods", of_methods)):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(
                 f"the study has two {what} called {twice[0]!r}; give one another name."
             )
-    generators = _find_generators(text.get("generators", {}))
-    for _, method in methods:
+    methods = {table["name"]: _find("method", METHODS, table) for table in tables}
+    generators = dict(GENERATORS)
+    for name, given in text.get("generators", {}).items():
+        table = {"name": name, "parameters": {**given}}
+        if "function" in given:
+            table["function"] = table["parameters"].pop("function")
+        generators[name] = _find("generator", GENERATORS, table)
+    for method in methods.values():
         if method.generator not in {None, *generators}:
             raise ValueError(
                 f"there is no generator {method.generator!r}; describe it under "
                 f"[generators.{method.generator}]."
             )
     counts = text.get("repetitions", {})
-    if isinstance(counts, int):
-        counts = {"default": counts}
+    counts = {"default": counts} if isinstance(counts, int) else counts
     return Study(
         name=text["name"],
         title=str(text.get("title", text["name"])),
         datasets=datasets,
-        methods=dict(methods),
+        methods=methods,
         generators=generators,
         repetitions={"default": 1, **counts},
         limits=text.get("limits", {}),
         text=text,
         folder=str(folder),
     )
-
-
-def read_report_spec(text: StudyText) -> ReportSpec:
-    """Return what the report of a study contains, from its parsed file."""
-    options = dict(text.get("report", {}))
-    for name in {"curves", "bars"} & options.keys():
-        options[name] = Axis(**options[name])
-    return ReportSpec(**options)
 
 
 def narrow(
@@ -311,50 +275,31 @@ def _find_datasets(entries: Sequence[Any], folder: Path) -> Iterator[DatasetSpec
         yield from (DatasetSpec(info.id, info.id, info.kind) for info in found)
 
 
-def _find_method(entry: Any) -> tuple[str, Method]:
-    table: Parameters = {"name": entry} if isinstance(entry, str) else entry
-    known = table.get("method", table["name"])
-    if "function" in table:
-        base = Method(table["function"])
-    elif known in METHODS:
-        base = METHODS[known]
-    else:
+def _find(what: str, known: dict[str, Method], table: Parameters) -> Method:
+    """Return the method or generator of a table, whose name may be a known one."""
+    name = str(table.get("method", table["name"]))
+    base = Method(table["function"]) if "function" in table else known.get(name)
+    if base is None:
         raise ValueError(
-            f"there is no method {known!r}; it is one of {', '.join(METHODS)}, or a "
-            'table with name and function = "module:function".'
+            f"there is no {what} {name!r}; it is one of {', '.join(known)}, or has "
+            'function = "module:function".'
         )
-    generator = table.get("generator", base.generator)
-    parameters = {**base.parameters, **table.get("parameters", {})}
-    return table["name"], Method(base.function, generator, parameters)
+    given = {**base.parameters, **table.get("parameters", {})}
+    return Method(base.function, table.get("generator", base.generator), given)
 
 
-def _find_generators(tables: dict[str, Parameters]) -> dict[str, Method]:
-    generators = dict(GENERATORS)
-    for name, table in tables.items():
-        known = GENERATORS.get(name)
-        given = ({"function": known.function} if known else {}) | table
-        if "function" not in given:
-            raise ValueError(
-                f'the generator {name!r} needs function = "module:function".'
-            )
-        generators[name] = Method(given.pop("function"), None, given)
-    return generators
-
-
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """The runs that share an ensemble, or the data if there is no generator.
 
     The function, the parameters and the seed are those of the generator; the size of
-    the ensemble is the largest that a run needs. Functions are those of methods, by
-    name, and runs are records to be completed.
+    the ensemble is the largest that a run needs. Runs are records to be completed.
     """
 
     dataset: DatasetSpec
     function: str | None
     parameters: Parameters
     seed: int
-    functions: dict[str, str]
+    methods: dict[str, Method]
     runs: tuple[Record, ...]
 
 
@@ -371,19 +316,9 @@ def seed_from_names(*names: object) -> int:
 
 
 def plan_groups(study: Study) -> list[Group]:
-    """Return the runs of a study, grouped by what they share.
+    """Return the runs of a study, grouped by the ensemble that they share.
 
     First repetitions come first, so that an unfinished study covers every dataset.
-
-    Parameters
-    ----------
-    study : Study
-        What to run.
-
-    Returns
-    -------
-    list
-        Groups of runs that share an ensemble.
 
     Examples
     --------
@@ -392,15 +327,15 @@ def plan_groups(study: Study) -> list[Group]:
     ['data', 'mdec']
     """
     counts = study.repetitions
-
-    def count(spec: DatasetSpec) -> int:
-        return counts.get(spec.name, counts.get(spec.kind, counts["default"]))
-
+    of_each = {
+        spec: counts.get(spec.name, counts.get(spec.kind, counts["default"]))
+        for spec in study.datasets
+    }
     return [
         group
-        for repetition in range(max(map(count, study.datasets)))
-        for spec in study.datasets
-        if repetition < count(spec)
+        for repetition in range(max(of_each.values()))
+        for spec, count in of_each.items()
+        if repetition < count
         for group in _group_runs(study, spec, repetition)
     ]
 
@@ -414,17 +349,20 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
         name: seed_from_names(study.name, spec.name, repetition, name)
         for name in (None, *study.generators, *study.methods)
     }
-    functions = {name: method.function for name, method in study.methods.items()}
-    made = {
-        name: [{**method.parameters, **point} for point in _points(study, "generator")]
-        for name, method in study.generators.items()
-    }
+    varied = study.text.get("parameters", {})
+    of_generator, of_method = (
+        [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
+        for grid in (varied.get("generator", {}), varied.get("method", {}))
+    )
     found: dict[tuple[str | None, str], list[Record]] = {}
     for name, method in study.methods.items():
         if repetition >= study.repetitions.get(name, repetition + 1):
             continue
-        generations = made[method.generator] if method.generator else [{}]
-        for generation, point in product(generations, _points(study, "method")):
+        generations: list[Parameters] = [{}]
+        if method.generator:
+            fixed = study.generators[method.generator].parameters
+            generations = [{**fixed, **point} for point in of_generator]
+        for generation, point in product(generations, of_method):
             record = {
                 "record": "run",
                 "study": study.name,
@@ -448,10 +386,4 @@ def _group_runs(study: Study, spec: DatasetSpec, repetition: int) -> Iterator[Gr
         parameters = max(each, key=lambda point: point.get("ensemble_size", 0))
         function = None if generator is None else study.generators[generator].function
         seed = seeds[generator]
-        yield Group(spec, function, parameters, seed, functions, tuple(runs))
-
-
-def _points(study: Study, kind: str) -> list[Parameters]:
-    """Return the values of the varied parameters of generators or methods."""
-    grid = study.text.get("parameters", {}).get(kind, {})
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+        yield Group(spec, function, parameters, seed, study.methods, tuple(runs))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ ALPHA = 0.05
 # The value of a varied parameter with which the paper's tables were made.
 _TABLE_SETTINGS = {"ensemble_size": 100, "max_features": 0.5}
 # Figure 5 as the text gives it: average NMI of MDEC-HC over the thirty datasets.
-_FIGURE_5 = {
+FIGURE_5 = {
     "scaled_gaussian": 67.49,
     "cosine": 50.99,
     "correlation": 48.23,
@@ -50,7 +50,6 @@ _FIGURE_5 = {
 }
 
 Where = Callable[[Record], bool]
-
 
 # Mean, standard deviation, number of runs and status.
 Score = tuple[float, float, int, str]
@@ -99,6 +98,11 @@ class ScoreTable:
         return cls(metric, tuple(datasets), tuple(methods), *columns)
 
     @property
+    def lower_is_better(self) -> bool:
+        """Whether the metric is a cost."""
+        return self.metric in COSTS
+
+    @property
     def average_score(self) -> Array:
         """The mean score of each method; NaN if it lacks a dataset, as in the paper."""
         return self.mean.mean(axis=0)
@@ -109,60 +113,48 @@ class ScoreTable:
         return self.ranks().mean(axis=0)
 
     def top_counts(self, n: int = 3) -> NDArray[np.int64]:
-        """Return on how many datasets each method is among the first `n`.
-
-        Parameters
-        ----------
-        n : int, default=3
-            How many are the first.
-
-        Returns
-        -------
-        ndarray of shape (n_methods,)
-            Numbers of datasets.
-        """
+        """Return on how many datasets each method is among the first `n`."""
         return (self.ranks() <= n).sum(axis=0)
 
     def ranks(self, ties: str = "min") -> Array:
         """Return the position of each method on each dataset, 1 for the best.
 
-        Parameters
-        ----------
-        ties : {"min", "average"}
-            Whether equal scores share the better position, as in the paper, or the mean
-            one, as in the tests of ranks.
-
-        Returns
-        -------
-        ndarray of shape (n_datasets, n_methods)
-            Positions; a method without a score comes last.
+        Equal scores share the better position, as in the paper, or with "average" the
+        mean one, as in the tests of ranks. A method without a score comes last.
         """
         costs = self.mean if self.lower_is_better else -self.mean
         # Equal as printed is equal, as in the paper.
         costs = np.where(np.isnan(costs), np.inf, np.round(costs, 2))
         return np.asarray(stats.rankdata(costs, method=ties, axis=1), dtype=np.float64)
 
-    @property
-    def lower_is_better(self) -> bool:
-        """Whether the metric is a cost."""
-        return self.metric in COSTS
+    def take(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> Self:
+        """Return some of the datasets, and some of the methods or all."""
+        columns = range(len(self.methods)) if columns is None else columns
+        cells = {
+            name: getattr(self, name)[np.ix_(rows, columns)]
+            for name in _CELL.names or ()
+        }
+        datasets = tuple(self.datasets[i] for i in rows)
+        methods = tuple(self.methods[j] for j in columns)
+        return replace(self, datasets=datasets, methods=methods, **cells)
 
     def in_common(self) -> Self:
         """Return the rows in which every method was run, or all if there are none.
 
         A run that failed is a run; one that has not been made says nothing of a rank.
-
-        Returns
-        -------
-        ScoreTable
-            The same methods.
         """
         rows = np.flatnonzero((self.status != NOT_RUN).all(axis=1))
-        if not rows.size:
-            return self
-        names = tuple(self.datasets[i] for i in rows)
-        cells = {name: getattr(self, name)[rows] for name in _CELL.names or ()}
-        return replace(self, datasets=names, **cells)
+        return self.take(rows.tolist()) if rows.size else self
+
+    def by_kind(self) -> dict[str, Self]:
+        """Return the rows of each kind of dataset, such as "image"."""
+        rows: dict[str, list[int]] = {}
+        known = all_datasets()
+        for i, name in enumerate(self.datasets):
+            rows.setdefault(known[name].kind if name in known else "other", []).append(
+                i
+            )
+        return {kind: self.take(found) for kind, found in rows.items()}
 
 
 @dataclass(frozen=True)
@@ -194,7 +186,7 @@ class RankTest:
         >>> RankTest(0.0, 1.0, 1.6, 9, mean_ranks).groups()
         [(0, 1), (1, 2)]
         """
-        sorted_ranks = self.mean_ranks[self.order()]
+        sorted_ranks = np.sort(self.mean_ranks)
         found: list[tuple[int, int]] = []
         for first, rank in enumerate(sorted_ranks):
             within = np.flatnonzero(sorted_ranks - rank <= self.critical_difference)
@@ -233,11 +225,6 @@ def nemenyi_critical_difference(n_methods: int, n_datasets: int) -> float:
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets)))
 
 
-def run_parameters(record: Record) -> Parameters:
-    """Return the parameters of a run, those of its generator and its method."""
-    return {**record["generator_parameters"], **record["parameters"]}
-
-
 def hardware(record: Record) -> str:
     """Return the processor of a run, and the device if it had one.
 
@@ -268,6 +255,11 @@ def parameter_grid(study: StudyText) -> dict[str, list[Any]]:
     return {**grid.get("generator", {}), **grid.get("method", {})}
 
 
+def run_parameters(record: Record) -> Parameters:
+    """Return the parameters of a run, those of its generator and its method."""
+    return {**record["generator_parameters"], **record["parameters"]}
+
+
 def column_name(record: Record, varied: Iterable[str] = ()) -> str:
     """Return the name of a column: the method and its varied parameters.
 
@@ -275,13 +267,18 @@ def column_name(record: Record, varied: Iterable[str] = ()) -> str:
     --------
     >>> record = {"method": "MDEC-HC", "parameters": {"weighting": "uniform"},
     ...           "generator_parameters": {}}
-    >>> column_name(record, ["weighting"])
-    'MDEC-HC, weighting=uniform'
+    >>> column_name(record, ["weighting"]), method_of("MDEC-HC, weighting=uniform")
+    ('MDEC-HC, weighting=uniform', 'MDEC-HC')
     """
     values = run_parameters(record)
     present = [name for name in varied if name in values]
     parts = [f"{name}={format_value(values[name])}" for name in present]
     return ", ".join([record["method"], *parts])
+
+
+def method_of(column: str) -> str:
+    """Return the method of a column."""
+    return column.split(",")[0]
 
 
 def format_value(value: Any) -> str:
@@ -327,31 +324,29 @@ def score_table(
     entries, varied = records.study["methods"], parameter_grid(records.study)
     names = [entry if isinstance(entry, str) else entry["name"] for entry in entries]
 
+    def index(values: list[Any], value: Any) -> int:
+        return values.index(value) if value in values else len(values)
+
     def place(run: Record) -> tuple[Any, ...]:
         """Order by method and parameters as the study does; the others follow."""
         given = run_parameters(run)
-        points = [_index(values, given.get(name)) for name, values in varied.items()]
-        method = _index(names, run["method"]), run["method"]
+        points = [index(values, given.get(name)) for name, values in varied.items()]
+        method = index(names, run["method"]), run["method"]
         return *method, points, run["repetition"], str(given.get("device") or "")
 
     cells: dict[tuple[str, str], dict[int, Record]] = {}
     # The order of the file depends on which run ended first.
-    chosen = (r for r in records.runs.values() if where is None or where(r))
-    for run in sorted(chosen, key=place):
+    for run in sorted(filter(where, records.runs.values()), key=place):
         cell = cells.setdefault((run["dataset"], column_name(run, varied)), {})
         cell.setdefault(run["repetition"], run)
-    present = {dataset for dataset, _ in cells}
-    order = sorted(records.datasets, key=_dataset_order)
+    order = sorted(records.datasets, key=_by_number)
     scores = {
         place: _score_cell(records, list(cell.values()), metric)
         for place, cell in cells.items()
     }
-    return ScoreTable.from_scores(
-        metric,
-        [name for name in order if name in present],
-        list(dict.fromkeys(method for _, method in cells)),
-        scores,
-    )
+    rows = sorted({dataset for dataset, _ in cells}, key=order.index)
+    columns = list(dict.fromkeys(column for _, column in cells))
+    return ScoreTable.from_scores(metric, rows, columns, scores)
 
 
 def _score_cell(records: Records, runs: list[Record], metric: str) -> Score:
@@ -369,34 +364,30 @@ def _score_cell(records: Records, runs: list[Record], metric: str) -> Score:
     return float(np.mean(values)), float(spread), len(values), ""
 
 
-def _dataset_order(name: str) -> tuple[int, int]:
+def _by_number(name: str) -> tuple[int, int]:
     """Order datasets by number where they have one; the others follow."""
     number = name.removeprefix("DS-")
     return (0, int(number)) if number.isdigit() else (1, 0)
 
 
-def _index(values: list[Any], value: Any) -> int:
-    return values.index(value) if value in values else len(values)
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Mean scores over datasets for each value of a parameter.
+class Sweep(NamedTuple):
+    """Mean scores over the datasets of a table for each value of a parameter.
 
     The columns are methods, with any other parameters that vary. The mean and its
     standard error from the spread of the runs have shape (n_values, n_columns); NaN
     where a dataset lacks a score, or a second run.
     """
 
-    metric: str
+    table: ScoreTable
+    x: str
     values: list[Any]
     columns: tuple[str, ...]
     mean: Array
     error: Array
 
 
-def sweep(records: Records, metric: str, x: str, where: Where | None = None) -> Sweep:
-    r"""Return mean scores against the varied parameter `x`, over the chosen records.
+def sweep(table: ScoreTable, x: str, values: list[Any]) -> Sweep:
+    r"""Return mean scores against the values of the varied parameter `x`.
 
     Notes
     -----
@@ -405,81 +396,37 @@ def sweep(records: Records, metric: str, x: str, where: Where | None = None) -> 
     of the :math:`n_d` runs on dataset d. It says how far other seeds might move the
     mean, and nothing about other datasets.
     """
-    grid = parameter_grid(records.study)
-    if x not in grid:
-        raise ValueError(f"the study does not vary {x!r}; name a varied parameter.")
-    table = score_table(records, metric, where)
     # A single run has no spread.
     counts = np.where(table.counts > 1, table.counts, np.nan)
     errors = np.sqrt((table.std**2 / counts).sum(axis=0)) / len(table.datasets)
-    points = np.stack([table.mean.mean(axis=0), errors], axis=1)
     columns: dict[str, Array] = {}
-    for name, point in zip(table.methods, points, strict=True):
+    for name, *point in zip(table.methods, table.average_score, errors, strict=True):
         parts = name.split(", ")
         column = ", ".join(part for part in parts if not part.startswith(f"{x}="))
         # A method without the parameter has one score for all its values.
-        at = [f"{x}={format_value(v)}" in parts or column == name for v in grid[x]]
-        columns.setdefault(column, np.full((len(grid[x]), 2), np.nan))[at] = point
+        at = [f"{x}={format_value(v)}" in parts or column == name for v in values]
+        columns.setdefault(column, np.full((len(values), 2), np.nan))[at] = point
     mean, error = np.moveaxis(np.stack(list(columns.values()), axis=1), -1, 0)
-    return Sweep(metric, list(grid[x]), tuple(columns), mean, error)
+    return Sweep(table, x, values, tuple(columns), mean, error)
 
 
-@dataclass(frozen=True)
-class Part:
-    """Methods, and datasets on which each of them has all scores of a study."""
-
-    datasets: tuple[str, ...]
-    methods: tuple[str, ...]
-
-    def by_kind(self) -> dict[str, Self]:
-        """Return the parts of each kind of dataset, such as "image"."""
-        kinds: dict[str, list[str]] = {}
-        known = all_datasets()
-        for name in self.datasets:
-            kind = known[name].kind if name in known else "other"
-            kinds.setdefault(kind, []).append(name)
-        return {
-            kind: replace(self, datasets=tuple(names)) for kind, names in kinds.items()
-        }
-
-    def holds(self, record: Record) -> bool:
-        """Return whether a record is of the part."""
-        return record["dataset"] in self.datasets and record["method"] in self.methods
-
-
-def comparable_parts(records: Records, metric: str) -> list[Part]:
-    """Return parts of a study whose means compare, the one of most datasets first.
+def comparable_parts(table: ScoreTable) -> list[ScoreTable]:
+    """Return parts of a table whose means compare, the one of most datasets first.
 
     A mean compares with another over the same datasets alone. Methods that have been
     run on fewer datasets than others make a part of their own, with the others on these
     datasets.
     """
-    table = score_table(records, metric)
     complete: dict[str, set[int]] = {}
     for name, scores in zip(table.methods, table.mean.T, strict=True):
         rows = set(np.flatnonzero(~np.isnan(scores)).tolist())
-        method = name.split(",")[0]
-        complete[method] = complete.get(method, rows) & rows
+        complete[method_of(name)] = complete.get(method_of(name), rows) & rows
+    parts = {frozenset(rows) for rows in complete.values() if rows}
+    columns = [complete[method_of(name)] for name in table.methods]
     return [
-        Part(
-            tuple(table.datasets[i] for i in sorted(rows)),
-            tuple(method for method, has in complete.items() if rows <= has),
-        )
-        for rows in sorted(
-            {frozenset(rows) for rows in complete.values()}, key=len, reverse=True
-        )
-        if rows
+        table.take(sorted(rows), [j for j, has in enumerate(columns) if rows <= has])
+        for rows in sorted(parts, key=len, reverse=True)
     ]
-
-
-def failures(records: Records) -> list[tuple[str, str, str, int, str]]:
-    """Return the runs without labels: dataset, method, status, count and message."""
-    lost = Counter(
-        (run["dataset"], run["method"], run["status"], run["message"])
-        for run in records.runs.values()
-        if run["status"] != OK
-    )
-    return [(*key[:3], lost[key], key[3]) for key in sorted(lost)]
 
 
 def published_table(
@@ -521,30 +468,28 @@ def published_table(
     return ScoreTable.from_scores(metric, rows, columns, scores)
 
 
-def published_points(scores: Sweep, x: str, part: Part) -> dict[str, Array]:
+def published_points(scores: Sweep) -> dict[str, Array]:
     """Return the means of the paper against a parameter, as far as its tables go.
 
     The curves of the paper are drawings. Its tables hold one point of each, the mean
-    over the datasets of a part with the default of the parameter `x`: method to one
+    over the datasets of the sweep with the default of the parameter: method to one
     mean for each value, NaN where the paper gives none; only methods with a number.
     """
-    if x not in _TABLE_SETTINGS or scores.metric not in ("nmi_max", "ari"):
+    if scores.x not in _TABLE_SETTINGS or scores.table.metric not in ("nmi_max", "ari"):
         return {}
-    paper = published_table(scores.metric, part.datasets, part.methods)
-    at_default = np.array([value == _TABLE_SETTINGS[x] for value in scores.values])
+    methods = list(dict.fromkeys(map(method_of, scores.columns)))
+    paper = published_table(scores.table.metric, scores.table.datasets, methods)
+    at_default = np.array([v == _TABLE_SETTINGS[scores.x] for v in scores.values])
     return {
         method: np.where(at_default, mean, np.nan)
-        for method, mean in zip(part.methods, paper.mean.mean(axis=0), strict=True)
+        for method, mean in zip(methods, paper.average_score, strict=True)
         if not np.isnan(mean)
     }
 
 
-def published_bars(scores: Sweep, x: str, part: Part) -> dict[str, Array]:  # noqa: ARG001
-    """Return the bars that the paper's text gives, over all thirty datasets.
-
-    Method to one mean for each value of the parameter `x`, NaN where there is none.
-    """
-    if (scores.metric, x) != ("nmi_max", "kernel"):
+def published_bars(scores: Sweep) -> dict[str, Array]:
+    """Return the bars that the paper's text gives, over all thirty datasets."""
+    if (scores.table.metric, scores.x) != ("nmi_max", "kernel"):
         return {}
-    means = [_FIGURE_5.get(format_value(value), np.nan) for value in scores.values]
+    means = [FIGURE_5.get(format_value(value), np.nan) for value in scores.values]
     return {"MDEC-HC": np.array(means)}

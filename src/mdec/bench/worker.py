@@ -172,7 +172,9 @@ def execute(group: Group) -> Iterator[Record | None]:
     data, generation = measure(partial(_generate, dataset, group), before)
     yield None
     for run in group.runs:
-        call = partial(_apply, group.functions[run["method"]], data, dataset, run)
+        call = partial(
+            _apply, group.methods[run["method"]].function, data, dataset, run
+        )
         labels, consensus = measure(call, generation)
         record = {
             **run,
