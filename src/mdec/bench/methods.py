@@ -90,25 +90,19 @@ def mdec(
     )
 
 
-def baseline(
-    ensemble: Ensemble, n_clusters: int, *, name: str, random_state: int, **options: Any
-) -> Labels:
+def baseline(ensemble: Ensemble, n_clusters: int, *, name: str, **options: Any) -> Any:
     """Apply a baseline's consensus function."""
-    return BASELINES[name](ensemble, n_clusters, random_state=random_state, **options)
+    return BASELINES[name](ensemble, n_clusters, **options)
 
 
-def generate_prepared_ensemble(
-    X: Any, *, random_state: int, **settings: Any
-) -> Ensemble:
+def generate_prepared_ensemble(X: Any, **settings: Any) -> Ensemble:
     """Generate an ensemble from prepared values; members draw powers that vary."""
     values = np.asarray(X, dtype=np.float64)
     if kind_of_values(values)[0] in DRAWN:
         settings["preparation"] = "diversified"
     else:
         values = ExpressionPreparation().fit_transform(values)
-    ensemble: Ensemble = generate_ensemble(
-        values, random_state=random_state, **settings
-    )
+    ensemble: Ensemble = generate_ensemble(values, **settings)
     return ensemble
 
 
@@ -128,44 +122,36 @@ def spectral_knn(
     X: Array, n_clusters: int, *, random_state: int, n_neighbors: int = 10
 ) -> Labels:
     """Cluster by spectral clustering of the nearest-neighbour graph."""
-    return SpectralClustering(
-        n_clusters,
-        affinity="nearest_neighbors",
-        n_neighbors=min(n_neighbors, len(X) - 1),
-        random_state=random_state,
-    ).fit_predict(X)
+    near = min(n_neighbors, len(X) - 1)
+    graph = {"affinity": "nearest_neighbors", "n_neighbors": near}
+    model = SpectralClustering(n_clusters, random_state=random_state, **graph)
+    return model.fit_predict(X)
 
 
-def ward(X: Array, n_clusters: int, *, random_state: int) -> Labels:  # noqa: ARG001
+def ward(X: Array, n_clusters: int, **_: Any) -> Labels:
     """Cluster by Ward's linkage; nothing in it is random."""
     return AgglomerativeClustering(n_clusters).fit_predict(X)
 
 
-def hdbscan(
-    X: Array,
-    n_clusters: int,  # noqa: ARG001
-    *,
-    random_state: int,  # noqa: ARG001
-    min_cluster_size: int = 5,
-) -> Labels:
+def hdbscan(X: Array, *_: Any, min_cluster_size: int = 5, **__: Any) -> Labels:
     """Cluster by density; finds its own number of clusters, noise is one more."""
     smallest = min(min_cluster_size, len(X))
     return HDBSCAN(min_cluster_size=smallest, copy=True).fit_predict(X)
 
 
-def finch(X: Array, n_clusters: int, *, random_state: int) -> Labels:  # noqa: ARG001
+def finch(X: Array, n_clusters: int, **_: Any) -> Labels:
     """Cluster by first neighbours, down to the requested number of clusters."""
     package = import_optional("finch", needed_for="FINCH", install="finch-clust")
     return package.FINCH(X, req_clust=n_clusters, verbose=False)[2]
 
 
-def leiden(
-    X: Array,
-    n_clusters: int,  # noqa: ARG001
-    *,
-    random_state: int,
-    n_neighbors: int = 15,
-) -> Labels:
+def genie(X: Array, n_clusters: int, **_: Any) -> Labels:
+    """Cluster by linkage with a bound on the inequality of cluster sizes."""
+    package = import_optional("genieclust", needed_for="Genie", install="genieclust")
+    return package.Genie(n_clusters=n_clusters).fit_predict(X)
+
+
+def leiden(X: Array, *_: Any, random_state: int, n_neighbors: int = 15) -> Labels:
     """Cluster the neighbour graph by modularity; finds its own number of clusters."""
     leidenalg = import_optional("leidenalg", needed_for="Leiden", install="leidenalg")
     igraph = import_optional("igraph", needed_for="Leiden", install="igraph")
@@ -188,11 +174,11 @@ def scanpy_leiden(
     without `search`, so that the number is Leiden's own.
     """
     needs = {"needed_for": "Leiden by scanpy", "install": "scanpy leidenalg igraph"}
-    scanpy, seed = import_optional("scanpy", **needs), random_state % 2**31
-    for name in ("leidenalg", "igraph"):
-        import_optional(name, **needs)
+    scanpy, *_ = (
+        import_optional(n, **needs) for n in ("scanpy", "leidenalg", "igraph")
+    )
+    seed, near = random_state % 2**31, min(15, len(X) - 1)
     cells = scanpy.AnnData(X)
-    near = min(15, len(X) - 1)
     scanpy.pp.neighbors(cells, n_neighbors=near, use_rep="X", random_state=seed)
 
     def cluster(resolution: float) -> Labels:
@@ -214,12 +200,6 @@ def scanpy_leiden(
     return min(found, key=lambda labels: abs(np.unique(labels).size - n_clusters))
 
 
-def genie(X: Array, n_clusters: int, *, random_state: int) -> Labels:  # noqa: ARG001
-    """Cluster by linkage with a bound on the inequality of cluster sizes."""
-    package = import_optional("genieclust", needed_for="Genie", install="genieclust")
-    return package.Genie(n_clusters=n_clusters).fit_predict(X)
-
-
 def consensusclustering(
     X: Array, n_clusters: int, *, random_state: int, n_resamples: int = 20
 ) -> Labels:
@@ -234,9 +214,8 @@ def consensusclustering(
         rng=random_state,
     )
     model.fit(X)
-    linkage = AgglomerativeClustering(
-        n_clusters, metric="precomputed", linkage="average"
-    )
+    apart = {"metric": "precomputed", "linkage": "average"}
+    linkage = AgglomerativeClustering(n_clusters, **apart)
     return linkage.fit_predict(1.0 - model.consensus_k(n_clusters))
 
 
