@@ -7,8 +7,7 @@ both are sparse; the choices are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,9 +37,8 @@ REFINEMENTS = 2
 # Rows whose scores to all landmarks are made together.
 TILE = 256
 
-# Sparse landmarks with more than this share of the features are multiplied as columns:
-# the mean of many rows has most features, and is near to many.
-FILLED = 0.25
+# Of fewer sparse rows than these their features are listed, and not the landmarks'.
+FEW = 32
 
 
 @dataclass(frozen=True)
@@ -57,60 +55,29 @@ class LandmarkIndex:
         Centres of cells; none if all landmarks are looked at.
     around : list of ndarray
         Landmarks, in ascending order, at which the rows of each cell look.
-    filled : ndarray
-        The sparse landmarks that have many features, in ascending order.
-    columns : ndarray of shape (n_coordinates, n_filled)
-        These landmarks, dense.
     """
 
     points: Any
     half_norms: Array
     centers: Any
     around: list[NDArray[np.intp]]
-    filled: NDArray[np.intp]
-    columns: Array
-
-    @cached_property
-    def thin(self) -> Any:
-        """The landmarks, without the entries of those that have many features."""
-        if not self.filled.size:
-            return self.points
-        others = np.ones(self.points.shape[0])
-        others[self.filled] = 0.0
-        thin = sparse.diags_array(others) @ self.points
-        thin.eliminate_zeros()
-        return thin.tocsr()
 
 
 def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     """Prepare landmarks for a search.
 
-    Parameters
-    ----------
-    points : ndarray or csr_array of shape (n_landmarks, n_coordinates)
-        The landmarks, centred, float32 or float64.
-    rng : Generator
-        Source of the choice of cells.
-
-    Returns
-    -------
-    LandmarkIndex
-        Every landmark is among those around its own cell, so that a row which is a
-        landmark finds itself.
+    They are centred, an array or sparse, of shape (n_landmarks, n_coordinates); the
+    generator chooses cells. Every landmark is among those around its own cell, so that
+    a row which is a landmark finds itself.
     """
-    half_norms = 0.5 * squared_norms(points)
-    filled, columns = np.arange(0), np.empty((points.shape[1], 0))
-    if sparse.issparse(points):
-        filled = np.flatnonzero(np.diff(points.indptr) > FILLED * points.shape[1])
-        columns = points[filled].T.toarray(order="C")
-    whole = LandmarkIndex(points, half_norms, points[:0], [], filled, columns)
+    whole = LandmarkIndex(points, 0.5 * squared_norms(points), points[:0], [])
     if points.shape[0] <= SEARCHED_WHOLE:
         return whole
     centers = refine_landmarks(points, N_CELLS, rng)[1]
     looked_at = _nearest_to_centers(centers, whole)
     looked_at[nearest_centers(points, centers), np.arange(points.shape[0])] = True
     around = [np.flatnonzero(cell) for cell in looked_at]
-    return replace(whole, centers=centers, around=around)
+    return LandmarkIndex(points, whole.half_norms, centers, around)
 
 
 def _nearest_to_centers(centers: Any, known: LandmarkIndex) -> NDArray[np.bool_]:
@@ -121,11 +88,9 @@ def _nearest_to_centers(centers: Any, known: LandmarkIndex) -> NDArray[np.bool_]
     error = 4.0 * (centers.shape[1] + 2) * eps * halves[:, None]
     last = np.partition(scores, AROUND_CELL - 1, axis=1)[:, AROUND_CELL - 1, None]
     marked = scores < last - error
-    for cell in range(N_CELLS):
-        # Rounding, which differs between processors, leaves these in doubt.
-        equal = np.flatnonzero(
-            ~marked[cell] & (scores[cell] <= last[cell] + error[cell])
-        )
+    # Rounding, which differs between processors, leaves these in doubt.
+    doubtful = ~marked & (scores <= last + error)
+    for cell, equal in enumerate(map(np.flatnonzero, doubtful)):
         missing = AROUND_CELL - int(marked[cell].sum())
         if equal.size > missing:
             row = slice(cell, cell + 1)
@@ -213,12 +178,11 @@ def nearest_landmarks(
         every = np.arange(index.points.shape[0])
         return _search(rows, halves, index, every, n_neighbors)
     nearest = np.empty((rows.shape[0], n_neighbors), dtype=np.uint16)
-    distances = np.empty((rows.shape[0], n_neighbors), dtype=rows.dtype)
+    distances = np.empty(nearest.shape, dtype=rows.dtype)
     cell = nearest_centers(rows, index.centers)
     order = np.argsort(cell, kind="stable")
-    bounds = np.searchsorted(cell[order], np.arange(N_CELLS + 1))
-    for c, around in enumerate(index.around):
-        inside = order[bounds[c] : bounds[c + 1]]
+    groups = np.split(order, np.searchsorted(cell[order], np.arange(1, N_CELLS)))
+    for inside, around in zip(groups, index.around, strict=True):
         if inside.size:
             some = rows[inside], halves[inside]
             found, distances[inside] = _search(*some, index, around, n_neighbors)
@@ -232,34 +196,29 @@ def _search(
     """Return the nearest of some landmarks for each row, and their distances."""
     from mdec.numerics.loops import landmarks
 
-    half_norms, points, filled = known.half_norms[around], None, np.arange(0)
-    if sparse.issparse(rows):
-        others = by_feature(known.thin[around])
-        filled = np.flatnonzero(np.isin(around, known.filled, assume_unique=True))
-        columns = np.searchsorted(known.filled, around[filled])
-    else:
-        points = known.points[around]
-        others = points.T
+    is_sparse, few = sparse.issparse(rows), rows.shape[0] < FEW
+    half_norms, points = known.half_norms[around], known.points[around]
+    others = by_feature(points) if is_sparse and not few else points.T
     # One more tells whether rounding leaves the last one in doubt.
     n_rows, wide = rows.shape[0], min(k + 1, around.size)
-    scratch = np.empty(k, dtype=rows.dtype)
     index = np.empty((n_rows, wide), dtype=np.uint16)
     distances = np.empty((n_rows, k), dtype=rows.dtype)
     for start in range(0, n_rows, TILE):
         part = slice(start, start + TILE)
         tile, found = rows[part], index[part]
-        scores = products(tile, others)
-        if filled.size:
-            scores[:, filled] = (tile @ known.columns)[:, columns]
+        if is_sparse and few:
+            scores = np.ascontiguousarray(products(points, by_feature(tile)).T)
+        else:
+            scores = products(tile, others)
         np.subtract(half_norms, scores, out=scores)
         if not landmarks.smallest_columns(scores, wide, found):
             raise ValueError("X holds values that are not finite or too large.")
         nearest = found[:, :k]
-        if points is None:
-            found, distances[part] = by_distance(tile, known.points, around[nearest])
-            nearest[:] = np.searchsorted(around, found)
+        if is_sparse:
+            nearest[:], distances[part] = by_distance(tile, points, nearest)
             continue
         if wide > k:
-            landmarks.settle_nearest(scores, tile, points, halves[part], found, scratch)
+            given = tile, points, halves[part], found, distances[part]
+            landmarks.settle_nearest(scores, *given)
         landmarks.order_by_distance(tile, points, nearest, distances[part])
     return index[:, :k], distances

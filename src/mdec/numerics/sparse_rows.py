@@ -154,15 +154,12 @@ def less(X: sparse.csr_array, center: Array) -> sparse.csr_array:
     columns = np.flatnonzero(center)
     if not columns.size:
         return X
-    n_rows = X.shape[0]
-    shift = sparse.csr_array(
-        (
-            np.tile(center[columns], n_rows),
-            np.tile(columns, n_rows),
-            np.arange(n_rows + 1) * columns.size,
-        ),
-        shape=X.shape,
-    )
+    n_rows, size = X.shape[0], columns.size
+    # As wide as those of rows are, or the loops would copy what they take.
+    places = np.tile(columns.astype(np.int32), n_rows)
+    starts = np.arange(0, n_rows * size + 1, size, dtype=X.indptr.dtype)
+    given = np.tile(center[columns], n_rows), places, starts
+    shift = sparse.csr_array(given, shape=X.shape)
     moved: sparse.csr_array = X - shift
     return moved
 
@@ -193,9 +190,11 @@ def unit_sparse_rows(X: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.
     (array([[0.6, 0.8],
            [0. , 0. ]]), array([False,  True]))
     """
-    rows = row_numbers(X)
+    rows, filled = row_numbers(X), np.flatnonzero(np.diff(X.indptr))
     largest = np.zeros(X.shape[0])
-    np.maximum.at(largest, rows, np.abs(X.data))
+    if filled.size:
+        starts = X.indptr[filled]
+        largest[filled] = np.maximum.reduceat(np.abs(X.data), starts)
     scaled = np.ldexp(X.data, -np.frexp(largest)[1][rows])
     norms = np.sqrt(np.bincount(rows, scaled * scaled, minlength=X.shape[0]))
     return with_data(X, scaled / norms[rows]), norms == 0.0

@@ -8,10 +8,12 @@ import numpy as np
 
 from mdec.numerics.loops.jit import REASSOCIATE, inner, jit
 from mdec.numerics.loops.kmeans import nearest_by_scores, precise_distance
-from mdec.numerics.loops.selection import insert_ordered
 
 # Groups of columns, a multiple of what a vector register holds.
 _GROUPS = 128
+
+# Steps in which the bound of the smallest entries is narrowed.
+_HALVINGS = 8
 
 
 @inner()
@@ -26,11 +28,31 @@ def _insert(value: Any, column: int, ordered: Any, columns: Any) -> None:
     columns[position] = column
 
 
+@inner()
+def _bound_smallest(values: Any, k: int) -> Any:
+    """Return a bound that at least k of the values do not exceed, and few others."""
+    low = high = values[0]
+    for g in range(values.size):
+        low = values[g] if values[g] < low else low
+        high = values[g] if g < k and values[g] > high else high
+    for _ in range(_HALVINGS):
+        middle, n_within = low + (high - low) / 2, 0
+        for g in range(values.size):
+            n_within += values[g] <= middle
+        if n_within < k:
+            low = middle
+        else:
+            high = middle
+            if n_within <= k + 4:
+                break
+    return high
+
+
 @jit()
 def smallest_columns(scores: Any, k: int, index: Any) -> Any:
     """Write the columns of the k smallest entries of each row, in their order.
 
-    The columns are dealt into groups. The k-th smallest of the groups' least entries
+    The columns are dealt into groups. What k of the groups' least entries do not exceed
     bounds the k-th smallest entry, so few groups need to be looked into. Equal entries
     go to the first column of a group, not always to the first of all. Returns whether
     every row has k entries below infinity.
@@ -48,11 +70,7 @@ def smallest_columns(scores: Any, k: int, index: Any) -> Any:
             part = row[start : start + width]
             for g in range(width):
                 least[g] = part[g] if part[g] < least[g] else least[g]
-        kept[:] = np.inf
-        for g in range(n_groups):
-            if least[g] < kept[k - 1]:
-                insert_ordered(least[g], kept)
-        bound = kept[k - 1]
+        bound = _bound_smallest(least, k)
         kept[:] = np.inf
         columns = index[i]
         columns[:] = 0
@@ -60,7 +78,7 @@ def smallest_columns(scores: Any, k: int, index: Any) -> Any:
             if least[g] <= bound:
                 for c in range(g, n_columns, n_groups):
                     value = row[c]
-                    if value < kept[k - 1]:
+                    if value <= bound and value < kept[k - 1]:
                         _insert(value, c, kept, columns)
         all_found &= kept[k - 1] < np.inf
     return all_found
@@ -68,29 +86,28 @@ def smallest_columns(scores: Any, k: int, index: Any) -> Any:
 
 @jit()
 def settle_nearest(
-    scores: Any, X: Any, points: Any, halves: Any, index: Any, ordered: Any
+    scores: Any, X: Any, points: Any, halves: Any, index: Any, distances: Any
 ) -> None:
     """Choose the nearest points once more where rounding leaves them in doubt.
 
     A score is half the squared norm of a point less its product with the row; `halves`
     are half the row's squared norm and the largest of a point. `index` holds the points
-    of the k + 1 smallest scores, in order; `ordered` is scratch of length k.
+    of the k + 1 smallest scores, in order; `distances`, of k columns, is scratch.
     Differences tell what products, which round as suits the processor and many rows at
     a time, do not; the first of equals come first.
     """
-    k, share = ordered.size, (X.shape[1] + 2) * np.finfo(X.dtype).eps
+    k, share = distances.shape[1], (X.shape[1] + 2) * np.finfo(X.dtype).eps
     for i in range(scores.shape[0]):
-        row, columns = scores[i], index[i]
+        row, columns, ordered = scores[i], index[i], distances[i]
         limit = row[columns[k - 1]] + 4.0 * share * halves[i]
         if row[columns[k]] > limit:
             continue
-        for t in range(k):
-            ordered[t] = np.inf
+        ordered[:] = np.inf
         for c in range(row.size):
             if row[c] <= limit:
                 value = ordered.dtype.type(precise_distance(X, i, points, c))
                 if value < ordered[k - 1]:
-                    _insert(value, c, ordered, columns)
+                    _insert(value, c, ordered, columns[:k])
 
 
 @jit()
@@ -100,23 +117,20 @@ def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
     `index` holds points of each row of X in any order; equal distances go to the lower
     number, and those that are equal in the precision of the distances are equal.
     """
-    n_rows, k = index.shape
-    for i in range(n_rows):
-        for t in range(k):
-            j = index[i, t]
-            value = distances.dtype.type(precise_distance(X, i, points, j))
-            position = t
-            while position > 0:
-                before = distances[i, position - 1]
-                if before < value:
-                    break
-                if before == value and index[i, position - 1] < j:
-                    break
-                distances[i, position] = before
-                index[i, position] = index[i, position - 1]
+    for i in range(index.shape[0]):
+        columns, ordered = index[i], distances[i]
+        for t in range(ordered.size):
+            j, position = columns[t], t
+            value = ordered.dtype.type(precise_distance(X, i, points, j))
+            while position > 0 and (
+                ordered[position - 1] > value
+                or (ordered[position - 1] == value and columns[position - 1] > j)
+            ):
+                ordered[position] = ordered[position - 1]
+                columns[position] = columns[position - 1]
                 position -= 1
-            distances[i, position] = value
-            index[i, position] = j
+            ordered[position] = value
+            columns[position] = j
 
 
 @jit()
