@@ -184,17 +184,8 @@ class Clustering:
     ) -> Clustering:
         """Return another clustering of the same ensemble; nothing is generated again.
 
-        Parameters
-        ----------
-        n_clusters : int, "auto" or pair of int, default=None
-            Number of clusters; None for the same as now.
-        consensus : str, default=None
-            Consensus function; None for the same as now.
-
-        Returns
-        -------
-        Clustering
-            With the same weights and rows.
+        It has the same weights and rows; None for the number of clusters and the
+        consensus function is the same as now.
         """
         settings, selection = self.settings, self.selection
         if consensus is not None:
@@ -212,15 +203,7 @@ class Clustering:
     def compare_k(self, k_range: Sequence[int] | None = None) -> KSelection:
         """Measure numbers of clusters on the members that are there.
 
-        Parameters
-        ----------
-        k_range : sequence of int, default=None
-            The numbers; None for those that "auto" compares.
-
-        Returns
-        -------
-        KSelection
-            Without a test for one cluster.
+        None are those that "auto" compares. One cluster is not tested.
         """
         return _choose_k(self.ensemble, self.settings, (), k_range)
 

@@ -111,12 +111,9 @@ def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
 
         labels, place = ensemble.gather().labels, tensors.find_device(device)
         counts = tensors.count_overlaps(labels, offsets, place)
-        entropy = counts.new_zeros(len(counts))
-        for start, stop in pairwise(offsets.tolist()):
-            entropy += entropy_of_overlaps(
-                counts[start:stop], lambda counts: counts.clip(1.0).log2()
-            )
-        found: Array = entropy.cpu().numpy()
+        tables = (counts[start:stop] for start, stop in pairwise(offsets.tolist()))
+        each = [entropy_of_overlaps(t, lambda n: n.clip(1.0).log2()) for t in tables]
+        found: Array = sum(each).cpu().numpy()
         return found
     total = np.zeros(ensemble.n_base_clusters)
     widest = 8 * int(np.diff(offsets).max()) * ensemble.n_base_clusters

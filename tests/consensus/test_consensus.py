@@ -31,7 +31,6 @@ from mdec.consensus import (
     bipartite,
     dendrogram,
     find_consensus,
-    graph_cuts,
     hierarchical,
     spectral,
 )
@@ -595,16 +594,6 @@ def test_micro_regions_hold_what_the_ensemble_keeps_together(
     assert 4 <= regions.max() + 1 <= 20
     whose = [np.bincount(truth[regions == r]).max() for r in np.unique(regions)]
     assert sum(whose) >= 0.95 * truth.size
-
-
-def test_sorting_samples_changes_no_bipartite_label(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, labels = planted(300, 5, 15, 0.2, 3)
-    ensemble = Ensemble.from_labels(labels)
-    plain = bipartite(ensemble, 5, random_state=0)
-    monkeypatch.setattr(graph_cuts, "SORTED_SAMPLES", 10)
-    np.testing.assert_array_equal(bipartite(ensemble, 5, random_state=0), plain)
 
 
 def test_samples_alike_are_counted_once_for_the_linkage(

@@ -908,7 +908,8 @@ def test_very_many_samples_are_cut_on_the_device_as_here(
         labels[np.random.default_rng(0).random(labels.shape) < 0.3] = -1
     ensemble = Ensemble.from_labels(labels)
     weights = ensemble_driven_cluster_index(ensemble)
-    rows = graph_cuts.label_rows(ensemble, weights, device)
+    place = tensors.find_device(device)
+    rows = tensors.LabelRows(ensemble.labels, ensemble.offsets, weights, place)
     for of_samples in (True, False):
         halves = graph_cuts.halves_of_labels(
             [ensemble.labels], ensemble.offsets, weights, of_samples

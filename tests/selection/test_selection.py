@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,7 +33,6 @@ from mdec.selection.criteria import (
 )
 from mdec.selection.null import (
     Cloud,
-    Marginals,
     NullReference,
     compare_with_null,
     default_numbers,
@@ -283,10 +283,10 @@ def test_draws_stop_when_many_are_as_clear(monkeypatch, n_above, n_draws):
     levels[1 : 1 + n_above] = 0.3
     found = iter(levels)
 
-    def measure(tables, marginals):
-        assert len(tables) == len(marginals) == 1
-        assert marginals[0].lengths is None
-        assert marginals[0].kernel == "cosine"
+    def measure(tables, clouds):
+        assert len(tables) == len(clouds) == 1
+        assert clouds[0].lengths is None
+        assert clouds[0].kernel == "cosine"
         return next(found)
 
     monkeypatch.setattr(null, "measure_groups", measure)
@@ -327,8 +327,7 @@ def test_large_tables_are_tested_on_some_samples_and_features(
 def test_given_pairs_keep_their_distances_in_draws():
     rng = np.random.default_rng(0)
     data, drawn = rng.normal(size=(2, 30, 4))
-    plain = Marginals.of(data, "scaled_gaussian")
-    pairs = Marginals.of(data, "scaled_gaussian", pairs=True)
+    plain, pairs = Cloud.of(data), Cloud.of(data, pairs=True)
     np.testing.assert_allclose(pairs.lengths, np.sort(pdist(data, "sqeuclidean")))
     own = measure_groups([data], [plain])
     np.testing.assert_allclose(measure_groups([data], [pairs]), own)
@@ -338,11 +337,10 @@ def test_given_pairs_keep_their_distances_in_draws():
 
 def groups_of(*tables, norms=None):
     """What shows groups in tables whose samples keep their norms, or have others."""
-    if norms is None:
-        marginals = [Marginals.of(X, "scaled_gaussian") for X in tables]
-    else:
-        marginals = [Marginals("scaled_gaussian", each) for each in norms]
-    return measure_groups(tables, marginals)
+    clouds = list(map(Cloud.of, tables))
+    if norms is not None:
+        clouds = [replace(c, norms=n) for c, n in zip(clouds, norms, strict=True)]
+    return measure_groups(tables, clouds)
 
 
 def eigenvalues_of(X):

@@ -39,13 +39,8 @@ def find_consensus(
     random_state: RandomState = None,
     device: str = "cpu",
 ) -> list[Any]:
-    """Return the consensus clusters of the samples, block by block.
+    """Return the consensus clusters of the samples, as handles of each block.
 
-    The blocks are the handles of the ensemble's executor. `consensus` is one of
-    `CONSENSUS`; `device` is where they compute.
-
-    Notes
-    -----
     The bipartite and the spectral consensus of more than 100,000 samples work where the
     labels are; for the hierarchical one, and for fewer samples, the labels (not the
     rows) are brought here.

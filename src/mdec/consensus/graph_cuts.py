@@ -20,7 +20,6 @@ from mdec.coassociation import coassociation_factor
 from mdec.consensus.partitions import (
     gram_on_device,
     number_by_appearance,
-    order_by_labels,
     require_for_consensus,
     resolve_weights,
     trivial_partition,
@@ -44,10 +43,6 @@ from mdec.numerics.transfer import (
 from mdec.rows.work import gather_rows, most_parts, ordered_sum
 
 Offsets = NDArray[np.int64]
-
-# Above this many samples the vectors outgrow a core's cache, and sums over a cluster
-# are faster if its samples lie together.
-SORTED_SAMPLES = 4000
 
 # Above this many samples the bipartite and the spectral consensus work in blocks, if
 # the full matrix of the base clusters stays below a gigabyte.
@@ -181,12 +176,16 @@ def cut_graph(
     n_bytes = embedding_memory(whole, n_clusters, of_samples=of_samples)
     require_for_consensus(whole, n_bytes)
     rng = consensus_stream(random_state)
-    embed = coassociation_embedding if of_samples else bipartite_embedding
-    embedding = embed(whole, n_clusters, weights, rng, device)
+    if of_samples:
+        points = coassociation_embedding(whole, n_clusters, weights, rng, device)
+    else:
+        graph = bipartite_graph(whole, weights)
+        gram = gram_on_device(graph.shape[::-1], n_clusters, device)
+        points = transfer_cut(graph, n_clusters, rng, gram)
     # Samples that share every label have one embedding; rounding must not part them.
     first, group, _ = whole.microclusters
-    labels = kmeans(embedding[first[group]], embedding.shape[1], rng)
-    return ensemble.split(number_by_appearance(labels, embedding.shape[1]))
+    labels = kmeans(points[first[group]], n_clusters, rng)
+    return ensemble.split(number_by_appearance(labels, n_clusters))
 
 
 def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
@@ -197,22 +196,6 @@ def bipartite_graph(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
     graph = ensemble.indicator()
     graph.data *= weights[graph.indices]
     return graph
-
-
-def bipartite_embedding(
-    ensemble: Ensemble,
-    n_vectors: int,
-    weights: Array,
-    rng: np.random.Generator,
-    device: str = "cpu",
-) -> Array:
-    """Return the samples' embedding by the transfer cut of the bipartite graph."""
-    graph = bipartite_graph(ensemble, weights)
-    gram = gram_on_device(graph.shape[::-1], n_vectors, device)
-    if ensemble.n_samples <= SORTED_SAMPLES or gram is not None:
-        return transfer_cut(graph, n_vectors, rng, gram)
-    order = order_by_labels(ensemble.labels)
-    return transfer_cut(graph[order], n_vectors, rng)[np.argsort(order)]
 
 
 def coassociation_embedding(
@@ -248,14 +231,13 @@ def embedding_memory(ensemble: Ensemble, n_clusters: int, *, of_samples: bool) -
 
     For the spectral consensus the factor while it is made, or the factor, its transpose
     and the blocks of vectors of the eigen-solver. For the bipartite one the graph while
-    it is made, its copies sorted, transposed and scaled, and the embedding.
+    it is made, its copies transposed and scaled, and the embedding.
     """
     n_labels, n_samples = ensemble.labels.size, ensemble.n_samples
     if of_samples:
         made, vectors = 60 * n_labels, 52 * n_samples * (n_clusters + 16)
         return max(made, 30 * n_labels + vectors) + 2**20
-    made = (92 if n_samples > SORTED_SAMPLES else 78) * n_labels
-    return max(made, 62 * n_labels + 22 * n_samples * n_clusters) + 2**20
+    return max(78 * n_labels, 62 * n_labels + 22 * n_samples * n_clusters) + 2**20
 
 
 def cut_blocks(

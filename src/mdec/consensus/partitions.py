@@ -62,20 +62,6 @@ def require_for_consensus(ensemble: LabelBlocks, n_bytes: int) -> None:
     require_memory(n_bytes, what, "make a smaller ensemble")
 
 
-def order_by_labels(labels: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return an order of samples in which those of the same base clusters are near.
-
-    Large arrays of samples are faster to work through if what belongs together lies
-    together in memory; the labels of a few members tell well enough.
-
-    Examples
-    --------
-    >>> order_by_labels(np.array([[1, 0], [0, 0], [1, 0], [0, 0]], dtype=np.int32))
-    array([1, 3, 0, 2])
-    """
-    return np.lexsort(labels[:, :4].T)
-
-
 def warn_of_fewer(n_found: int, n_clusters: int, stacklevel: int = 3) -> None:
     """Warn if there are fewer clusters than were asked for."""
     if n_found < n_clusters:
@@ -120,18 +106,8 @@ def match_clusters(
 ) -> tuple[list[str], list[str], NDArray[np.int64]]:
     """Count samples by their clusters, with matched clusters on the diagonal.
 
-    Parameters
-    ----------
-    a, b : ndarray of str of shape (n_samples,)
-        Two clusterings.
-
-    Returns
-    -------
-    rows, columns : list of str
-        Clusters of `a` in their order, and of `b` in the order that matches; numbers
-        count by size.
-    counts : ndarray of shape (n_rows, n_columns)
-        Samples in both.
+    Of two clusterings; returns the clusters of `a` in their order, numbers by size,
+    those of `b` in the order that matches, and the samples in both.
 
     Examples
     --------

@@ -14,7 +14,6 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mdec import generation
-from mdec._support.progress import Progress, progress_hooks
 from mdec._support.random import RandomState
 from mdec.base import Base
 from mdec.base.kernels import SPARSE_KERNELS
@@ -229,24 +228,6 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
             The fitted estimator.
         """
         return self._fit(None, X)
-
-    def _member_progress(self) -> Progress:
-        """Return a hook that passes each finished member on to callbacks, if any."""
-        members = progress_hooks().members
-        if not getattr(self, "_skl_callbacks", None):
-            return members
-        context = self._init_callback_context(max_subtasks=self.ensemble_size)
-        context.call_on_fit_task_begin(estimator=self)
-
-        def hook(done: int, total: int) -> None:
-            members(done, total)
-            task = context.subcontext(task_name="member")
-            task.call_on_fit_task_begin(estimator=self)
-            task.call_on_fit_task_end(estimator=self)
-            if done == total:
-                context.call_on_fit_task_end(estimator=self)
-
-        return hook
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

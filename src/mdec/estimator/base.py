@@ -14,13 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdec._support.arrays import Array
 from mdec._support.memory import MAX_BYTES
-from mdec._support.progress import Progress
-from mdec.clustering import (
-    Clustering,
-    NumberOfClusters,
-    Settings,
-    cluster_tables,
-)
+from mdec._support.progress import Progress, progress_hooks
+from mdec.clustering import Clustering, NumberOfClusters, Settings, cluster_tables
 from mdec.confidence import firm_labels
 from mdec.estimator.persistence import AFTER_MEMBERS, read_model, write_model
 from mdec.generation import FLOATS
@@ -72,10 +67,6 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "clustering_")
         return self.clustering_
 
-    def _member_progress(self) -> Progress | None:
-        """Return who is told of finished members; None for those of `progress_to`."""
-        return None
-
     def _fit(self, tables: Mapping[str, Any] | None, X: Any = None) -> Self:
         """Cluster several tables by name, or one, and set all attributes."""
         given = self._parameters.get_params(deep=False)
@@ -93,6 +84,24 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         )
         self._set_attributes(clustering, features)
         return self
+
+    def _member_progress(self) -> Progress:
+        """Return a hook that passes each finished member on to callbacks, if any."""
+        members = progress_hooks().members
+        if not getattr(self, "_skl_callbacks", None):
+            return members
+        context = self._init_callback_context(max_subtasks=self.ensemble_size)
+        context.call_on_fit_task_begin(estimator=self)
+
+        def hook(done: int, total: int) -> None:
+            members(done, total)
+            task = context.subcontext(task_name="member")
+            task.call_on_fit_task_begin(estimator=self)
+            task.call_on_fit_task_end(estimator=self)
+            if done == total:
+                context.call_on_fit_task_end(estimator=self)
+
+        return hook
 
     def _set_attributes(
         self, clustering: Clustering, feature_names: Sequence[FeatureNames]
@@ -175,19 +184,18 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             tables.append(known.as_stored(self._validate(table, features)[0]))
         return placement, tables
 
-    def _base_clusters(
-        self, placement: Placement, tables: Sequence[Any]
-    ) -> NDArray[np.int32]:
-        """Return the base clusters of new rows, found where the clustering was made."""
-        device = self.clustering_.settings.device
-        n_jobs = self._parameters.n_jobs
-        return placement.base_clusters(tables, n_jobs=n_jobs, device=device)
+    def _base_clusters(self, X: Any) -> tuple[Placement, NDArray[np.int32]]:
+        """Return what places new rows, and their base clusters.
 
-    def _place(
-        self, placement: Placement, tables: Sequence[Any]
-    ) -> tuple[NDArray[np.int32], Array]:
+        They are found where the clustering was made.
+        """
+        placement, tables = self._read_new_rows(X)
+        n_jobs, device = self._parameters.n_jobs, self.clustering_.settings.device
+        return placement, placement.base_clusters(tables, n_jobs=n_jobs, device=device)
+
+    def _place(self, X: Any) -> tuple[NDArray[np.int32], Array]:
         """Return clusters of new rows (-1: too uncertain), and confidence."""
-        base = self._base_clusters(placement, tables)
+        placement, base = self._base_clusters(X)
         clusters, sure = placement.place(base)
         least = self.clustering_.settings.min_confidence
         return firm_labels(clusters, sure, least), sure
@@ -228,13 +236,12 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         clustering : Clustering
-            Such as ``model.clustering_.recluster(4)``.
+            Such as ``model.clustering_.recluster(4)``, whose settings come before the
+            parameters of this estimator.
 
         Returns
         -------
         estimator
-            With the parameters of this one, but for those that are settings of the
-            clustering.
         """
         check_is_fitted(self, "clustering_")
         own = {name: getattr(clustering.settings, name) for name in AFTER_MEMBERS}
@@ -265,15 +272,14 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             their own cluster, but not by rule; for those use `labels_`. -1 for rows
             whose confidence is below `min_confidence`, if it is set.
         """
-        return self._place(*self._read_new_rows(X))[0]
+        return self._place(X)[0]
 
     def predict_proba(self, X: Any) -> Array:
         """Return how far new rows belong to each cluster.
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_new, n_features), or mapping of these
-            As in `predict`.
+        X : array-like, sparse or mapping, as in `predict`
 
         Returns
         -------
@@ -281,8 +287,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             As `membership_`; rows add up to one. These are shares of the ensemble's
             agreement, not chances that a cluster is right.
         """
-        placement, tables = self._read_new_rows(X)
-        base = self._base_clusters(placement, tables)
+        placement, base = self._base_clusters(X)
         return placement.memberships(base)
 
     def predict_confidence(self, X: Any) -> Array:
@@ -290,8 +295,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_new, n_features), or mapping of these
-            As in `predict`.
+        X : array-like, sparse or mapping, as in `predict`
 
         Returns
         -------
@@ -300,7 +304,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             row. A row far from all others may be confident: ask `unlike_training` as
             well.
         """
-        return self._place(*self._read_new_rows(X))[1]
+        return self._place(X)[1]
 
     def unlike_training(self, X: Any) -> NDArray[np.bool_]:
         """Tell which new rows are unlike anything in training.
@@ -311,8 +315,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_new, n_features), or mapping of these
-            As in `predict`.
+        X : array-like, sparse or mapping, as in `predict`
 
         Returns
         -------
@@ -328,8 +331,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse of shape (n_new, n_features), or mapping of these
-            As in `predict`.
+        X : array-like, sparse or mapping, as in `predict`
 
         Returns
         -------
@@ -337,9 +339,7 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
             ``clusters``, ``confidence`` and ``unlike``: what `predict`,
             `predict_confidence` and `unlike_training` return.
         """
-        placement, tables = self._read_new_rows(X)
-        clusters, sure = self._place(placement, tables)
-        return PlacedRows(clusters, sure, placement.are_unlike(tables))
+        return PlacedRows(*self._place(X), self.unlike_training(X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, all or nothing.

@@ -29,20 +29,14 @@ MOST_LOOKED_AT = 10_000
 def estimate_seconds(base: str, n_samples: float, n_features: float) -> float:
     """Return about how many processor seconds a base clustering takes.
 
-    Parameters
-    ----------
-    base : {"graph", "landmark"}
-        How it is made.
-    n_samples, n_features : float
-        Samples and features that it sees.
+    It sees so many samples and features.
 
     Examples
     --------
     >>> round(100 * estimate_seconds("graph", 2000, 1000), 1)
     12.1
     """
-    terms = list_terms(base, n_samples, n_features)
-    return float(np.dot(SECONDS[base], terms))
+    return float(np.dot(SECONDS[base], list_terms(base, n_samples, n_features)))
 
 
 def list_terms(base: str, n: float, d: float) -> list[float]:
@@ -62,19 +56,8 @@ def estimate_memory(tables: Sequence[Any], model: Any) -> int:
     """Estimate the peak memory of a process that fits an estimator, in bytes.
 
     To what it holds already come the labels and the larger of two: base clusterings
-    that are made together, and the consensus of up to so many samples at once.
-
-    Parameters
-    ----------
-    tables : sequence of array-like
-        What it is fitted to.
-    model : MDEC or MultiViewMDEC
-        The estimator; its parameters are read.
-
-    Returns
-    -------
-    int
-        Bytes.
+    that are made together, and the consensus of up to so many samples at once. Of the
+    estimator the parameters are read.
     """
     n, size = tables[0].shape[0], model.ensemble_size
     shares = {"max_features": model.max_features, "max_samples": model.max_samples}

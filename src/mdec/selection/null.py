@@ -18,7 +18,7 @@ from mdec._support.random import member_stream
 from mdec.base import measure_pairs
 from mdec.base.copies import CopiesError
 from mdec.base.graphs import graph_from_distances
-from mdec.base.kernels import coordinates
+from mdec.base.kernels import KERNELS, coordinates
 from mdec.base.pairs import PRECOMPUTED, Metric, Pairs
 from mdec.ensemble.plan import Plan
 from mdec.numerics.magnitude import at_safe_scale
@@ -130,6 +130,15 @@ class Cloud:
         What the ranks of each feature stand for: its values, with one hump.
     is_normal, is_tied : ndarray of bool of shape (n_features,)
         Features that look normal, and those that have few values.
+    kernel : str
+        The kernel that compares samples.
+    norms : ndarray of shape (n_samples,)
+        In ascending order the squared distances of samples from their mean, which those
+        of draws are brought to along their directions: those that differ in scale are
+        no groups.
+    lengths : ndarray of shape (n_pairs,) or None
+        In ascending order the squared distances of pairs after that, with their ties
+        and their largest value, where only these are known.
 
     Notes
     -----
@@ -152,10 +161,15 @@ class Cloud:
     values: Array
     is_normal: NDArray[np.bool_]
     is_tied: NDArray[np.bool_]
+    kernel: str
+    norms: Array
+    lengths: Array | None
 
     @classmethod
-    def of(cls, X: Array, seed: int = 0) -> Cloud:
-        """Take the normal scores and the values of a table apart."""
+    def of(
+        cls, X: Array, kernel: str = KERNELS[0], seed: int = 0, *, pairs: bool = False
+    ) -> Cloud:
+        """Take apart the scores and values of a table, or of `scale_pairs` of pairs."""
         n_samples, half = len(X), len(X) // 2
         values, center, spread = np.sort(X, axis=0), X.mean(axis=0), X.std(axis=0)
         gaps = np.diff(values, axis=0)
@@ -180,7 +194,13 @@ class Cloud:
         scores = linalg.helmert(n_samples) @ scores
         if is_tied.any():
             scores = undo_rounding(scores, levels, is_tied, seed)
-        return cls(scores, center, spread, values, is_normal, is_tied)
+        products, lengths = _products_about_mean(X, kernel), None
+        norms = np.sort(products.diagonal())
+        if pairs:
+            squared = _distances_at_norms(products, norms)
+            lengths = np.sort(squared[np.triu_indices(n_samples, 1)])
+        of_draws = scores, center, spread, values, is_normal, is_tied
+        return cls(*of_draws, kernel, norms, lengths)
 
     def draw(self, rng: np.random.Generator) -> Array:
         """Rotate the scores at random, and make them values again."""
@@ -192,37 +212,6 @@ class Cloud:
         drawn[:, other] = np.take_along_axis(self.values[:, other], ranks, axis=0)
         drawn[:, few] = give_by_rank(scores[:, few], self.values[:, few])
         return drawn
-
-
-@dataclass(frozen=True)
-class Marginals:
-    """Distances in a table that its draws are given before they are compared.
-
-    Attributes
-    ----------
-    kernel : str
-        The kernel that compares samples.
-    norms : ndarray of shape (n_samples,)
-        In ascending order the squared distances of samples from their mean, which they
-        are brought to along their directions: those that differ in scale are no groups.
-    lengths : ndarray of shape (n_pairs,) or None
-        In ascending order the squared distances of pairs after that, with their ties
-        and their largest value, where only these are known.
-    """
-
-    kernel: str
-    norms: Array
-    lengths: Array | None = None
-
-    @classmethod
-    def of(cls, X: Array, kernel: str, *, pairs: bool = False) -> Marginals:
-        """Measure a table, or what `scale_pairs` makes of pairs."""
-        products = _products_about_mean(X, kernel)
-        norms = np.sort(products.diagonal())
-        if not pairs:
-            return cls(kernel, norms)
-        squared = _distances_at_norms(products, norms)
-        return cls(kernel, norms, np.sort(squared[np.triu_indices(len(X), 1)]))
 
 
 def rotate(scores: Array, rng: np.random.Generator) -> Array:
@@ -300,19 +289,17 @@ def null_reference(
     if n_samples > most:
         some = np.sort(rng.choice(n_samples, most, replace=False))
     with single_threaded_blas():
-        clouds, marginals, seen = [], [], []
+        clouds, seen = [], []
         for table, plan in zip(tables, plans, strict=True):
             X = _take_features(table, plan, some, rng, metric)
             kernel = max(plan.kernel_shares, key=plan.kernel_shares.__getitem__)
             pairs = metric is not None or plan.metric == PRECOMPUTED
             seen.append(X)
-            clouds.append(Cloud.of(X, seed))
-            marginals.append(Marginals.of(X, kernel, pairs=pairs))
-        observed = measure_groups(seen, marginals)
+            clouds.append(Cloud.of(X, kernel, seed, pairs=pairs))
+        observed = measure_groups(seen, clouds)
         draws: list[Array] = []
-        shared = clouds, seed, marginals
         for look in LOOKS:
-            numbers = range(len(draws), look)
+            numbers, shared = range(len(draws), look), (clouds, seed)
             for made in map_parallel(
                 _measure_draw, numbers, shared=shared, n_jobs=n_jobs
             ):
@@ -325,12 +312,10 @@ def null_reference(
     return reference
 
 
-def _measure_draw(
-    number: int, clouds: Sequence[Cloud], seed: int, marginals: Sequence[Marginals]
-) -> Array:
+def _measure_draw(number: int, clouds: Sequence[Cloud], seed: int) -> Array:
     """Draw all tables, rotated alike, and measure the groups in them."""
     streams = (member_stream(seed, 2 + number, "selection") for _ in clouds)
-    return measure_groups(list(map(Cloud.draw, clouds, streams)), marginals)
+    return measure_groups(list(map(Cloud.draw, clouds, streams)), clouds)
 
 
 def _take_features(
@@ -387,10 +372,10 @@ def _inner_products(squared: Array) -> Array:
     return products
 
 
-def measure_groups(tables: Sequence[Array], marginals: Sequence[Marginals]) -> Array:
+def measure_groups(tables: Sequence[Array], clouds: Sequence[Cloud]) -> Array:
     r"""Return what shows groups in tables of the same samples.
 
-    Samples of each table are given the distances of its `Marginals`. The values are the
+    Samples of each table are given the distances of its `Cloud`. The values are the
     eigenvalues :math:`\lambda_2, \dots, \lambda_{12}` of the normalised similarity
     graph of all samples, of several tables their mean: K - 1 of them are near one if
     there are K groups. Then how clear the widest gap along the leading axis is, see
@@ -398,7 +383,7 @@ def measure_groups(tables: Sequence[Array], marginals: Sequence[Marginals]) -> A
     """
     n_samples = len(tables[0])
     graph, products = np.zeros((2, n_samples, n_samples))
-    for X, known in zip(tables, marginals, strict=True):
+    for X, known in zip(tables, clouds, strict=True):
         own = _products_about_mean(X, known.kernel)
         products += own / max(own.trace(), _TINY)
         squared = _distances_at_norms(own, known.norms)
