@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +50,7 @@ FLOWER_SIZE = (100, 100)
 FLOWERS_PER_CLASS = 80
 
 
-@dataclass(frozen=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """One file of a dataset on GitHub, pinned to its bytes by length and checksum."""
 
     repository: str
@@ -123,20 +122,20 @@ class DatasetInfo:
 @cache
 def all_datasets() -> dict[str, DatasetInfo]:
     """Return everything that is known, by id and in order."""
+
+    def read_rows(name: str) -> list[dict[str, Any]]:
+        table = resources.files("mdec.bench") / "registry" / name
+        return list(csv.DictReader(table.read_text("utf-8").splitlines()))
+
     files: dict[str, list[SourceFile]] = defaultdict(list)
-    for row in _read_rows("files.csv"):
+    for row in read_rows("files.csv"):
         size = int(row.pop("bytes"))
         files[row.pop("dataset")].append(SourceFile(size=size, **row))
     found = {}
-    for row in _read_rows("datasets.csv"):
+    for row in read_rows("datasets.csv"):
         row |= {name: int(row[name]) for name in row if name.startswith("n_")}
         found[row["id"]] = DatasetInfo(files=tuple(files[row["id"]]), **row)
     return found
-
-
-def _read_rows(name: str) -> list[dict[str, Any]]:
-    table = resources.files("mdec.bench") / "registry" / name
-    return list(csv.DictReader(table.read_text("utf-8").splitlines()))
 
 
 def list_datasets(kind: str | None = None) -> list[DatasetInfo]:
@@ -146,12 +145,12 @@ def list_datasets(kind: str | None = None) -> list[DatasetInfo]:
     ----------
     kind : str, default=None
         "gene expression", "image", "speech"; "single cells"; or "built-in" for the
-        datasets that need no file. None for the thirty of the paper.
+        datasets that need no file. None for the thirty of the paper, in its order.
 
     Returns
     -------
     list of DatasetInfo
-        In the paper's order.
+        What the registry knows of each.
 
     Examples
     --------
@@ -171,17 +170,12 @@ def list_datasets(kind: str | None = None) -> list[DatasetInfo]:
 
 
 def dataset_info(name: str) -> DatasetInfo:
-    """Return what the registry knows about a dataset.
+    """Return what the registry knows about a dataset: shape, source, citation, files.
 
     Parameters
     ----------
     name : str
         Id or name; case, spaces and hyphens do not matter.
-
-    Returns
-    -------
-    DatasetInfo
-        Shape, source, citation and files.
 
     Examples
     --------
@@ -202,30 +196,23 @@ def dataset_info(name: str) -> DatasetInfo:
 
 
 def data_dir(folder: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder of raw files.
+    """Return the folder of raw files, which need not exist yet.
 
     Parameters
     ----------
     folder : path-like, default=None
         A folder of your own; None takes the environment variable ``MDEC_DATA``, else
         the user's data directory.
-
-    Returns
-    -------
-    Path
-        The folder, which need not exist yet.
     """
-    chosen = folder or os.environ.get("MDEC_DATA")
-    if chosen:
+    if chosen := folder or os.environ.get("MDEC_DATA"):
         return Path(chosen).expanduser()
     home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME", home / ".local" / "share"))
-    return base / "mdec"
+    bases = {
+        "win32": os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"),
+        "darwin": home / "Library" / "Application Support",
+    }
+    linux = os.environ.get("XDG_DATA_HOME", home / ".local" / "share")
+    return Path(bases.get(sys.platform, linux)) / "mdec"
 
 
 def fetch_dataset(
@@ -256,35 +243,7 @@ def fetch_dataset(
     list of Path
         The files, in the order in which they are read; empty for built-in datasets.
     """
-    info = dataset_info(name)
-    base = data_dir(folder)
-    if info.manual:
-        return _manual_files(info, base)
-    paths = []
-    for file in info.files:
-        path = _find_file(base, file)
-        if path is None and not download:
-            raise FileNotFoundError(
-                f"{file.name} of {info.id} is not below {base}; run "
-                f"`mdec datasets fetch {info.id}` on a machine with a network, or "
-                "point MDEC_DATA at a folder that holds it."
-            )
-        paths.append(path or _download(file, base / info.id, base_url, progress))
-    return paths
-
-
-def _find_file(base: Path, file: SourceFile) -> Path | None:
-    """Return a file below a folder whose bytes are the pinned ones, or None."""
-    for path in sorted(base.rglob(file.name)):
-        if path.is_file() and path.stat().st_size == file.size:
-            with path.open("rb") as content:
-                digest = hashlib.file_digest(content, "sha256").hexdigest()
-            if digest == file.sha256:
-                return path
-    return None
-
-
-def _manual_files(info: DatasetInfo, base: Path) -> list[Path]:
+    info, base = dataset_info(name), data_dir(folder)
     place = base / info.id
     # A file of its own name may lie anywhere; other names are alike in many folders.
     found = [
@@ -296,7 +255,25 @@ def _manual_files(info: DatasetInfo, base: Path) -> list[Path]:
             f"{info.id} ({info.name}) cannot be downloaded; put {info.manual}, into "
             f"{place}."
         )
-    return [path for paths in found for path in paths]
+    paths = [path for alike in found for path in alike]
+    for file in info.files:
+        path = next((p for p in sorted(base.rglob(file.name)) if _is(file, p)), None)
+        if path is None and not download:
+            raise FileNotFoundError(
+                f"{file.name} of {info.id} is not below {base}; run "
+                f"`mdec datasets fetch {info.id}` on a machine with a network, or "
+                "point MDEC_DATA at a folder that holds it."
+            )
+        paths.append(path or _download(file, place, base_url, progress))
+    return paths
+
+
+def _is(file: SourceFile, path: Path) -> bool:
+    """Return whether the bytes of a file are the pinned ones."""
+    if not path.is_file() or path.stat().st_size != file.size:
+        return False
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
 
 
 def _download(file: SourceFile, folder: Path, base_url: str, progress: bool) -> Path:
@@ -307,22 +284,21 @@ def _download(file: SourceFile, folder: Path, base_url: str, progress: bool) -> 
         import_optional("tqdm", needed_for="a progress bar", install="mdec[data]")
     # Its messages repeat what the bar and our errors say.
     pooch.get_logger().setLevel(logging.WARNING)
-    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT_SECONDS)
-    url = file.url(base_url)
+    url, own = file.url(base_url), f"{file.name} into {folder}"
+    options = {
+        "fname": file.name,
+        "path": folder,
+        "known_hash": f"sha256:{file.sha256}",
+    }
+    get = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT_SECONDS)
     try:
         # The file gets its name only after its checksum was found right.
-        path = pooch.retrieve(
-            url,
-            known_hash=f"sha256:{file.sha256}",
-            fname=file.name,
-            path=folder,
-            downloader=downloader,
-        )
+        return Path(pooch.retrieve(url, downloader=get, **options))
     except ValueError as error:
         raise ValueError(
             f"{url} did not give the expected {file.size} bytes (sha256 "
             f"{file.sha256[:12]}...), so nothing was kept; try again, and if it stays "
-            f"so, put your own copy of {file.name} into {folder}."
+            f"so, put your own copy of {own}."
         ) from error
     except (requests.RequestException, ConnectionError, TimeoutError) as error:
         reason, response = type(error).__name__, getattr(error, "response", None)
@@ -330,9 +306,8 @@ def _download(file: SourceFile, folder: Path, base_url: str, progress: bool) -> 
             reason = f"the server answered {response.status_code}"
         raise ConnectionError(
             f"{url} could not be downloaded ({reason}), so nothing was kept; "
-            f"check the network and try again, or put {file.name} into {folder}."
+            f"check the network and try again, or put {own}."
         ) from error
-    return Path(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,7 +369,15 @@ def load_dataset(
     """
     path = Path(name)
     if ending_of(path)[0] in ENDINGS:
-        return _load_file(path, target)
+        table = read_table(path, label_column=target)
+        if table.labels is None:
+            return Dataset(path.stem, table.values, None, ())
+        if n_without := (table.labels == "").sum():
+            raise ValueError(
+                f"{path.name!r} has {n_without} samples without a class; a dataset "
+                "with classes needs one for each."
+            )
+        return Dataset(path.stem, table.values, *_number_classes(table.labels))
     info = dataset_info(os.fspath(name))
     if info.format in _BUILT_IN:
         data, labels = _BUILT_IN[info.format](info)
@@ -417,18 +400,6 @@ def _number_classes(labels: NDArray[Any]) -> tuple[NDArray[np.int32], tuple[str,
     return np.argsort(order)[inverse].astype(np.int32), tuple(map(str, names[order]))
 
 
-def _load_file(path: Path, target: str | None) -> Dataset:
-    table = read_table(path, label_column=target)
-    if table.labels is None:
-        return Dataset(path.stem, table.values, None, ())
-    if (table.labels == "").any():
-        raise ValueError(
-            f"{path.name!r} has {(table.labels == '').sum()} samples without a class; "
-            "a dataset with classes needs one for each."
-        )
-    return Dataset(path.stem, table.values, *_number_classes(table.labels))
-
-
 def compact(X: NDArray[Any]) -> NDArray[Any]:
     """Return bytes where all values are whole numbers up to 255, else float32."""
     small = np.clip(X, 0, 255).astype(np.uint8)
@@ -445,26 +416,21 @@ def gene_table(paths: Sequence[Path]) -> Parsed:
         rows = list(csv.reader(file, delimiter="\t"))
     n_headers = 1 if is_number(rows[1][1]) else 2
     values = np.array([row[1:] for row in rows[n_headers:]], dtype=np.float64)
-    labels = np.array(rows[n_headers - 1][1:])
-    return values.T.astype(np.float32), labels
+    return values.T.astype(np.float32), np.array(rows[n_headers - 1][1:])
 
 
 def mat(paths: Sequence[Path]) -> Parsed:
     """Read MATLAB files of data and labels, stacked in the given order."""
-    tables = [_mat_table(path) for path in paths]
+    # The registry says what the columns are, so none of them is in doubt.
+    tables = [read_table(path, features=["*"]) for path in paths]
     values = np.vstack([table.values for table in tables])
     return compact(values), np.concatenate([table.labels for table in tables])
 
 
 def mat_label_first(paths: Sequence[Path]) -> Parsed:
     """Read a MATLAB file whose table holds the label in its first column."""
-    table = _mat_table(paths[0]).values
+    table = read_table(paths[0], features=["*"]).values
     return compact(table[:, 1:]), table[:, 0].astype(np.int64)
-
-
-def _mat_table(path: Path) -> Any:
-    # The registry says what the columns are, so none of them is in doubt.
-    return read_table(path, features=["*"])
 
 
 def one_hot_csv(paths: Sequence[Path], n_classes: int = 10) -> Parsed:
@@ -488,19 +454,27 @@ def gisette(paths: Sequence[Path]) -> Parsed:
 
 def pgm_folders(paths: Sequence[Path]) -> Parsed:
     """Read grey images, one folder per class, pixels column by column."""
-    pixels = [np.asarray(_image(path).convert("L")).ravel(order="F") for path in paths]
     # The faces lie in 1a/ or, as distributed, in 1a/face/.
     folders = [[part for part in path.parts[:-1] if part != "face"] for path in paths]
-    return np.stack(pixels), np.array([names[-1] for names in folders])
+    return _pixels(paths, "L", order="F"), np.array([names[-1] for names in folders])
 
 
 def jpeg_folder(paths: Sequence[Path]) -> Parsed:
     """Read colour images in file order, a fixed number per class, and resize them."""
-    pixels = [
-        np.asarray(_image(path).convert("RGB").resize(FLOWER_SIZE)).ravel()
-        for path in paths
-    ]
-    return np.stack(pixels), np.arange(len(paths)) // FLOWERS_PER_CLASS
+    return _pixels(paths, "RGB", FLOWER_SIZE), np.arange(
+        len(paths)
+    ) // FLOWERS_PER_CLASS
+
+
+def _pixels(
+    paths: Sequence[Path], mode: str, size: Any = None, order: Any = "C"
+) -> NDArray[Any]:
+    needs = {"needed_for": "reading images", "install": "mdec[data]"}
+    pillow, rows = import_optional("PIL.Image", **needs), []
+    for path in paths:
+        image = pillow.open(path).convert(mode)
+        rows.append(np.asarray(image.resize(size) if size else image).ravel(order))
+    return np.stack(rows)
 
 
 def sparse_cells(paths: Sequence[Path]) -> Parsed:
@@ -509,13 +483,6 @@ def sparse_cells(paths: Sequence[Path]) -> Parsed:
         entries = parts["data"], parts["indices"], parts["indptr"]
         counts = sparse.csr_array(entries, shape=tuple(parts["shape"]))
         return compact(counts.toarray()), parts["y"]
-
-
-def _image(path: Path) -> Any:
-    pillow = import_optional(
-        "PIL.Image", needed_for="reading images", install="mdec[data]"
-    )
-    return pillow.open(path)
 
 
 def _load_sklearn(info: DatasetInfo) -> Parsed:
@@ -533,15 +500,9 @@ def _make_gaussians(info: DatasetInfo) -> Parsed:
     return centers[labels] + rng.normal(size=(labels.size, info.n_features)), labels
 
 
-FORMATS: dict[str, Callable[[Sequence[Path]], Parsed]] = {
-    parser.__name__: parser
-    for parser in (
-        *(gene_table, mat, mat_label_first, one_hot_csv, csv_label_last),
-        *(gisette, pgm_folders, jpeg_folder, sparse_cells),
-    )
-}
-
-_BUILT_IN: dict[str, Callable[[DatasetInfo], Parsed]] = {
-    "sklearn": _load_sklearn,
-    "generated": _make_gaussians,
-}
+_PARSERS: tuple[Callable[[Sequence[Path]], Parsed], ...] = (
+    *(gene_table, mat, mat_label_first, one_hot_csv, csv_label_last),
+    *(gisette, pgm_folders, jpeg_folder, sparse_cells),
+)
+FORMATS = {parser.__name__: parser for parser in _PARSERS}
+_BUILT_IN = {"sklearn": _load_sklearn, "generated": _make_gaussians}
