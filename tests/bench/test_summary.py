@@ -26,11 +26,11 @@ from mdec.bench.pages import (
 )
 from mdec.bench.records import Records, encode_labels
 from mdec.bench.summary import (
+    RankTest,
     ScoreTable,
     Sweep,
     comparable_parts,
     hardware,
-    list_hardware,
     nemenyi_critical_difference,
     published_bars,
     published_points,
@@ -221,7 +221,7 @@ def test_a_repetition_with_and_without_a_device_counts_once() -> None:
     wrong = 100 * METRICS["ari"](np.repeat([0, 1], 4), np.tile([0, 1], 4))
     assert table.counts.item() == 3
     assert table.mean.item() == pytest.approx((100 + 2 * wrong) / 3)
-    assert list_hardware(records) == ["P with cuda", "P"]
+    assert {hardware(run) for run in records.runs.values()} == {"P with cuda", "P"}
     only = score_table(records, "seconds", lambda r: hardware(r) == "P")
     assert only.counts.item() == 1
 
@@ -291,6 +291,11 @@ def test_points_of_the_paper_are_those_of_its_tables_and_its_text() -> None:
     assert published_points(scores) == published_bars(scores) == {}
     bars = published_bars(scores._replace(table=replace(part, metric="nmi_max")))
     np.testing.assert_array_equal(bars["MDEC-HC"], [50.99, np.nan])
+
+
+def test_groups_are_the_longest_ranges_without_a_difference() -> None:
+    mean_ranks = np.array([3.0, 1.0, 1.5])
+    assert RankTest(0.0, 1.0, 1.6, 9, mean_ranks).groups() == [(0, 1), (1, 2)]
 
 
 def test_friedman_is_scipys_and_nemenyi_is_the_textbooks() -> None:

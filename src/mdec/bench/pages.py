@@ -27,7 +27,6 @@ from mdec.bench.summary import (
     comparable_parts,
     format_value,
     hardware,
-    list_hardware,
     method_of,
     parameter_grid,
     published_bars,
@@ -209,7 +208,9 @@ def _sections(records: Records, options: Parameters) -> Iterator[Section]:
             yield summary_section(common)
             yield distance_section(table)
     # The times on each processor apart, and those with a device.
-    names = list_hardware(records) if options.get("times") else []
+    runs = records.runs.values()
+    used = Counter(hardware(run) for run in runs if run["status"] == OK)
+    names = [name for name, _ in used.most_common()] if options.get("times") else []
     for number, name in enumerate(names, 1):
         # What a device does costs no CPU seconds.
         for metric in ["seconds"] if " with " in name else ["cpu_seconds", "seconds"]:
@@ -226,7 +227,7 @@ def _sections(records: Records, options: Parameters) -> Iterator[Section]:
             yield section
     lost = Counter(
         (run["dataset"], run["method"], run["status"], run["message"])
-        for run in records.runs.values()
+        for run in runs
         if run["status"] != OK
     )
     if lost:
@@ -447,18 +448,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def render(template: str, **content: Any) -> str:
-    """Fill in a template of the package; one for HTML escapes all text.
-
-    Examples
-    --------
-    >>> rows = [("x", [Cell("1.00", "0.10", place=1)])]
-    >>> section = Section("ari", "ARI", headers=["set", "A"], rows=rows)
-    >>> print(render("table.md", section=section))
-    | set | A |
-    |---|---|
-    | x | **[1.00 ± 0.10]** |
-    <BLANKLINE>
-    """
+    """Fill in a template of the package; one for HTML escapes all text."""
     jinja2 = import_optional("jinja2", needed_for="reports", install="mdec[report]")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mdec.bench"),

@@ -21,7 +21,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,16 +61,6 @@ _NEEDED = {
 def encode_labels(labels: NDArray[np.integer]) -> str:
     """Return labels as text: their type, then compressed bytes.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_samples,)
-        Whole numbers.
-
-    Returns
-    -------
-    str
-        Short where neighbours share labels.
-
     Examples
     --------
     >>> decode_labels(encode_labels(np.array([0, 1, -1])))
@@ -87,19 +77,10 @@ def decode_labels(text: str) -> NDArray[np.integer]:
     return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=dtype)
 
 
-def same_data(one: Record, other: Record) -> bool:
-    """Return whether two records are of the same values and the same classes."""
-    names = ("n_samples", "n_features", "dtype", "sha256")
-    # Unpacked: another version of the compressor may pack the same classes otherwise.
-    classes = decode_labels(one["classes"]), decode_labels(other["classes"])
-    return all(one[name] == other[name] for name in names) and np.array_equal(*classes)
-
-
 def run_key(record: Record) -> str:
     """Return what identifies a run: names, parameters and repetition."""
-    names = record["dataset"], record["method"]
-    parameters = record["generator_parameters"], record["parameters"]
-    return json.dumps([*names, *parameters, record["repetition"]], sort_keys=True)
+    names = ("dataset", "method", "generator_parameters", "parameters", "repetition")
+    return json.dumps([record[name] for name in names], sort_keys=True)
 
 
 @dataclass
@@ -121,13 +102,7 @@ class Records:
     runs: dict[str, Record] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
-        """Add the record of one line.
-
-        Parameters
-        ----------
-        record : dict
-            Of the study, of a dataset or of a run.
-        """
+        """Add the record of the study, of a dataset or of a run."""
         if record["record"] == "study":
             self.study = record["study"]
         elif record["record"] == "dataset":
@@ -174,16 +149,22 @@ def _parse(content: bytes, name: str) -> tuple[Records, int]:
     records, n_records, damaged = Records(), 0, []
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                records.add(_parse_line(line))
-                n_records += 1
-            except (ValueError, TypeError, LookupError, RecursionError):
-                damaged.append(number)
+        if not line.strip():
+            continue
+        for old, new in OLD_NAMES.items():  # of parameters
+            line = line.replace(f'"{old}"'.encode(), f'"{new}"'.encode())
+        try:
+            # With the encoding: json would accept lines in others, which never mix.
+            record: Record = json.loads(line.decode("utf-8-sig"))
+            if not _NEEDED[record["record"]] <= record.keys():
+                raise ValueError("not a record")
+            records.add(record)
+            n_records += 1
+        except (ValueError, TypeError, LookupError, RecursionError):
+            damaged.append(number)
     length, last = len(content), lines[-1]
     # A crash tears the last line, which then has no line break.
-    torn = damaged[-1:] == [len(lines)]
-    if torn and (n_records or last.startswith(_BEGINNING)):
+    if damaged[-1:] == [len(lines)] and (n_records or last.startswith(_BEGINNING)):
         damaged.pop()
         length -= len(last)
     if damaged and not n_records:
@@ -198,16 +179,6 @@ def _parse(content: bytes, name: str) -> tuple[Records, int]:
     return records, length
 
 
-def _parse_line(line: bytes) -> Record:
-    for old, new in OLD_NAMES.items():  # of parameters
-        line = line.replace(f'"{old}"'.encode(), f'"{new}"'.encode())
-    # With the encoding: json would also accept lines in others, which never mix.
-    record: Record = json.loads(line.decode("utf-8-sig"))
-    if not _NEEDED[record["record"]] <= record.keys():
-        raise ValueError("not a record")
-    return record
-
-
 @contextmanager
 def open_journal(path: Path) -> Iterator[tuple[Records, Callable[[Record], None]]]:
     """Open a file of records; yield its content, and a function that appends a record.
@@ -220,9 +191,8 @@ def open_journal(path: Path) -> Iterator[tuple[Records, Callable[[Record], None]
     if path.exists() and not path.is_file():
         raise ValueError(f"{name!r} is a folder or a device; give a file of records.")
     packed = path.suffix.lower() == ".gz"
-    if path.exists():
-        with path.open("rb") as found:
-            packed |= found.read(len(_GZIP)) == _GZIP
+    with suppress(FileNotFoundError), path.open("rb") as found:
+        packed |= found.read(len(_GZIP)) == _GZIP
     if packed:
         raise ValueError(
             f"{name!r} is an archive, to which no records are added; give a file that "

@@ -112,8 +112,7 @@ def run_study(
     """
     progress = StudyProgress()
     with open_journal(Path(path)) as (records, write):
-        found = _find_data(study, progress, offline=offline)
-        _refuse_mixing(study, found, records, os.fspath(path))
+        found = _find_data(study, records, progress, os.fspath(path), offline=offline)
         if records.study != study.text:
             write({"record": "study", "study": study.text})
         for record in found:
@@ -147,9 +146,20 @@ def run_study(
     return progress
 
 
-def _find_data(study: Study, progress: StudyProgress, *, offline: bool) -> list[Record]:
-    """Return the records of the available datasets as they are now."""
-    found = []
+def _find_data(
+    study: Study, records: Records, progress: StudyProgress, path: str, *, offline: bool
+) -> list[Record]:
+    """Return the records of the available datasets as they are now.
+
+    Raises if the records that there are already are of another study or of other data.
+    """
+    name = records.study.get("name", study.name)
+    if name != study.name:
+        raise ValueError(
+            f"{path!r} holds records of the study {name!r}, whose seeds are not those "
+            f"of {study.name!r}; give another file."
+        )
+    found, changed = [], []
     for spec in study.datasets:
         try:
             if spec.kind != "file":
@@ -157,32 +167,19 @@ def _find_data(study: Study, progress: StudyProgress, *, offline: bool) -> list[
             found.append(dataset_record(spec))
         except (OSError, ValueError, ImportError) as error:
             progress.unavailable[spec.name] = str(error)
-    return found
-
-
-def _refuse_mixing(
-    study: Study, found: list[Record], records: Records, path: str
-) -> None:
-    """Raise if the records are of another study or of other data."""
-    name = records.study.get("name", study.name)
-    if name != study.name:
-        raise ValueError(
-            f"{path!r} holds records of the study {name!r}, whose seeds are not those "
-            f"of {study.name!r}; give another file."
-        )
-    changed = []
-    for new in found:
-        old = records.datasets.get(new["dataset"], new)
+            continue
+        old, new = records.datasets.get(spec.name, found[-1]), found[-1]
         # Unpacked: another compressor may pack the same classes otherwise.
         a, b = (decode_labels(each["classes"]) for each in (old, new))
         facts = ("n_samples", "n_features", "dtype", "sha256")
         if any(old[f] != new[f] for f in facts) or not np.array_equal(a, b):
-            changed.append(new["dataset"])
+            changed.append(spec.name)
     if changed:
         raise ValueError(
             f"the data of {', '.join(changed)} have changed since the runs in "
             f"{path!r}; give another file of records, or the old data."
         )
+    return found
 
 
 class _Worker:
@@ -296,8 +293,7 @@ def _run_groups(
 
     with ThreadPoolExecutor(len(workers)) as pool:
         try:
-            for future in [pool.submit(serve, worker) for worker in workers]:
-                future.result()
+            list(pool.map(serve, workers))
         finally:  # an interrupt ends the workers too
             waiting.clear()
             for worker in workers:

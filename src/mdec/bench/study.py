@@ -76,6 +76,7 @@ class Study:
 _AXIS = {"x": str, "label": str, "split?": str}
 _METHOD = {"name": str, "function?": str, "method?": str, "generator?": str}
 _LIMITS = ("seconds_per_run?", "seconds_total?", "memory_gb?")
+_SWITCHES = ("times?", "published?", "critical_difference?")
 _SCHEMA = {
     "name": str,
     "title?": object,
@@ -85,54 +86,49 @@ _SCHEMA = {
     "parameters?": {"generator?": {"*": [object]}, "method?": {"*": [object]}},
     "repetitions?": (int, {"*": int}),
     "limits?": dict.fromkeys(_LIMITS, (int, float)),
-    "report?": {
-        "metrics?": [str],
-        "times?": bool,
-        "published?": bool,
-        "critical_difference?": bool,
-        "curves?": _AXIS,
-        "bars?": _AXIS,
-    },
+    "report?": dict.fromkeys(_SWITCHES, bool)
+    | {"metrics?": [str], "curves?": _AXIS, "bars?": _AXIS},
 }
 _KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number"}
 _KINDS |= {bool: "true or false", list: "a list", dict: "a table"}
 
 
-def _check(value: Any, schema: Any, where: str) -> None:
-    """Raise unless a value of a study file is of the kind that its place needs."""
-    kinds = []
-    for choice in schema if isinstance(schema, tuple) else (schema,):
-        kind: Any = choice if isinstance(choice, type) else type(choice)
-        kinds.append(kind)
-        # A bool is an int to Python, and true is no number of repetitions.
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            continue
-        if isinstance(choice, list):
-            for number, item in enumerate(value, 1):
-                _check(item, choice[0], f"{where}[{number}]")
-        elif isinstance(choice, dict):
-            _check_table(value, choice, where)
-        return
-    raise ValueError(
-        f"{where} of the study must be {' or '.join(_KINDS[kind] for kind in kinds)}; "
-        f"it is {repr(value)[:60]}."
-    )
+def _check(value: Any, schema: Any, where: str = "") -> None:
+    """Raise unless a value of a study file is of the kind that its place needs.
 
-
-def _check_table(table: dict[str, Any], schema: dict[str, Any], where: str) -> None:
-    """Raise unless a table has what it needs and nothing that is unknown."""
+    A table must have what it needs, and nothing that is unknown.
+    """
     place = f"{where} of the study" if where else "the study"
-    known = {key.removesuffix("?"): kind for key, kind in schema.items()}
-    for key in schema:
-        if not key.endswith(("?", "*")) and not table.get(key):
-            raise ValueError(f"{place} needs {key}; add {key} = ... to it.")
-    unknown = sorted(table.keys() - known.keys())
-    if unknown and "*" not in known:
+    choices = schema if isinstance(schema, tuple) else (schema,)
+    kinds: list[Any] = [
+        each if isinstance(each, type) else type(each) for each in choices
+    ]
+    # A bool is an int to Python, and true is no number of repetitions.
+    fits = [
+        choice
+        for choice, kind in zip(choices, kinds, strict=True)
+        if isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    ]
+    if not fits:
         raise ValueError(
-            f"{place} has no {', '.join(unknown)}; it has {', '.join(known)}."
+            f"{place} must be {' or '.join(_KINDS[kind] for kind in kinds)}; it is "
+            f"{repr(value)[:60]}."
         )
-    for key, value in table.items():
-        _check(value, known.get(key, known.get("*")), f"{where}.{key}".lstrip("."))
+    if isinstance(fits[0], list):
+        for number, item in enumerate(value, 1):
+            _check(item, fits[0][0], f"{where}[{number}]")
+    elif isinstance(fits[0], dict):
+        known = {key.removesuffix("?"): kind for key, kind in fits[0].items()}
+        for key in fits[0]:
+            if not key.endswith(("?", "*")) and not value.get(key):
+                raise ValueError(f"{place} needs {key}; add {key} = ... to it.")
+        unknown = sorted(value.keys() - known.keys())
+        if unknown and "*" not in known:
+            raise ValueError(
+                f"{place} has no {', '.join(unknown)}; it has {', '.join(known)}."
+            )
+        for key, item in value.items():
+            _check(item, known.get(key, known.get("*")), f"{where}.{key}".lstrip("."))
 
 
 def study_names() -> list[str]:
@@ -183,7 +179,7 @@ def make_study(text: StudyText, folder: str | os.PathLike[str] = "") -> Study:
 
     Its paths and modules are found from `folder`.
     """
-    _check(text, _SCHEMA, "")
+    _check(text, _SCHEMA)
     # A dataset may be named twice, by its id and by its kind.
     datasets = tuple(dict.fromkeys(_find_datasets(text["datasets"], Path(folder))))
     tables = [{"name": e} if isinstance(e, str) else e for e in text["methods"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,7 +15,7 @@ from scipy import stats
 from mdec._support.arrays import Array
 from mdec.bench.datasets import all_datasets
 from mdec.bench.evaluation import METRICS
-from mdec.bench.records import OK, Parameters, Record, Records, StudyText, decode_labels
+from mdec.bench.records import OK, Record, Records, StudyText, decode_labels
 from mdec.bench.study import STUDY_FILES
 
 METRIC_TITLES = {
@@ -157,8 +156,7 @@ class ScoreTable:
         return {kind: self.take(found) for kind, found in rows.items()}
 
 
-@dataclass(frozen=True)
-class RankTest:
+class RankTest(NamedTuple):
     """Friedman's test of equal ranks and Nemenyi's critical difference.
 
     Friedman's chi-square and its p-value are NaN for fewer than three methods or two
@@ -178,14 +176,7 @@ class RankTest:
         return np.argsort(self.mean_ranks, kind="stable")
 
     def groups(self) -> list[tuple[int, int]]:
-        """Return the longest ranges of indistinguishable methods, in their order.
-
-        Examples
-        --------
-        >>> mean_ranks = np.array([1.0, 1.5, 3.0])
-        >>> RankTest(0.0, 1.0, 1.6, 9, mean_ranks).groups()
-        [(0, 1), (1, 2)]
-        """
+        """Return the longest ranges of indistinguishable methods, in their order."""
         sorted_ranks = np.sort(self.mean_ranks)
         found: list[tuple[int, int]] = []
         for first, rank in enumerate(sorted_ranks):
@@ -226,22 +217,10 @@ def nemenyi_critical_difference(n_methods: int, n_datasets: int) -> float:
 
 
 def hardware(record: Record) -> str:
-    """Return the processor of a run, and the device if it had one.
-
-    Examples
-    --------
-    >>> hardware({"machine": {"processor": "EPYC"}, "generator_parameters": {}})
-    'EPYC'
-    """
+    """Return the processor of a run, and the device if it had one."""
     processor = record.get("machine", {"processor": "unknown"})["processor"]
     device = record["generator_parameters"].get("device")
     return f"{processor} with {device}" if device else str(processor)
-
-
-def list_hardware(records: Records) -> list[str]:
-    """Return the hardware of all runs with labels, that of most runs first."""
-    counts = Counter(hardware(r) for r in records.runs.values() if r["status"] == OK)
-    return [name for name, _ in counts.most_common()]
 
 
 def short_title(metric: str) -> str:
@@ -255,11 +234,6 @@ def parameter_grid(study: StudyText) -> dict[str, list[Any]]:
     return {**grid.get("generator", {}), **grid.get("method", {})}
 
 
-def run_parameters(record: Record) -> Parameters:
-    """Return the parameters of a run, those of its generator and its method."""
-    return {**record["generator_parameters"], **record["parameters"]}
-
-
 def column_name(record: Record, varied: Iterable[str] = ()) -> str:
     """Return the name of a column: the method and its varied parameters.
 
@@ -267,10 +241,10 @@ def column_name(record: Record, varied: Iterable[str] = ()) -> str:
     --------
     >>> record = {"method": "MDEC-HC", "parameters": {"weighting": "uniform"},
     ...           "generator_parameters": {}}
-    >>> column_name(record, ["weighting"]), method_of("MDEC-HC, weighting=uniform")
-    ('MDEC-HC, weighting=uniform', 'MDEC-HC')
+    >>> column_name(record, ["weighting"])
+    'MDEC-HC, weighting=uniform'
     """
-    values = run_parameters(record)
+    values = {**record["generator_parameters"], **record["parameters"]}
     present = [name for name in varied if name in values]
     parts = [f"{name}={format_value(values[name])}" for name in present]
     return ", ".join([record["method"], *parts])
@@ -282,13 +256,7 @@ def method_of(column: str) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return the value of a parameter as text, also where it is a list.
-
-    Examples
-    --------
-    >>> format_value(0.5), format_value(["cosine", "spearman"])
-    ('0.5', 'cosine + spearman')
-    """
+    """Return the value of a parameter as text, also where it is a list."""
     return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -329,7 +297,7 @@ def score_table(
 
     def place(run: Record) -> tuple[Any, ...]:
         """Order by method and parameters as the study does; the others follow."""
-        given = run_parameters(run)
+        given = {**run["generator_parameters"], **run["parameters"]}
         points = [index(values, given.get(name)) for name, values in varied.items()]
         method = index(names, run["method"]), run["method"]
         return *method, points, run["repetition"], str(given.get("device") or "")

@@ -100,12 +100,11 @@ def machine() -> Record:
 
 def _system_value(path: str, name: str) -> str:
     """Return the value of a name in a file of the system; empty except on Linux."""
-    try:
-        lines = Path(path).read_text().splitlines()
-    except OSError:  # not Linux
-        return ""
-    values = [line.split(":", 1)[1] for line in lines if line.startswith(name)]
-    return values[0].strip() if values else ""
+    with suppress(OSError):  # not Linux
+        for line in Path(path).read_text().splitlines():
+            if line.startswith(name):
+                return line.partition(":")[2].strip()
+    return ""
 
 
 def measure(
@@ -155,27 +154,37 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
 
 
-def limit_memory(n_bytes: int) -> None:
-    """Make allocations beyond what is used now plus `n_bytes` fail, on Linux."""
-    if sys.platform == "linux":
-        process = psutil.Process()
-        most = process.memory_info().data + n_bytes
-        process.rlimit(psutil.RLIMIT_DATA, (most, most))
-
-
 def execute(group: Group) -> Iterator[Record | None]:
     """Make the ensemble of a group, then apply its methods one after the other.
 
     Yields None after the ensemble, and the record of each run after it.
     """
+
+    def generate() -> Any:
+        if group.function is None:
+            return np.asarray(dataset.data, dtype=np.float64)
+        function = resolve(group.function)
+        return function(dataset.data, random_state=group.seed, **group.parameters)
+
+    def apply(run: Record) -> Any:
+        shared = data
+        if isinstance(data, Ensemble):
+            shared = data[: run["generator_parameters"].get("ensemble_size")]
+        function = resolve(group.methods[run["method"]].function)
+        options = {"random_state": run["seed"], **run["parameters"]}
+        labels = function(shared, len(dataset.target_names), **options)
+        if np.shape(labels) != (len(dataset.data),):
+            raise ValueError(
+                f"the method gave labels of shape {np.shape(labels)} for "
+                f"{len(dataset.data)} samples."
+            )
+        return labels
+
     dataset, before = measure(partial(_load, group.dataset))
-    data, generation = measure(partial(_generate, dataset, group), before)
+    data, generation = measure(generate, before)
     yield None
     for run in group.runs:
-        call = partial(
-            _apply, group.methods[run["method"]].function, data, dataset, run
-        )
-        labels, consensus = measure(call, generation)
+        labels, consensus = measure(partial(apply, run), generation)
         record = {
             **run,
             "status": consensus["status"],
@@ -194,37 +203,16 @@ def execute(group: Group) -> Iterator[Record | None]:
         yield record
 
 
-def _generate(dataset: Dataset, group: Group) -> Any:
-    if group.function is None:
-        return np.asarray(dataset.data, dtype=np.float64)
-    generate = resolve(group.function)
-    return generate(dataset.data, random_state=group.seed, **group.parameters)
-
-
-def _apply(function: str, data: Any, dataset: Dataset, run: Record) -> Any:
-    if isinstance(data, Ensemble):
-        data = data[: run["generator_parameters"].get("ensemble_size")]
-    labels = resolve(function)(
-        data, len(dataset.target_names), random_state=run["seed"], **run["parameters"]
-    )
-    if np.shape(labels) != (len(dataset.data),):
-        raise ValueError(
-            f"the method gave labels of shape {np.shape(labels)} for "
-            f"{len(dataset.data)} samples."
-        )
-    return labels
-
-
-def _warm_up(generators: list[str]) -> None:
+def _warm_up(generators: set[str]) -> None:
     """Load the compiled loops, which belongs to no run's time."""
     X = np.random.default_rng(0).normal(size=(1200, 8))
-    if not {"mdec", "prepared"}.isdisjoint(generators):
+    if generators & {"mdec", "prepared"}:
         for dtype in (np.float32, np.float64):
             model = MDEC(3, ensemble_size=3, random_state=0)
             model.fit(X[:400].astype(dtype))
             for consensus in ("spectral", "bipartite"):
                 model.recluster(consensus=consensus)
-    if not {"kmeans", "stratified"}.isdisjoint(generators):
+    if generators & {"kmeans", "stratified"}:
         ensemble = generate_kmeans_ensemble(X[:60], ensemble_size=5, random_state=0)
         for name in ("PTGP", "LWGP", "SPCE"):
             BASELINES[name](ensemble, 2, random_state=0)
@@ -236,10 +224,11 @@ def _warm_up(generators: list[str]) -> None:
 def serve() -> None:
     """Serve groups from standard input until it closes.
 
-    The first argument of the process limits its memory in GB, 0 being no limit; the
-    others name the generators whose compiled loops are loaded first.
+    The first argument of the process limits in GB, on Linux, what is allocated beyond
+    what is used at the start, 0 being no limit; the others name the generators whose
+    compiled loops are loaded first.
     """
-    memory_gb, generators = float(sys.argv[1]), sys.argv[2:]
+    memory_gb, generators = float(sys.argv[1]), set(sys.argv[2:])
     # Methods may print; only records go to the reader.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -255,8 +244,10 @@ def serve() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     _warm_up(generators)
-    if memory_gb:
-        limit_memory(int(memory_gb * 1e9))
+    if memory_gb and sys.platform == "linux":
+        process = psutil.Process()
+        most = process.memory_info().data + int(memory_gb * 1e9)
+        process.rlimit(psutil.RLIMIT_DATA, (most, most))
     output.write(b"\n")  # ready
     output.flush()
     while True:

@@ -7,7 +7,7 @@ import pytest
 
 from mdec import Ensemble
 from mdec.baselines import ecc, kcc, sec
-from mdec.bench.baselines._label_kmeans import sample_weights, weighted_inertia
+from mdec.bench.baselines._label_kmeans import weighted_inertia
 
 
 def noisy_ensemble(seed: int) -> Ensemble:
@@ -46,6 +46,11 @@ def test_fewer_distinct_samples_than_clusters_warn() -> None:
     ensemble = Ensemble.from_labels([[0], [0], [1], [1]])
     with pytest.warns(UserWarning, match="2 clusters are returned instead of 3"):
         assert kcc(ensemble, 3, random_state=0).max() == 1
+
+
+def sample_weights(ensemble: Ensemble) -> np.ndarray:
+    H = ensemble.indicator().toarray()
+    return (H @ H.T).sum(axis=1)
 
 
 def normalized_association(ensemble: Ensemble, labels: np.ndarray) -> float:

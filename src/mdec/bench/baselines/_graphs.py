@@ -255,12 +255,6 @@ def microclusters(
 
     Labels of each group, group of each sample, and size of each group. Unlike that of
     `Ensemble.microclusters`, the order does not depend on a hash.
-
-    Examples
-    --------
-    >>> labels, inverse, sizes = microclusters(Ensemble.from_labels([[0], [1], [0]]))
-    >>> inverse, sizes
-    (array([0, 1, 0]), array([2, 1]))
     """
     first, group, sizes = ensemble.microclusters
     order = np.lexsort(ensemble.labels[first].T[::-1])
@@ -283,8 +277,22 @@ def trajectory_similarity(
     authors' code.
     """
     length = max(1, min(GREATEST_LENGTH, math.isqrt(sizes.size) // 2))
-    transition = transition_matrix(labels, sizes, n_elite or length)
-    gram = trajectory_gram(transition, n_steps or length)
+    dtype = np.float64 if sizes.size <= DOUBLE_PRECISION_ROWS else np.float32
+    require_memory(
+        3 * sizes.size**2 * np.dtype(dtype).itemsize,
+        f"comparing the random walks from {sizes.size} microclusters",
+        "use LWGP, or an ensemble of fewer members or larger clusters",
+    )
+    step = transition_matrix(labels, sizes, n_elite or length).astype(dtype)
+    gram: Array = (step @ step.T.tocsr()).toarray()
+    # The powers of P are dense, P is not. As G_{t+1} = P (I + G_t) P^T, each step takes
+    # two products of P with a dense matrix: O(T N_t nnz(P)) in place of O(T N_t^3).
+    for _ in range((n_steps or length) - 1):
+        gram[np.diag_indices(sizes.size)] += 1.0
+        gram = (step @ gram).T
+        gram = step @ gram
+    gram += gram.T
+    gram *= 0.5
     norms = np.sqrt(np.diagonal(gram).copy())
     isolated = norms == 0.0
     scale = 1.0 / np.where(isolated, 1.0, norms)
@@ -315,38 +323,6 @@ def transition_matrix(
     totals = np.asarray(joined.sum(axis=1)).ravel()
     joined.data /= np.repeat(totals, np.diff(joined.indptr))
     return joined
-
-
-def trajectory_gram(transition: sparse.csr_array, n_steps: int) -> Array:
-    r"""Return :math:`G = \sum_{t=1}^T P^t (P^t)^T`.
-
-    Symmetric; float32 above 4000 rows. The powers of P are dense, P is not. As
-    :math:`G_{t+1} = P (I + G_t) P^T`, each step takes two products of the sparse P with
-    a dense matrix: :math:`O(T N_t\,nnz(P))` in place of :math:`O(T N_t^3)`.
-
-    Examples
-    --------
-    >>> P = sparse.csr_array([[0.5, 0.5], [0.0, 1.0]])
-    >>> trajectory_gram(P, 2)
-    array([[1.125, 1.25 ],
-           [1.25 , 2.   ]])
-    """
-    n_rows = transition.shape[0]
-    dtype = np.float64 if n_rows <= DOUBLE_PRECISION_ROWS else np.float32
-    require_memory(
-        3 * n_rows**2 * np.dtype(dtype).itemsize,
-        f"comparing the random walks from {n_rows} microclusters",
-        "use LWGP, or an ensemble of fewer members or larger clusters",
-    )
-    step = transition.astype(dtype)
-    gram: Array = (step @ step.T.tocsr()).toarray()
-    for _ in range(n_steps - 1):
-        gram[np.diag_indices(n_rows)] += 1.0
-        gram = (step @ gram).T
-        gram = step @ gram
-    gram += gram.T
-    gram *= 0.5
-    return gram
 
 
 def _cluster_means(similarity: Array, ensemble: Ensemble) -> Array:

@@ -263,18 +263,6 @@ def _run_kcc(
     return best, total
 
 
-def sample_weights(ensemble: Ensemble) -> Array:
-    r"""Return :math:`w = H H^T 1`: the summed sizes of each sample's base clusters.
-
-    Examples
-    --------
-    >>> sample_weights(Ensemble.from_labels([[0, 0], [0, 1], [1, 1]]))
-    array([3., 4., 3.])
-    """
-    weights: Array = ensemble.indicator() @ ensemble.cluster_sizes.astype(np.float64)
-    return weights
-
-
 def weighted_inertia(ensemble: Ensemble, labels: NDArray[np.integer]) -> float:
     r"""Return the objective of SEC, :math:`\sum_l w_l \|H_l / w_l - m_{c(l)}\|^2`.
 
@@ -282,17 +270,11 @@ def weighted_inertia(ensemble: Ensemble, labels: NDArray[np.integer]) -> float:
     0; no sample may be left out of all members. As :math:`m_k = h_k / v_k` with
     :math:`h_k = \sum_{l \in k} H_l` and :math:`v_k = \sum_{l \in k} w_l`, it is
     :math:`\sum_l |H_l|^2 / w_l - \sum_k \|h_k\|^2 / v_k`.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0], [0], [1]])
-    >>> weighted_inertia(ensemble, np.array([0, 0, 1]))
-    0.0
     """
-    sums = shared_counts(ensemble.indicator(), labels, int(labels.max()) + 1)
-    volumes = np.maximum(ensemble.cluster_sizes @ sums, 1.0)
-    n_present = (ensemble.labels >= 0).sum(axis=1)
-    spread = n_present / np.maximum(sample_weights(ensemble), 1.0)
+    H, sizes = ensemble.indicator(), ensemble.cluster_sizes
+    sums = shared_counts(H, labels, int(labels.max()) + 1)
+    volumes = np.maximum(sizes @ sums, 1.0)
+    spread = np.diff(H.indptr) / np.maximum(H @ sizes, 1.0)
     return float(spread.sum() - ((sums**2).sum(axis=0) / volumes).sum())
 
 
@@ -329,16 +311,7 @@ def _nearest_centers(H: sparse.csr_array, table: Array) -> tuple[Labels, Array]:
 def shared_counts(
     H: sparse.csr_array, groups: NDArray[np.integer], n_groups: int
 ) -> Array:
-    """Count the samples that each base cluster shares with each group.
-
-    Examples
-    --------
-    >>> H = Ensemble.from_labels([[0, 0], [1, 0]]).indicator()
-    >>> shared_counts(H, np.array([0, 1]), 2)
-    array([[1., 0.],
-           [0., 1.],
-           [1., 1.]])
-    """
+    """Count the samples that each base cluster shares with each group."""
     counts: Array = H.T @ np.eye(n_groups)[groups]
     return counts
 

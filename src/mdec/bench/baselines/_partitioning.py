@@ -211,12 +211,6 @@ def jaccard_graph(ensemble: Ensemble) -> sparse.csr_array:
     r"""Return :math:`|a \cap b| / |a \cup b|` of all pairs of base clusters.
 
     Jaccard's index, without the diagonal.
-
-    Examples
-    --------
-    >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1], [1, 1]])
-    >>> jaccard_graph(ensemble).toarray()[0]
-    array([0.        , 0.        , 0.5       , 0.33333333])
     """
     members, sizes = ensemble.indicator(), ensemble.cluster_sizes
     graph = sparse.csr_array(members.T @ members)
