@@ -11,10 +11,10 @@ from typing import Any
 from mdec.app.folder import ERRORS, Folder
 from mdec.cli import options as cli
 from mdec.cli.fit import fit_lines, introduce, read_run
-from mdec.tables.budget import ReadBudget, display_name, ending_of
-from mdec.tables.columns import RawTable, TableOptions
+from mdec.tables.budget import TableFile, ending_of
+from mdec.tables.columns import RawTable
 from mdec.tables.reading import READERS, WITH_VARIABLES, check_ending
-from mdec.tables.roles import AmbiguousTableError, Roles, find_roles
+from mdec.tables.roles import AmbiguousTableError, find_roles
 
 GROUPS = (cli.InputOptions, cli.ClusterOptions, cli.MethodOptions)
 
@@ -95,9 +95,8 @@ def list_parts(path: Path, max_bytes: int) -> list[str]:
     """
     ending = ending_of(path)[0]
     if ending in WITH_VARIABLES:
-        budget = ReadBudget(display_name(path), max_bytes)
         try:
-            READERS[ending](path, budget, TableOptions(variable="\0"))
+            READERS[ending](TableFile(path, variable="\0", max_bytes=max_bytes))
         except ERRORS as error:
             return [*getattr(error, "names", ())]
     return []
@@ -105,23 +104,21 @@ def list_parts(path: Path, max_bytes: int) -> list[str]:
 
 def _preview(path: Path, source: cli.InputOptions, find: str) -> dict[str, Any]:
     """Return the first cells of a file and the role of each column."""
-    given: dict[str, Any] = source.parameters(TableOptions)
+    given: dict[str, Any] = source.parameters(TableFile)
     several = {name: tuple(each) for name, each in given.items() if type(each) is list}
-    options = TableOptions(**given | several)
-    budget = ReadBudget(display_name(path), source.max_bytes)
-    raw = READERS[check_ending(path, budget)](path, budget, options)
-    roles = Roles(raw.names, list(range(len(raw.names))))
+    table = TableFile(path, **given | several)
+    raw = READERS[check_ending(table)](table)
     if not source.transpose:
         try:
-            roles = find_roles(raw, options, budget)
+            raw = find_roles(raw, table)
         except ValueError:  # the dry run says it
-            roles = find_roles(raw, TableOptions(), budget)
+            raw = find_roles(raw, TableFile(path))
     doubts = [doubt.clause for doubt in raw.doubts]
     apart = source.annotate or ()
-    role: dict[int | None, str] = dict.fromkeys(roles.encoded, "category")
-    for j in roles.dropped:
-        role[j] = "annotation" if roles.names[j] in apart else "ignore"
-    role |= {roles.ids: "id", roles.classes: "class"}
+    role: dict[int | None, str] = dict.fromkeys(raw.encoded, "category")
+    for j in raw.dropped:
+        role[j] = "annotation" if raw.name(j) in apart else "ignore"
+    role |= {raw.ids: "id", raw.classes: "class"}
     columns = [
         {
             "name": name,
@@ -129,7 +126,7 @@ def _preview(path: Path, source: cli.InputOptions, find: str) -> dict[str, Any]:
             "words": j in raw.words,
             "doubt": any(f"column {name[:60]!r}" in each for each in doubts),
         }
-        for j, name in enumerate(roles.names)
+        for j, name in enumerate(raw.names)
     ]
     head = RawTable(raw.values[:_ROWS], texts=raw.texts)
     ranked = sorted(range(len(columns)), key=lambda j: _rank(columns[j], find.lower()))

@@ -26,7 +26,7 @@ from scipy import sparse
 from mdec._support.optional import import_optional
 from mdec.tables import read_table
 from mdec.tables.budget import ending_of
-from mdec.tables.columns import is_number
+from mdec.tables.cells import is_number
 from mdec.tables.reading import ENDINGS
 
 __all__ = [

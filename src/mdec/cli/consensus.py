@@ -42,7 +42,7 @@ from mdec.results import (
     write_result,
 )
 from mdec.tables.arrays import check_archive
-from mdec.tables.budget import ReadBudget, display_name
+from mdec.tables.budget import TableFile, display_name
 from mdec.tables.clusterings import read_base_clusterings, read_consensus_matrix
 
 
@@ -149,7 +149,7 @@ def _read_ensemble(
         labels, samples, members = read_base_clusterings(file, **given)
         names = {"samples": tuple(samples)}
         return replace(Ensemble.from_labels(labels), names=names), members, []
-    check_archive(file, ReadBudget(file.name, layout.max_bytes))
+    check_archive(TableFile(file, max_bytes=layout.max_bytes))
     ensemble, notes = Ensemble.load(file), []
     if "samples" in ensemble.names:
         known = "classes" in ensemble.names

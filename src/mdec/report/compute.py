@@ -31,7 +31,8 @@ from mdec.report.solutions import (
 )
 from mdec.selection.rule import KSelection
 from mdec.tables import Table
-from mdec.tables.columns import MAX_BESIDE, is_number, number
+from mdec.tables.cells import is_number, number
+from mdec.tables.columns import MAX_BESIDE
 
 # The page holds at most this many samples, and draws at most these in some figures.
 PAGE_SAMPLES = 2000

@@ -1,4 +1,7 @@
-"""What reading one file may take: a claim is checked before anything is allocated."""
+"""The file to read: what is said of it, and what reading it may take.
+
+A claim is checked before anything is allocated.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import gzip
 import io
 import lzma
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -35,29 +38,47 @@ class TableError(ValueError):
 
 
 @dataclass
-class ReadBudget:
-    """What reading one file may take, all its parts together.
+class TableFile:
+    """A file to read, what the user says of it, and what was taken of its budget.
 
-    Attributes
-    ----------
-    name : str
-        The file, as error messages name it.
-    limit : int
-        Bytes that it may unpack to.
-    taken : int
-        Bytes taken so far.
+    All its parts together may unpack to `max_bytes`; "-" is standard input. What else
+    may be said are the parameters of `read_table`.
 
     Examples
     --------
-    >>> budget = ReadBudget("a.npz", 100)
-    >>> budget.take(60)
-    >>> budget.taken
+    >>> file = TableFile(Path("a.npz"), max_bytes=100)
+    >>> file.take(60)
+    >>> file.taken
     60
+    >>> file.error("is empty.")
+    TableError("'a.npz' is empty.")
     """
 
-    name: str
-    limit: int = MAX_BYTES
+    path: Path
+    transpose: bool | None = None
+    label_column: str | None = None
+    id_column: str | None = None
+    drop: Sequence[str] = ()
+    features: Sequence[str] = ()
+    header: bool | None = None
+    index: bool | None = None
+    variable: str | None = None
+    missing: Sequence[str] = ()
+    impute: str | None = None
+    categories: str | None = None
+    category_columns: Sequence[str] = ()
+    dates: str | None = None
+    max_bytes: int = MAX_BYTES
+    known_features: Sequence[str] | None = None
+    encoding: Mapping[str, Sequence[str]] | None = None
+    least_samples: int = 3
+    sparse: bool = False
     taken: int = 0
+
+    @property
+    def name(self) -> str:
+        """The file, as messages name it."""
+        return display_name(self.path)
 
     def take(self, n_bytes: int, *, copies: int = 3) -> None:
         """Take bytes off the budget, or raise one sentence; nothing is allocated.
@@ -70,15 +91,17 @@ class ReadBudget:
             How many times as much is in memory for a moment while it is read.
         """
         self.taken += n_bytes
-        if n_bytes < 0 or self.taken > self.limit:
+        if n_bytes < 0 or self.taken > self.max_bytes:
             raise self.error(
                 f"unpacks to {self.taken / 1e9:.1f} GB and the limit is "
-                f"{self.limit / 1e9:.1f} GB; raise it with max_bytes=... if you trust "
-                "the file."
+                f"{self.max_bytes / 1e9:.1f} GB; raise it with max_bytes=... if you "
+                "trust the file."
             )
-        self.require_memory(copies * n_bytes, "use a machine with more memory")
+        self.require_memory(copies * n_bytes)
 
-    def require_memory(self, n_bytes: int, cure: str) -> None:
+    def require_memory(
+        self, n_bytes: int, cure: str = "use a machine with more memory"
+    ) -> None:
         """Raise one sentence if the memory for reading the file is not there."""
         require_memory(n_bytes, f"reading {self.name!r}", cure)
 
@@ -103,13 +126,7 @@ class ReadBudget:
             raise self.damage(what) from error
 
     def error(self, complaint: str) -> TableError:
-        """Return the error for what a sentence says about the file.
-
-        Examples
-        --------
-        >>> ReadBudget("a.csv").error("is empty.")
-        TableError("'a.csv' is empty.")
-        """
+        """Return the error for what a sentence says about the file."""
         return TableError(f"{self.name!r} {complaint}")
 
     def damage(self, what: str) -> TableError:
@@ -117,21 +134,9 @@ class ReadBudget:
         return self.error(f"is damaged or not {what}.")
 
     def unknown_name(self, what: str, name: str, known: Iterable[str]) -> TableError:
-        """Return the error for a name that is not in the file; it lists those that are.
+        """Return the error for a name that is not in the file.
 
-        Parameters
-        ----------
-        what : str
-            Kind of thing that was asked for, such as "column".
-        name : str
-            The name that was asked for.
-        known : iterable of str
-            Names in the file.
-
-        Returns
-        -------
-        TableError
-            One sentence.
+        It lists the names that are, of such a thing as "column", the likely ones first.
         """
         names = list(known)
         close = get_close_matches(name, names, n=3)
@@ -173,43 +178,31 @@ def ending_of(path: Path) -> tuple[str, str]:
     return endings[-1], packing
 
 
-def read_bytes(path: Path, budget: ReadBudget, *, copies: int = 3) -> bytes:
-    """Return the content of a file, compressed or not, or of standard input.
+def read_bytes(file: TableFile, path: Path, *, copies: int = 3) -> bytes:
+    """Return the content of a file or one beside it, compressed or not, or of "-".
 
-    Parameters
-    ----------
-    path : Path
-        The file; "-" is standard input.
-    budget : ReadBudget
-        Stops the reading at the limit, whatever the file claims.
-    copies : int
-        As in `ReadBudget.take`.
-
-    Returns
-    -------
-    bytes
-        The content.
+    The budget stops the reading at the limit, whatever is claimed; for the copies see
+    `TableFile.take`.
     """
     content = io.BytesIO()
     what = f"a {ending_of(path)[1] or 'readable'} file"
-    with budget.parsing(what), _open_unpacked(path) as file:
-        while block := file.read(_BLOCK):
-            budget.take(len(block), copies=0)
+    with file.parsing(what), _open_unpacked(path) as source:
+        while block := source.read(_BLOCK):
+            file.take(len(block), copies=0)
             content.write(block)
             # Asking takes time, so only where the size passes a power of two.
             if content.tell() & (content.tell() - 1) < _BLOCK:
                 cure = "save it as .npy or .parquet, which need far less"
-                budget.require_memory(copies * content.tell(), cure)
+                file.require_memory(copies * content.tell(), cure)
     return content.getvalue()
 
 
 @contextmanager
 def _open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    compression = ending_of(path)[1]
     if str(path) == STANDARD_INPUT:
         yield sys.stdin.buffer
-        return
-    compression = ending_of(path)[1]
-    if compression == ".zip":
+    elif compression == ".zip":
         with ZipFile(path) as archive:
             members = [each for each in archive.infolist() if not each.is_dir()]
             if len(members) != 1:
@@ -219,7 +212,7 @@ def _open_unpacked(path: Path) -> Iterator[IO[bytes]]:
                 )
             with archive.open(members[0]) as file:
                 yield file
-        return
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    with openers.get(compression, Path.open)(path, "rb") as file:
-        yield file
+    else:
+        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+        with openers.get(compression, Path.open)(path, "rb") as file:
+            yield file

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +14,11 @@ from numpy.typing import NDArray
 from mdec._support.memory import MAX_BYTES
 from mdec.ensemble.numbering import is_consensus_matrix
 from mdec.tables.arrays import read_npy, read_parquet
-from mdec.tables.budget import ReadBudget, display_name
-from mdec.tables.columns import (
-    MISSING_CLASS,
-    RawTable,
-    TableOptions,
-    is_class_name,
-    is_id_name,
-    is_number,
-    number,
-)
-from mdec.tables.reading import check_ending, name_samples
-from mdec.tables.roles import Roles, find_column, leave_out, raise_doubts
+from mdec.tables.budget import TableFile
+from mdec.tables.cells import MISSING_CLASS, is_number, number
+from mdec.tables.columns import RawTable, is_class_name, is_id_name
+from mdec.tables.reading import check_ending, check_names
+from mdec.tables.roles import AmbiguousTableError, find_column, leave_out
 from mdec.tables.text import (
     TEXT_ENDINGS,
     ambiguous_header,
@@ -80,21 +74,28 @@ def read_base_clusterings(
     member_names : list of str
         One name per column.
     """
-    source = Path(path)
-    budget = ReadBudget(display_name(source), max_bytes)
-    raw = _read_cells(source, budget, header, variable)
     only = () if column is None else (column,)
-    options = TableOptions(id_column=id_column, drop=drop, features=only, index=index)
-    roles = _find_members(raw, options, budget)
-    members = roles.features
+    file = TableFile(
+        Path(path),
+        id_column=id_column,
+        drop=drop,
+        features=only,
+        header=header,
+        index=index,
+        variable=variable,
+        max_bytes=max_bytes,
+    )
+    raw = _read_cells(file)
+    _find_members(raw, file)
+    members = raw.features
     if len(raw.values) < 3 or not members:
-        raise budget.error(
+        raise file.error(
             "needs at least three samples in rows and one base clustering in columns."
         )
     cells = [[None if _is_absent(c) else c for c in raw.text(j)] for j in members]
     labels = np.array(cells, dtype=np.object_).T
     if is_consensus_matrix(labels):
-        raise budget.error(
+        raise file.error(
             "is a consensus matrix and no table of labels; cluster it with "
             "mdec.consensus.from_matrix, or give the clusterings it was made of, one "
             "in each column."
@@ -102,34 +103,33 @@ def read_base_clusterings(
     if raw.doubts:
         doubtful = [name for each in raw.doubts for name in each.cure["drop"]]
         cure = {"drop": doubtful} if len(members) > len(doubtful) else {}
-        raise_doubts(raw.doubts, budget, cure)
-    numbered = [f"clustering {j + 1}" for j in range(len(members))]
-    shown = numbered if raw.columns is None else [raw.columns[j] for j in members]
-    return labels, name_samples(raw, roles, budget), shown
+        raise AmbiguousTableError.of(raw.doubts, file, cure)
+    check_names(raw, file)
+    unnamed = "clustering " if raw.columns is None else ""
+    shown = [f"{unnamed}{i}" for i in range(1, len(members) + 1)]
+    shown = shown if raw.columns is None else [raw.name(j) for j in members]
+    return labels, raw.sample_names, shown
 
 
-def _find_members(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Roles:
+def _find_members(raw: RawTable, file: TableFile) -> None:
     """Find the samples' names and the clusterings, which are the features."""
-    roles = Roles(raw.names)
-    left = leave_out(roles, options, budget)
-    search = options.index is None and raw.samples is None and len(left) > 1
-    if roles.ids is None and left and (options.index or search):
-        first = raw.text(left[0])
-        named = raw.columns is not None and is_id_name(raw.columns[left[0]])
-        if options.index or named or len(set(first)) == len(first):
-            roles.ids = left.pop(0)
-    roles.features = left
-    if options.features:
-        roles.features = [find_column(raw.names, n, budget) for n in options.features]
-        roles.dropped += [j for j in left if j not in roles.features]
-        return roles
+    left = leave_out(raw, file)
+    search = file.index is None and raw.samples is None and len(left) > 1
+    if raw.ids is None and left and (file.index or search):
+        named = raw.columns is not None and is_id_name(raw.name(left[0]))
+        if file.index or named or len({*raw.text(left[0])}) == len(raw.values):
+            raw.ids = left.pop(0)
+    raw.features = left
+    if file.features:
+        raw.features = [find_column(raw, name, file) for name in file.features]
+        return
     for j in left:
         present = [cell for cell in raw.text(j) if not _is_absent(cell)]
         # A word for a missing number is a label like others.
         sizes = [number(cell) for cell in present if is_number(cell)]
         measured = any(size % 1.0 > 0.0 for size in sizes)
         if measured or (len(present) > 10 and len(set(present)) == len(present)):
-            name = roles.names[j]
+            name = raw.name(j)
             raw.doubt(
                 "identifier",
                 f"column {name[:60]!r} holds {len(set(present))} different values "
@@ -137,7 +137,6 @@ def _find_members(raw: RawTable, options: TableOptions, budget: ReadBudget) -> R
                 f"drop=[{name!r}], or name the samples by it with id_column={name!r}",
                 drop=[name],
             )
-    return roles
 
 
 def _is_absent(cell: str) -> bool:
@@ -145,25 +144,23 @@ def _is_absent(cell: str) -> bool:
     return cell.strip().lower() in _ABSENT
 
 
-def _read_cells(
-    source: Path, budget: ReadBudget, header: bool | None, page: str | None
-) -> RawTable:
+def _read_cells(file: TableFile) -> RawTable:
     """Return the cells as they are written, in columns that may have names."""
-    ending = check_ending(source, budget)
+    ending, header = check_ending(file), file.header
     cure = "split the table, or give an ensemble.npz of mdec"
     if ending == ".parquet":
-        raw = read_parquet(source, budget, TableOptions())
-        budget.require_memory(_PER_CELL * raw.values.size, cure)
+        raw = read_parquet(file)
+        file.require_memory(_PER_CELL * raw.values.size, cure)
         raw.texts = {j: raw.text(j) for j in range(raw.values.shape[1])}
         return raw
     if ending not in (*TEXT_ENDINGS, ".xlsx"):
-        raise budget.error(
+        raise file.error(
             "is not a table of labels that mdec reads; use text, .xlsx, .parquet or an "
             "ensemble.npz of mdec."
         )
-    sheet = read_sheet(source, budget, page or "")
+    sheet = read_sheet(file)
     whole = list(sheet.texts(0, range(len(sheet.first))).values())
-    budget.require_memory(_PER_CELL * len(sheet.lines) * len(whole), cure)
+    file.require_memory(_PER_CELL * len(sheet.lines) * len(whole), cure)
     whole = [[unescape_formula(cell.strip()) for cell in cells] for cells in whole]
     columns = [column[1:] for column in whole]
     if header is None:
@@ -172,7 +169,7 @@ def _read_cells(
     if header is None:
         sheet.doubts.append(ambiguous_header(sheet.first))
     if sheet.doubts:
-        raise_doubts(sheet.doubts, budget, sheet.doubts[0].cure)
+        raise AmbiguousTableError.of(sheet.doubts, file, sheet.doubts[0].cure)
     names = [column[0] for column in whole] if header else None
     texts = dict(enumerate(columns if header else whole))
     return RawTable(np.empty((len(texts[0]), len(texts))), names, texts=texts)
@@ -225,12 +222,12 @@ def read_consensus_matrix(
     sample_names : list of str
         From the first column, else from the first row, else numbers.
     """
-    source = Path(path)
-    budget = ReadBudget(display_name(source), max_bytes)
-    if source.suffix.lower() == ".npy" and source.is_file():
-        values = read_npy(source, budget, TableOptions()).values.astype(np.float64)
-        return values, [str(i + 1) for i in range(len(values))]
-    raw = _read_cells(source, budget, True, variable)
+    said: dict[str, Any] = {"variable": variable, "max_bytes": max_bytes}
+    file = TableFile(Path(path), header=True, **said)
+    if file.path.suffix.lower() == ".npy" and file.path.is_file():
+        raw = read_npy(file)
+        return raw.values.astype(np.float64), raw.sample_names
+    raw = _read_cells(file)
     first, columns = raw.names, list(raw.texts.values())
     names = None if raw.samples is None else list(raw.samples)
     height, width = raw.values.shape
@@ -251,7 +248,7 @@ def read_consensus_matrix(
     except ValueError:
         cells = []
     if not cells or any(len(row) != len(cells) for row in cells):
-        raise budget.error(
+        raise file.error(
             "is not a square of numbers with at most one row and one column of names "
             "beside it."
         )

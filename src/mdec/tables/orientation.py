@@ -9,16 +9,9 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from mdec.tables.budget import ReadBudget, list_names
-from mdec.tables.columns import (
-    RawTable,
-    TableOptions,
-    compile_words,
-    from_texts,
-    is_number,
-    number,
-    plain_name,
-)
+from mdec.tables.budget import TableFile, list_names
+from mdec.tables.cells import is_number, number
+from mdec.tables.columns import RawTable, compile_words, from_texts, plain_name
 from mdec.tables.roles import find_roles
 
 _OF_FEATURES = compile_words("columns", "features")
@@ -41,61 +34,54 @@ _TEXT_ROW = "row 2 holds text in every column"
 _TEXT_ROWS = 10
 
 
-def orient(
-    raw: RawTable, options: TableOptions, budget: ReadBudget
-) -> tuple[RawTable, TableOptions]:
+def orient(raw: RawTable, file: TableFile) -> tuple[RawTable, TableFile]:
     """Put samples in rows, as the user says or as the names tell.
 
     Parameters
     ----------
     raw : RawTable
         The table as the file has it.
-    options : TableOptions
+    file : TableFile
         What the user says; without a word on `transpose` the names are looked at.
-    budget : ReadBudget
-        Is asked for the memory if cells have to be turned.
 
     Returns
     -------
     raw : RawTable
         The table, with a note if its names have decided, and with doubts.
-    options : TableOptions
-        What they still say of it.
+    file : TableFile
+        With what the user still says of it.
     """
-    turn, sure, evidence = options.transpose, True, ""
-    said = turn is False or options.index is not None or options.id_column is not None
+    raw = replace(raw, notes=[*raw.notes], doubts=[*raw.doubts])
+    turn, sure, evidence = file.transpose, True, ""
+    said = turn is False or file.index is not None or file.id_column is not None
     if not said and raw.samples is None and raw.columns is not None:
         raw = _name_features_first(raw)
     n_text = 0 if turn else _count_text_rows(raw)
     # Units, and names in two rows, stand above a column that is measured or counts.
     units = n_text > 0 and raw.samples is None and _is_measured(raw.text(0)[n_text:])
-    if turn is False or units:
-        return _leave_out_rows(raw, n_text), options
-    if turn is None:
-        evidence, sure, asked = _find_evidence(raw, options, n_text)
-        if evidence == _TEXT_ROW and n_text == 1 and _are_units(raw):
-            return _leave_out_rows(raw, n_text), options
+    if turn is None and not units:
+        evidence, sure, asked = _find_evidence(raw, file, n_text)
+        units = evidence == _TEXT_ROW and n_text == 1 and _are_units(raw)
         turn = sure or asked
-        if evidence and not turn:
-            raw.notes.append(
-                f"if features are in rows ({evidence}), say transpose=True"
-            )
+    if units or file.transpose is False:
+        return _leave_out_rows(raw, n_text), file
     if not turn:
-        return raw, options
+        note = f"if features are in rows ({evidence}), say transpose=True"
+        raw.notes += [note] if evidence else []
+        return raw, file
     if not sure:
         clause = (
             f"the file may have features in rows and samples in columns ({evidence}); "
             "say which with transpose=True or transpose=False"
         )
         raw.doubt("orientation", clause, transpose=True)
-    turned, rest = _turn(raw, options, budget)
-    if evidence and sure:
+    elif evidence:
         note = (
             f"the file is read with features in rows and samples in columns "
             f"({evidence}); if its rows are samples, say transpose=False"
         )
-        turned.notes.insert(0, note)
-    return turned, rest
+        raw.notes.insert(0, note)
+    return _turn(raw, file)
 
 
 def _name_features_first(raw: RawTable) -> RawTable:
@@ -111,9 +97,8 @@ def _name_features_first(raw: RawTable) -> RawTable:
 
 def _is_measured(cells: Sequence[str]) -> bool:
     """Tell whether cells are numbers that name nothing: fractions, or a count."""
-    numbers = [number(cell) if is_number(cell) else 0.0 for cell in cells]
     counted = [str(i) for i in range(len(cells))] == list(cells)
-    return counted or any(each % 1.0 > 0.0 for each in numbers)
+    return counted or any(number(c) % 1.0 > 0.0 for c in cells if is_number(c))
 
 
 def _are_units(raw: RawTable) -> bool:
@@ -127,9 +112,9 @@ def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
     """Leave out the first rows, of text, so that the numbers below can be read."""
     if not n_rows:
         return raw
-    columns = range(raw.values.shape[1])
-    left = from_texts([raw.text(j)[n_rows:] for j in columns], raw.columns)
-    below = [raw.text(j)[0].strip() for j in columns]
+    cells = [raw.text(j) for j in range(raw.values.shape[1])]
+    below = [column[0].strip() for column in cells]
+    columns = raw.columns
     note = f"row 2 holds text in every column ({list_names(below, 2)}) and is left out"
     joint, top = [], ""
     for name, more in zip(raw.columns or (), below, strict=False):
@@ -137,14 +122,15 @@ def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:
         top = name or top
         joint.append(f"{top} {more}".strip())
     if joint and _differ(joint) and not _differ(raw.names):
-        left.columns, note = joint, "the first two rows together name the columns"
-    left.notes = [*raw.notes, note]
+        columns, note = joint, "the first two rows together name the columns"
+    left = from_texts([column[n_rows:] for column in cells], columns)
+    left.notes, left.doubts = [*raw.notes, note], raw.doubts
     left.samples = None if raw.samples is None else raw.samples[n_rows:]
     return left
 
 
 def _find_evidence(
-    raw: RawTable, options: TableOptions, n_text: int
+    raw: RawTable, file: TableFile, n_text: int
 ) -> tuple[str, bool, bool]:
     """Return what speaks for features in rows; whether it is sure, or to be asked for.
 
@@ -158,18 +144,19 @@ def _find_evidence(
     if not rows:
         head, columns = columns[0], columns[1:]
         rows = [cell.strip() for cell in raw.text(0)]
-    if options.known_features is not None:
-        names = {*options.known_features}
+    if file.known_features is not None:
+        names = {*file.known_features}
         if names <= {*raw.columns} or not names <= {*rows}:
             return nothing
         return "they have the names of the model's features", True, False
-    asked = [options.label_column, options.id_column, *options.features]
-    asked += options.category_columns
-    pairs = [(name, each) for each in asked if each for name in columns]
-    if any(name == each or fnmatchcase(name, each) for name, each in pairs):
+    asked = [file.label_column, file.id_column, *file.features]
+    asked += file.category_columns
+    if any(
+        fnmatchcase(n, each) or n == each for each in asked if each for n in columns
+    ):
         return nothing
-    if options.label_column and options.label_column in rows:
-        return f"one of the rows is {options.label_column!r}", True, False
+    if file.label_column and file.label_column in rows:
+        return f"one of the rows is {file.label_column!r}", True, False
     if _are_features(columns) or _share(_SAMPLE, rows) >= _SHARE:
         return nothing
     n_words = len(raw.words - ({0} if raw.samples is None else set()))
@@ -189,19 +176,17 @@ def _find_evidence(
     sure = (by_rows and (like_samples or n_text > 0)) or (
         long and (samples or (n_text > 0 and like_samples))
     )
-    if not (sure or by_rows or n_text):
-        return nothing
-    return "; ".join(evidence), sure, genes or n_text > 0
+    found = "; ".join(evidence), sure, genes or n_text > 0
+    return found if sure or by_rows or n_text else nothing
 
 
 def _count_text_rows(raw: RawTable) -> int:
     """Return how many first rows hold text in every column, with numbers below."""
-    places = list(range(0 if raw.samples is not None else 1, raw.values.shape[1]))
-    if len(places) < 3 or len(raw.words.intersection(places)) < len(places) / 2:
+    places = {*range(0 if raw.samples is not None else 1, raw.values.shape[1])}
+    wordy, found = raw.words & places, 0
+    if len(places) < 3 or len(wordy) < len(places) / 2:
         return 0
-    found = 0
-    for j in raw.words.intersection(places):
-        cells = raw.text(j)
+    for cells in map(raw.text, wordy):
         wrong = [i for i, cell in enumerate(cells) if not is_number(cell)]
         if len(wrong) == len(cells):  # a description of the rows
             continue
@@ -209,7 +194,7 @@ def _count_text_rows(raw: RawTable) -> int:
         if not wrong or wrong[-1] >= min(_TEXT_ROWS, len(cells) - 2):
             return 0
     # What has no unit has no number beside the units either.
-    rest = [j for j in places if j not in raw.words]
+    rest = sorted(places - wordy)
     return found if np.isnan(raw.values[:found, rest]).all() else 0
 
 
@@ -237,28 +222,26 @@ def _differ(names: Sequence[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def _turn(
-    raw: RawTable, options: TableOptions, budget: ReadBudget
-) -> tuple[RawTable, TableOptions]:
+def _turn(raw: RawTable, file: TableFile) -> tuple[RawTable, TableFile]:
     """Exchange rows and columns; return what the options still say of the result.
 
     Columns in doubt are taken as their cures say.
     """
-    drop = tuple(each for each in options.drop if each in raw.names)
-    names_only = TableOptions(drop=drop, index=options.index, transpose=True)
-    sides = replace(raw, doubts=[], notes=[])
-    roles = find_roles(sides, names_only, budget)
+    drop = tuple(each for each in file.drop if each in raw.names)
+    names_only = TableFile(file.path, True, drop=drop, index=file.index)
+    bare = replace(raw, doubts=[])
+    sides = find_roles(bare, names_only)
     unclear = [each.clause for each in sides.doubts if each.kind == "identifier"]
-    if unclear and roles.ids is None and raw.samples is None:
+    if unclear and not sides.named:
         clause = f"{unclear[0].partition(';')[0]}; say with index=True or index=False "
         raw.doubt("index", f"{clause}whether it names the features", index=True)
-        roles = find_roles(sides, replace(names_only, index=True), budget)
+        sides = find_roles(bare, replace(names_only, index=True))
     samples = []
-    for j in roles.features:
-        name = roles.names[j]
-        word, about = plain_name(name), (_OF_FEATURES, _ABOUT_FEATURES)
-        what = "describes features" if any(p.fullmatch(word) for p in about) else ""
-        if j in raw.words and not any(is_number(c) for c in raw.text(j) if c.strip()):
+    for j in sides.features:
+        name, what = raw.name(j), ""
+        if any(p.fullmatch(plain_name(name)) for p in (_OF_FEATURES, _ABOUT_FEATURES)):
+            what = "describes features"
+        if j in sides.words and not any(is_number(c) for c in raw.text(j) if c.strip()):
             what = "holds no numbers"
         if what:
             clause = (
@@ -268,17 +251,16 @@ def _turn(
             raw.doubt("text", clause, transpose=True, drop=[name])
         else:
             samples.append(j)
-    names = (
-        raw.samples if roles.ids is None else [c.strip() for c in raw.text(roles.ids)]
-    )
-    turned = raw.select(samples).transpose(names, budget)
-    label, heads = options.label_column, turned.samples
+    names = sides.sample_names if sides.named else None
+    sides = replace(sides, notes=raw.notes, doubts=raw.doubts)
+    turned = sides.select(samples).transpose(names, file)
+    label, heads = file.label_column, turned.samples
     if label not in turned.names and re.fullmatch(r"[1-9]\d{0,6}", label or ""):
         # The number of a row of the file; the first one may hold the classes.
         numbered = dict(enumerate(turned.names, turned.first_row))
         label = numbered.get(int(label or 0), label)
         if label == "1" and heads is not None:
             label, turned.labels = None, heads
-    left = tuple(each for each in options.drop if each not in drop)
-    rest = replace(options, label_column=label, drop=left, index=None, transpose=False)
+    left = tuple(each for each in file.drop if each not in drop)
+    rest = replace(file, transpose=False, label_column=label, drop=left, index=None)
     return turned, rest

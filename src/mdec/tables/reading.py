@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,31 +28,20 @@ from mdec.tables.arrays import (
 from mdec.tables.budget import (
     COMPRESSIONS,
     STANDARD_INPUT,
-    ReadBudget,
-    display_name,
+    TableFile,
     ending_of,
     list_names,
 )
-from mdec.tables.columns import (
-    MAX_BESIDE,
-    Doubt,
-    RawTable,
-    TableOptions,
-    as_text,
-    encode_category,
-    leave_out_totals,
-)
+from mdec.tables.cells import as_text, class_names
+from mdec.tables.columns import MAX_BESIDE, Doubt, RawTable, leave_out_totals
 from mdec.tables.hdf5 import read_h5ad
 from mdec.tables.orientation import orient
 from mdec.tables.roles import (
     CATEGORIES,
     DATES,
-    Roles,
-    class_names,
+    AmbiguousTableError,
     find_cure,
     find_roles,
-    name_row,
-    raise_doubts,
 )
 from mdec.tables.text import TEXT_ENDINGS, read_gct, read_text
 
@@ -64,8 +52,7 @@ MAX_FEATURES = 1_000_000
 # what was read of it.
 _PER_NUMBER, _PER_NAME = 20, 300
 
-# A reader takes the file, what it may take of memory, and what the user says of it.
-READERS: dict[str, Callable[[Path, ReadBudget, TableOptions], RawTable]] = {
+READERS: dict[str, Callable[[TableFile], RawTable]] = {
     **dict.fromkeys(TEXT_ENDINGS, read_text),
     ".gct": read_gct,
     ".mtx": read_mtx,
@@ -211,176 +198,97 @@ def read_table(
         ways, all of it in one list, and the parameters that say which.
     """
     given: dict[str, Any] = dict(locals())
-    source = find_matrix(Path(given.pop("path")))
-    options = TableOptions(**given)
-    budget = ReadBudget(display_name(source), max_bytes)
+    file = TableFile(find_matrix(Path(given.pop("path"))), **given)
     for name, choices in _CHOICES.items():
         if given[name] is not None and given[name] not in choices:
             raise ValueError(
                 f"{name}={given[name]!r} is not one of {', '.join(choices)}."
             )
-    raw, ending = _read_file(source, budget, options), ending_of(source)[0]
-    turned, roles, reading = _take_roles(raw, options, budget, ending)
-    doubts = [*raw.doubts, *turned.doubts]
-    if not doubts:
-        return _finish(turned, roles, budget, reading, options)
+    raw = _read_file(file)
+    read, said = _take_roles(raw, file)
+    if not read.doubts:
+        return _finish(read, said)
 
     def attempt(cure: dict[str, Any]) -> list[Doubt]:
         more: dict[str, Any] = {
             name: [*given[name], *value] if isinstance(value, list) else value
             for name, value in cure.items()
         }
-        said, marked = replace(options, **more), raw
-        if "missing" in cure:
-            marked = deepcopy(raw)
-            marked.mark_missing(cure["missing"])
-        turned, roles, reading = _take_roles(marked, said, budget, ending)
-        if turned.doubts:
-            return turned.doubts
-        table = _finish(turned, roles, budget, reading, said)
+        # What the reader doubts is taken as its cure says.
+        marked = replace(raw.mark_missing(cure.get("missing", ())), doubts=[])
+        read, said = _take_roles(marked, replace(file, **more))
+        if read.doubts:
+            return read.doubts
+        table = _finish(read, said)
         numbers = table.values[:, table.groups < 0]
         if cure.get("categories") == "encode" and kind_of_values(numbers)[0] != "other":
             # Expression values are not clustered together with categories.
             cure["categories"] = "annotate"
         return []
 
-    doubts, cure = find_cure(doubts, attempt)
-    reading["suspicious"] = [each.clause for each in doubts]
-    return raise_doubts(doubts, budget, cure, reading)
+    doubts, cure = find_cure(read.doubts, attempt)
+    reading = _describe(replace(read, doubts=[*doubts]), said)
+    raise AmbiguousTableError.of(doubts, file, cure, reading)
 
 
-def _read_file(source: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
+def _read_file(file: TableFile) -> RawTable:
     """Return what a file holds."""
-    ending = check_ending(source, budget)
-    if options.variable and ending not in WITH_VARIABLES:
-        raise budget.error(
+    ending = check_ending(file)
+    if file.variable and ending not in WITH_VARIABLES:
+        raise file.error(
             f"holds one table only; variable=... is for {', '.join(WITH_VARIABLES)}."
         )
-    raw = READERS[ending](source, budget, options)
-    raw.mark_missing(options.missing)
-    raw = leave_out_totals(raw)
-    n_names = sum(raw.values.shape)
-    needed = _PER_NAME * n_names + _PER_NUMBER * raw.values.size
-    budget.require_memory(needed, "read fewer samples or features")
+    raw = leave_out_totals(READERS[ending](file).mark_missing(file.missing))
+    needed = _PER_NAME * sum(raw.values.shape) + _PER_NUMBER * raw.values.size
+    file.require_memory(needed, "read fewer samples or features")
     return raw
 
 
-def _take_roles(
-    raw: RawTable, options: TableOptions, budget: ReadBudget, ending: str
-) -> tuple[RawTable, Roles, dict[str, Any]]:
-    """Put samples in rows and give each column its role; say what was read."""
-    raw = replace(raw, words={*raw.words}, notes=[*raw.notes], doubts=[])
-    if ending not in _ORIENTED:
-        raw, options = orient(raw, options, budget)
-    roles = find_roles(raw, options, budget)
-    _number_repeated(raw, options.label_column)
-    _note_gaps(raw, roles, options.impute)
-    return raw, roles, _describe(raw, roles, budget, ending, options.label_column)
-
-
-def _number_repeated(raw: RawTable, label_column: str | None) -> None:
-    """Number samples whose names stand outside the columns and repeat, with a note."""
-    heads = [str(each) for each in raw.samples or ()]
-    if len(set(heads)) == len(heads):
-        return
-    raw.beside = {"name": heads, **raw.beside}
-    raw.samples = [str(i + 1) for i in range(len(heads))]
-    note = (
-        f"names of samples repeat ({list_names(heads, 2)}), so that they are numbered"
-    )
-    if raw.first_row and label_column is None and raw.labels is None:
-        note += "; if these are classes, say label_column='1'"
-    raw.notes.append(note)
-
-
-def check_ending(source: Path, budget: ReadBudget) -> str:
+def check_ending(file: TableFile) -> str:
     """Return the ending that says how a file is read, or raise if there is none."""
-    if str(source) != STANDARD_INPUT and not source.is_file():
-        raise ValueError(f"{str(source)!r} is not a file; check its name.")
-    ending, compression = ending_of(source)
+    path = str(file.path)
+    if path != STANDARD_INPUT and not file.path.is_file():
+        raise ValueError(f"{path!r} is not a file; check its name.")
+    ending, compression = ending_of(file.path)
     if ending not in ENDINGS or (compression and ending not in _COMPRESSIBLE):
-        raise budget.error(
+        raise file.error(
             f"has no ending that mdec reads; use {', '.join(ENDINGS)}, text also with "
             f"{', '.join(COMPRESSIONS)}."
         )
     return ending
 
 
-def _check_shape(
-    raw: RawTable, roles: Roles, budget: ReadBudget, least_samples: int
-) -> None:
-    n_samples = raw.values.shape[0]
-    n_features = len(roles.features) + sum(map(len, roles.encoded.values()))
-    if n_samples < least_samples or n_features > MAX_FEATURES:
-        raise budget.error(
-            f"has {n_samples} samples in rows and {n_features} features in columns, "
-            f"and needs {least_samples} samples; transpose it if samples are in its "
-            "columns."
-        )
-    if n_features < 2:
-        raise budget.error(
-            f"has {n_features} columns of numbers and needs two or more; check its "
-            "separator."
-        )
+def _take_roles(raw: RawTable, file: TableFile) -> tuple[RawTable, TableFile]:
+    """Put samples in rows and give each column its role, with doubts and notes.
+
+    The file is returned with what the user still says of the table that way round.
+    """
+    if ending_of(file.path)[0] not in _ORIENTED:
+        raw, file = orient(raw, file)
+    raw = find_roles(raw, file)
+    heads = [str(each) for each in raw.samples or ()]
+    if len(set(heads)) < len(heads):
+        raw.beside = {"name": heads, **raw.beside}
+        raw.samples = [str(i + 1) for i in range(len(heads))]
+        listed = list_names(heads, 2)
+        note = f"names of samples repeat ({listed}), so that they are numbered"
+        if raw.first_row and file.label_column is None and raw.labels is None:
+            note += "; if these are classes, say label_column='1'"
+        raw.notes.append(note)
+    if not issparse(raw.values):
+        _note_gaps(raw, file.impute)
+    return raw, file
 
 
-def _finish(
-    raw: RawTable,
-    roles: Roles,
-    budget: ReadBudget,
-    reading: dict[str, Any],
-    options: TableOptions,
-) -> Table:
-    """Return a table of finite numbers, or raise one sentence."""
-    _check_shape(raw, roles, budget, options.least_samples)
-    samples = name_samples(raw, roles, budget)
-    precision = np.float32 if raw.values.dtype == np.float32 else np.float64
-    values: NDArray[Any] = raw.values
-    if roles.features != list(range(values.shape[1])):
-        values = values[:, roles.features]
-    if issparse(values):
-        values = values.astype(precision, copy=False)
-    else:
-        values = np.ascontiguousarray(values, dtype=precision)
-    unnamed = "feature " if raw.columns is None else ""
-    features = [f"{unnamed}{roles.names[j]}" for j in roles.features]
-    labels = _read_classes(raw, roles, budget)
-    n_missing = 0 if issparse(values) else int(np.isnan(values).sum())
-    reading |= {"missing": n_missing, "impute": options.impute}
-    if options.impute is not None and n_missing:
-        values = _impute_missing(values, options.impute)
-    encoding = {roles.names[j]: each for j, each in roles.encoded.items()}
-    for j, each in roles.encoded.items():
-        ones = encode_category(raw.text(j), each).astype(precision)
-        values = np.hstack([values, ones])
-        features += [f"{roles.names[j]}={value}" for value in each]
-    reading |= {
-        "n_features": len(features),
-        "samples": samples[:5],
-        "features": features[:5],
-        "first_features": _ranges(values, features),
-        "range": [float(values.min()), float(values.max())],
-    }
-    if labels is not None:
-        reading["n_classes"] = len(set(labels.tolist()) - {""})
-        reading["n_without_class"] = int((labels == "").sum())
-    columns = {roles.names[j]: raw.text(j) for j in roles.dropped[:MAX_BESIDE]}
-    columns |= raw.beside
-    named = values, samples, features, labels, reading
-    return Table(*named, raw.kind, columns, encoding)
-
-
-def _note_gaps(raw: RawTable, roles: Roles, impute: str | None) -> None:
+def _note_gaps(raw: RawTable, impute: str | None) -> None:
     """Add to the doubts that values are infinite, or missing and not filled in."""
-    if issparse(raw.values):
-        return
-    numbers = [j for j in roles.features if j not in raw.words]
-    names = [roles.names[j] for j in numbers]
+    numbers = [j for j in raw.features if j not in raw.words]
+    names = [raw.name(j) for j in numbers]
 
     def first(cells: NDArray[np.bool_]) -> str:
         row, column = np.argwhere(cells)[0]
-        name = name_row(raw, roles, int(row))
-        return f"sample {name!r}, column {names[column][:60]!r}"
+        sample = raw.sample_names[row]
+        return f"sample {sample[:60]!r}, column {names[column][:60]!r}"
 
     if (infinite := np.isinf(raw.values)[:, numbers]).any():
         marks = sorted(map(str, {*raw.values[:, numbers][infinite].tolist()}))
@@ -405,102 +313,119 @@ def _note_gaps(raw: RawTable, roles: Roles, impute: str | None) -> None:
         raw.doubt("missing", clause, impute="median")
 
 
-def _impute_missing(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:
-    """Fill in the feature's median, or the mean of the five nearest samples with it.
-
-    Examples
-    --------
-    >>> _impute_missing(np.array([[1.0], [np.nan], [4.0], [9.0]]), "median").ravel()
-    array([1., 4., 4., 9.])
-    """
-    from sklearn.impute import KNNImputer, SimpleImputer
-
-    imputer = KNNImputer() if how == "knn" else SimpleImputer(strategy="median")
-    filled: NDArray[np.floating] = imputer.fit_transform(values)
-    return filled
-
-
-def _read_classes(
-    raw: RawTable, roles: Roles, budget: ReadBudget
-) -> NDArray[np.str_] | None:
-    if roles.classes is not None:
-        labels = class_names(raw.text(roles.classes))
-    elif raw.labels is not None:
-        labels = class_names([as_text(each) for each in raw.labels])
-    else:
-        return None
-    if labels.size != raw.values.shape[0]:
-        raise budget.error(
-            f"has {labels.size} known classes for {raw.values.shape[0]} samples."
+def _finish(raw: RawTable, file: TableFile) -> Table:
+    """Return a table of finite numbers, or raise one sentence."""
+    n_samples, impute = raw.values.shape[0], file.impute
+    n_features = len(raw.features) + sum(map(len, raw.encoded.values()))
+    least = file.least_samples
+    if n_samples < least or n_features > MAX_FEATURES:
+        raise file.error(
+            f"has {n_samples} samples in rows and {n_features} features in columns, "
+            f"and needs {least} samples; transpose it if samples are in its columns."
         )
+    if n_features < 2:
+        raise file.error(
+            f"has {n_features} columns of numbers and needs two or more; check its "
+            "separator."
+        )
+    check_names(raw, file)
+    precision = np.float32 if raw.values.dtype == np.float32 else np.float64
+    values: Any = raw.values
+    if raw.features != list(range(values.shape[1])):
+        values = values[:, raw.features]
+    n_missing = 0
+    if issparse(values):
+        values = values.astype(precision, copy=False)
+    else:
+        values = np.ascontiguousarray(values, dtype=precision)
+        n_missing = int(np.isnan(values).sum())
+    if impute is not None and n_missing:
+        from sklearn.impute import KNNImputer, SimpleImputer
+
+        filler = KNNImputer() if impute == "knn" else SimpleImputer(strategy="median")
+        values = filler.fit_transform(values)
+    unnamed = "feature " if raw.columns is None else ""
+    features = [f"{unnamed}{raw.name(j)}" for j in raw.features]
+    for j, words in raw.encoded.items():
+        # A missing category has zeros.
+        cells = np.array([cell.strip() for cell in raw.text(j)])[:, None]
+        values = np.hstack([values, (cells == np.array(words)).astype(precision)])
+        features += [f"{raw.name(j)}={word}" for word in words]
+    first = zip(features, fill_zeros(values[:, :5]).T, strict=False)
+    reading = _describe(raw, file) | {
+        "missing": n_missing,
+        "impute": impute,
+        "n_features": len(features),
+        "samples": raw.sample_names[:5],
+        "features": features[:5],
+        "first_features": [
+            {
+                "name": name,
+                "type": "whole numbers" if (x == np.rint(x)).all() else "numbers",
+                "min": float(x.min()),
+                "max": float(x.max()),
+            }
+            for name, x in first
+        ],
+        "range": [float(values.min()), float(values.max())],
+    }
+    labels = _read_classes(raw, file)
+    if labels is not None:
+        reading["n_classes"] = len(set(labels.tolist()) - {""})
+        reading["n_without_class"] = int((labels == "").sum())
+    columns = {raw.name(j): raw.text(j) for j in raw.dropped[:MAX_BESIDE]} | raw.beside
+    encoding = {raw.name(j): words for j, words in raw.encoded.items()}
+    named = raw.sample_names, features, labels, reading
+    return Table(values, *named, raw.kind, columns, encoding)
+
+
+def _read_classes(raw: RawTable, file: TableFile) -> NDArray[np.str_] | None:
+    if raw.classes is None and raw.labels is None:
+        return None
+    outside = () if raw.labels is None else raw.labels
+    labels = class_names(
+        list(map(as_text, outside)) if raw.classes is None else raw.text(raw.classes)
+    )
+    n_samples = raw.values.shape[0]
+    if labels.size != n_samples:
+        raise file.error(f"has {labels.size} known classes for {n_samples} samples.")
     if not (labels != "").any():
-        raise budget.error("has no known class at all in that column.")
+        raise file.error("has no known class at all in that column.")
     return labels
 
 
-def name_samples(raw: RawTable, roles: Roles, budget: ReadBudget) -> list[str]:
-    """Return the samples' names, numbers where there are none; all are different."""
-    samples = [str(i + 1) for i in range(raw.values.shape[0])]
-    if roles.ids is not None:
-        samples = [cell.strip() for cell in raw.text(roles.ids)]
-    elif raw.samples is not None:
-        samples = [str(each) for each in raw.samples]
-    if len(set(samples)) < len(samples):
-        twice = next(name for name, count in Counter(samples).items() if count > 1)
-        raise budget.error(
-            f"has the sample {twice[:60]!r} more than once; give each its own name, or "
+def check_names(raw: RawTable, file: TableFile) -> None:
+    """Raise one sentence if the names of samples repeat."""
+    name, count = Counter(raw.sample_names).most_common(1)[0]
+    if count > 1:
+        raise file.error(
+            f"has the sample {name[:60]!r} more than once; give each its own name, or "
             "name that column with label_column=... if it holds known classes."
         )
-    return samples
 
 
-def _describe(
-    raw: RawTable,
-    roles: Roles,
-    budget: ReadBudget,
-    ending: str,
-    label_column: str | None,
-) -> dict[str, Any]:
+def _describe(raw: RawTable, file: TableFile) -> dict[str, Any]:
     """Return what was read, for people and for summary.json."""
-    names = roles.names
-    classes = None if raw.labels is None else label_column or "the file's own"
-    if roles.classes is not None:
-        classes = names[roles.classes]
+    classes = None if raw.labels is None else file.label_column or "the file's own"
     numbers = [str(i + 1) for i in range(raw.values.shape[0])]
     counted = raw.samples is None or list(raw.samples) == numbers
     origin = "numbers from 1" if counted else "the file's own index"
-    if roles.ids is not None:
-        origin = f"column {names[roles.ids]!r}"
     return {
-        "file": budget.name,
-        "format": ending.lstrip("."),
+        "file": file.name,
+        "format": ending_of(file.path)[0].lstrip("."),
         "n_samples": raw.values.shape[0],
-        "n_features": len(roles.features),
+        "n_features": len(raw.features),
         "names_of_columns": raw.columns is not None,
         "features_in_rows": raw.first_row > 0,
-        "features": [names[j] for j in roles.features[:5]],
-        "sample_names": origin,
-        "classes": classes,
-        "categories": [names[j] for j in roles.encoded],
-        "left_out": [names[j] for j in roles.dropped[:20]],
-        "n_left_out": len(roles.dropped),
+        "features": [raw.name(j) for j in raw.features[:5]],
+        "sample_names": origin if raw.ids is None else f"column {raw.name(raw.ids)!r}",
+        "classes": classes if raw.classes is None else raw.name(raw.classes),
+        "categories": [raw.name(j) for j in raw.encoded],
+        "left_out": [raw.name(j) for j in raw.dropped[:20]],
+        "n_left_out": len(raw.dropped),
         "suspicious": [each.clause for each in raw.doubts],
         "notes": raw.notes,
     }
-
-
-def _ranges(values: NDArray[np.floating], features: list[str]) -> list[dict[str, Any]]:
-    """Return type and range of the first features."""
-    first = fill_zeros(values[:, :5])
-    return [
-        {
-            "name": name,
-            "type": "whole numbers" if (column == np.rint(column)).all() else "numbers",
-            "min": float(column.min()),
-            "max": float(column.max()),
-        }
-        for name, column in zip(features[:5], first.T, strict=True)
-    ]
 
 
 def distinct_names(files: Sequence[Path]) -> list[str]:

@@ -6,42 +6,80 @@ class becomes a feature only on request.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, NoReturn
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from mdec.preparation.kinds import MIN_FEATURES
-from mdec.tables.budget import ReadBudget, TableError, list_names
-from mdec.tables.columns import (
-    MISSING_CLASS,
-    Doubt,
-    RawTable,
-    TableOptions,
+from mdec.tables.budget import TableError, TableFile, list_names
+from mdec.tables.cells import (
     as_text,
     category_values,
+    is_number,
+    kind_of_words,
+    parse_dates,
+)
+from mdec.tables.columns import (
+    Doubt,
+    RawTable,
     few_codes,
     find_day_codes,
     find_sentinel,
     is_class_name,
     is_id_name,
-    is_number,
     is_unnamed,
-    is_whole,
-    kind_of_words,
     looks_like,
     never_repeating,
-    parse_dates,
 )
 
 # What may be done with columns of categories and of dates.
 CATEGORIES = ("encode", "annotate")
 DATES = ("number", "annotate")
+
+# What is said of a column that is hardly a feature, and what may be done about it.
+_NAME = "name the samples by it with id_column={name!r}"
+_SCORE = "score against it with label_column={name!r}"
+_DROP = "leave it out with drop=[{name!r}]"
+_ALL = "cluster every column with features=['*']"
+_ENCODE = "make features of it with categories='encode'"
+_ASIDE = "set them aside to colour the map with"
+_LEAVE = "leave the column out with drop=[{name!r}]"
+_WORDING: dict[str, tuple[str, ...]] = {
+    "identifier": ("({start}, ...) looks like an identifier;", _NAME, _DROP, _ALL),
+    "classes": ("({values}) looks like known classes;", _SCORE, _DROP, _ALL),
+    "classes in words": (
+        "({values}) holds no numbers and may be known classes;",
+        *(_SCORE, _DROP, _ENCODE),
+    ),
+    "classes of rows": (
+        "holds text in every column: are these the classes ({values})?",
+        *(_SCORE, _DROP, _ENCODE),
+    ),
+    "categories": (
+        "({values}) holds categories;",
+        "make features of such columns with categories='encode'",
+        f"{_ASIDE} categories='annotate'",
+    ),
+    "dates": (
+        "({cell}, ...) holds dates;",
+        "make numbers of such columns with dates='number'",
+        f"{_ASIDE} dates='annotate'",
+    ),
+    "no gene": ("counts reads of no gene;", _DROP),
+    "text": ("holds no numbers but {cell!r};", _NAME, _DROP),
+    "saved as words": (
+        "holds numbers that are saved as words;",
+        *("save them as numbers", _DROP),
+    ),
+    "mixed": ("{odd!r} is not a number;", "correct it", _LEAVE),
+    "marked": (
+        "{odd!r} is not a number;",
+        *("fill it in with {marks} and impute='median'", _LEAVE),
+    ),
+}
+_CHOICES = {"categories": "encode", "dates": "number"}
 
 # Doubts that are listed one by one.
 _MOST_DOUBTS = 12
@@ -64,149 +102,38 @@ class AmbiguousTableError(TableError):
         What was read so far, for those who want to look.
     """
 
-    def __init__(self, message: str, cure: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.findings = message
-        self.cure = dict(cure or {})
-        self.reading: dict[str, Any] | None = None
+    def __init__(
+        self,
+        findings: str,
+        cure: Mapping[str, Any] | None = None,
+        reading: dict[str, Any] | None = None,
+    ) -> None:
+        self.findings, self.cure, self.reading = findings, dict(cure or {}), reading
+        listed = ", ".join(f"{name}={value!r}" for name, value in self.cure.items())
+        told = f"\nSay all at once: {listed}." if listed and "\n" in findings else ""
+        super().__init__(findings + told)
 
-
-@dataclass
-class Roles:
-    """What each column is.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of all columns, their numbers from 1 where the file has none.
-    features : list of int
-        Columns to cluster.
-    ids, classes : int or None
-        Columns of the samples' names and of known classes.
-    dropped : list of int
-        Columns left out.
-    encoded : dict of int to list of str
-        Columns of categories that become features, and their values.
-    """
-
-    names: list[str]
-    features: list[int] = field(default_factory=list)
-    ids: int | None = None
-    classes: int | None = None
-    dropped: list[int] = field(default_factory=list)
-    encoded: dict[int, list[str]] = field(default_factory=dict)
-
-
-def find_roles(raw: RawTable, options: TableOptions, budget: ReadBudget) -> Roles:
-    """Give each column its role; doubts and notes are added to the table's.
-
-    Parameters
-    ----------
-    raw : RawTable
-        Samples in rows.
-    options : TableOptions
-        What the user says.
-    budget : ReadBudget
-        Names the file in messages.
-
-    Returns
-    -------
-    Roles
-        Of all columns.
-    """
-    _check_shape(raw, budget)
-    roles = Roles(raw.names)
-    raw.words |= set() if raw.settled else find_day_codes(raw)
-    if options.label_column is not None and raw.labels is None:
-        roles.classes = find_column(roles.names, options.label_column, budget)
-    left = leave_out(roles, options, budget)
-    if options.known_features is not None and raw.columns is not None:
-        return _take_known_features(raw, options, roles, left, budget)
-    if options.index and left and roles.ids is None:
-        roles.ids = left[0]
-    elif options.index is None and roles.ids is None and raw.samples is None:
-        roles.ids = _find_names(raw, left, repeat=bool(options.transpose))
-    words = set(raw.words)
-    left = _take_words(raw, roles, [j for j in left if j != roles.ids], options, budget)
-    # Words that became numbers, as dates do, are what the user says.
-    asked = words - raw.words
-    if options.features:
-        asked = _match_columns(roles.names, options.features, budget)
-        exact = {j for j in asked if roles.names[j] in options.features}
-        if options.id_column is None and roles.ids in exact:
-            left, roles.ids = sorted({*left, *exact} - {roles.classes}), None
-        words = raw.words - exact
-        chosen = [j for j in left if j in asked and j not in words]
-        roles.dropped += [j for j in left if j not in chosen]
-        roles.encoded = {j: roles.encoded[j] for j in roles.encoded if j in asked}
-        left = chosen
-    roles.features = left
-    if roles.ids is not None and not (options.id_column or options.transpose):
-        _note_repeats(raw, roles, roles.ids)
-    if options.index is False:
-        asked.add(0)
-    sure = (asked | set(left) if raw.settled else asked) - raw.words
-    _note_doubts(raw, roles, [j for j in left if j not in sure])
-    return roles
-
-
-def _take_words(
-    raw: RawTable,
-    roles: Roles,
-    columns: list[int],
-    options: TableOptions,
-    budget: ReadBudget,
-) -> list[int]:
-    """Encode or set aside categories and dates as asked; return the other columns."""
-    coded = _match_columns(roles.names, options.category_columns, budget)
-    left = []
-    for j in columns:
-        kind = kind_of_words(raw.text(j)) if j in raw.words else ""
-        asked = options.dates == "number" or roles.names[j] in options.features
-        if kind == "dates" and asked:
-            _read_days(raw, j)
-        as_category = j in coded or (kind == "categories" and options.categories)
-        if as_category and options.categories != "annotate":
-            roles.encoded[j] = category_values(raw.text(j))
-        elif as_category or (kind == "dates" and options.dates == "annotate"):
-            roles.dropped.append(j)
-        else:
-            left.append(j)
-    return left
-
-
-def _read_days(raw: RawTable, column: int) -> None:
-    """Make numbers of a column of dates."""
-    raw.values = raw.values.copy()  # others may hold the same array
-    raw.values[:, column] = parse_dates(raw.text(column))
-    raw.words.discard(column)
-
-
-def raise_doubts(
-    doubts: Sequence[Doubt],
-    budget: ReadBudget,
-    cure: Mapping[str, Any],
-    reading: dict[str, Any] | None = None,
-) -> NoReturn:
-    """Raise all doubts in one list, with what reads the table and what was read."""
-    findings = f"{budget.name!r}: {doubts[0].clause}."
-    if len(doubts) > 1:
+    @classmethod
+    def of(
+        cls,
+        doubts: Sequence[Doubt],
+        file: TableFile,
+        cure: Mapping[str, Any],
+        reading: dict[str, Any] | None = None,
+    ) -> AmbiguousTableError:
+        """Return the error for all doubts in one list."""
+        if len(doubts) == 1:
+            return cls(f"{file.name!r}: {doubts[0].clause}.", cure, reading)
         lines = [f"\n- {each.clause}" for each in doubts[:_MOST_DOUBTS]]
         if len(doubts) > _MOST_DOUBTS:
             lines.append(f"\n- and {len(doubts) - _MOST_DOUBTS} more")
-        findings = f"{budget.name!r} may be meant in several ways:{''.join(lines)}"
-    words = findings
-    if len(doubts) > 1 and cure:
-        listed = ", ".join(f"{name}={value!r}" for name, value in cure.items())
-        words = f"{findings}\nSay all at once: {listed}."
-    error = AmbiguousTableError(words, cure)
-    error.findings, error.reading = findings, reading
-    raise error
+        findings = f"{file.name!r} may be meant in several ways:{''.join(lines)}"
+        return cls(findings, cure, reading)
 
 
 def find_cure(
     doubts: Sequence[Doubt], attempt: Callable[[dict[str, Any]], Sequence[Doubt]]
-) -> tuple[list[Doubt], dict[str, Any]]:
+) -> tuple[Sequence[Doubt], dict[str, Any]]:
     """Return what cures all doubts, tried out, and those that come up on the way.
 
     Parameters
@@ -219,12 +146,11 @@ def find_cure(
 
     Returns
     -------
-    doubts : list of Doubt
+    doubts : sequence of Doubt
         The same, and those that the first ones hide.
     cure : dict
         Parameters with which the table is read; empty if there are none.
     """
-    found = list(doubts)
     for keep in (False, True):
         listed = list(doubts)
         for _ in range(_ATTEMPTS):
@@ -236,7 +162,7 @@ def find_cure(
             if not more:
                 return listed, cure
             listed += [each for each in more if each not in listed]
-    return found, {}
+    return doubts, {}
 
 
 def _join_cures(doubts: Sequence[Doubt], *, keep: bool) -> dict[str, Any]:
@@ -262,113 +188,88 @@ def _join_cures(doubts: Sequence[Doubt], *, keep: bool) -> dict[str, Any]:
     return cure | lists
 
 
-def class_names(cells: Sequence[str]) -> NDArray[np.str_]:
-    """Return classes as text, "" where there is none.
+def find_roles(raw: RawTable, file: TableFile) -> RawTable:
+    """Return a table of samples in rows with the role of each column.
 
-    Examples
-    --------
-    >>> class_names(["a", " NA", "", "none"]).tolist()
-    ['a', '', '', 'none']
-    >>> class_names(["1.0", "nan", "2.0"]).tolist()
-    ['1', '', '2']
+    Doubts and notes are added to those of the table.
     """
-    words = [cell.strip() for cell in cells]
-    words = ["" if word.lower() in MISSING_CLASS else word for word in words]
-    if all(re.fullmatch(r"-?\d+\.0|", word) for word in words):
-        # Numbers beside missing ones, as pandas writes them.
-        words = [word.removesuffix(".0") for word in words]
-    return np.array(words, dtype=str)
+    _check_shape(raw, file)
+    words = {*raw.words} | (set() if raw.settled else find_day_codes(raw))
+    raw = replace(raw, words={*words}, notes=[*raw.notes], doubts=[*raw.doubts])
+    raw.encoded = {}
+    if file.label_column is not None and raw.labels is None:
+        raw.classes = find_column(raw, file.label_column, file)
+    left = leave_out(raw, file)
+    if file.known_features is not None and raw.columns is not None:
+        return _take_known_features(raw, left, file)
+    if file.index and left and raw.ids is None:
+        raw.ids = left[0]
+    elif file.index is None and not raw.named:
+        raw.ids = _find_names(raw, left, repeat=bool(file.transpose))
+    left = _take_words(raw, [j for j in left if j != raw.ids], file)
+    # Words that became numbers, as dates do, are what the user says.
+    asked = words - raw.words
+    if file.features:
+        asked = _match_columns(raw, file.features, file)
+        exact = {j for j in asked if raw.name(j) in file.features}
+        if file.id_column is None and raw.ids in exact:
+            left, raw.ids = sorted({*left, *exact} - {raw.classes}), None
+        chosen = [j for j in left if j in asked and j not in raw.words - exact]
+        raw.dropped += [j for j in left if j not in chosen]
+        raw.encoded = {j: each for j, each in raw.encoded.items() if j in asked}
+        left = chosen
+    raw.features = left
+    if raw.ids is not None and not (file.id_column or file.transpose):
+        _note_repeats(raw, raw.ids)
+    if file.index is False:
+        asked.add(0)
+    sure = (asked | set(left) if raw.settled else asked) - raw.words
+    _note_doubts(raw, [j for j in left if j not in sure])
+    return raw
 
 
-def _check_shape(raw: RawTable, budget: ReadBudget) -> None:
+def _check_shape(raw: RawTable, file: TableFile) -> None:
     if raw.values.dtype.kind not in "fiub":
-        raise budget.error(f"holds {raw.values.dtype} and not real numbers.")
-    rows, columns = raw.values.shape
-    for what, names, length in (
-        ("rows", raw.samples, rows),
-        ("columns", raw.columns, columns),
-    ):
+        raise file.error(f"holds {raw.values.dtype} and not real numbers.")
+    sides = {"rows": raw.samples, "columns": raw.columns}
+    for (what, names), length in zip(sides.items(), raw.values.shape, strict=True):
         if names is not None and len(names) != length:
-            raise budget.error(
+            raise file.error(
                 f"has names for {len(names)} {what}, but {length} of them; transpose "
                 "it if it has samples in columns."
             )
 
 
-def leave_out(roles: Roles, options: TableOptions, budget: ReadBudget) -> list[int]:
+def leave_out(raw: RawTable, file: TableFile) -> list[int]:
     """Find the samples' names and what is left out; return the other columns."""
-    if options.id_column is not None:
-        roles.ids = find_column(roles.names, options.id_column, budget)
-    taken = {roles.classes, roles.ids}
-    roles.dropped = sorted(_match_columns(roles.names, options.drop, budget) - taken)
-    return [j for j in range(len(roles.names)) if j not in {*taken, *roles.dropped}]
+    if file.id_column is not None:
+        raw.ids = find_column(raw, file.id_column, file)
+    taken = {raw.classes, raw.ids}
+    raw.dropped = sorted(_match_columns(raw, file.drop, file) - taken)
+    taken.update(raw.dropped)
+    return [j for j in range(raw.values.shape[1]) if j not in taken]
 
 
-def _take_known_features(
-    raw: RawTable,
-    options: TableOptions,
-    roles: Roles,
-    left: list[int],
-    budget: ReadBudget,
-) -> Roles:
-    """Take the features of a model in its order, and the samples' names beside them."""
-    known = options.known_features or ()
-    places = {roles.names[j]: j for j in left}
-    missing = [name for name in known if name not in places]
-    if missing:
-        raise budget.error(
-            f"lacks {len(missing)} of the model's {len(known)} features: "
-            f"{list_names(missing, 5)}; give a table that has them, under the names "
-            "that the model was fitted with."
-        )
-    wanted = set(known)
-    twice = [j for j in left if roles.names[j] in wanted and places[roles.names[j]] > j]
-    if twice:
-        raise budget.error(
-            f"has more than one column {roles.names[twice[0]][:60]!r}; give each its "
-            "own name."
-        )
-    others = [j for j in left if roles.names[j] not in wanted]
-    if roles.ids is None and raw.samples is None and options.index is not False:
-        roles.ids = _find_names(raw, others)
-    columns = {name: places[name] for name in known}
-    encoding = options.encoding or {}
-    roles.encoded = {columns[name]: list(each) for name, each in encoding.items()}
-    roles.features = [j for j in columns.values() if j not in roles.encoded]
-    roles.dropped += [j for j in others if j != roles.ids]
-    for j in roles.features:
-        if j in raw.words and kind_of_words(raw.text(j)) == "dates":
-            _read_days(raw, j)
-        elif j in raw.words:
-            clause = _describe_doubt("mixed", raw, roles, j).clause.partition(";")[0]
-            raw.doubt("words", f"{clause}; correct it")
-    return roles
-
-
-def find_column(names: list[str], name: str, budget: ReadBudget) -> int:
+def find_column(raw: RawTable, name: str, file: TableFile) -> int:
     """Return the place of a column, or raise unless there is one of that name."""
+    names = raw.names
     if name not in names:
-        raise budget.unknown_name("column", name, names)
+        raise file.unknown_name("column", name, names)
     if names.count(name) > 1:
-        raise budget.error(
+        raise file.error(
             f"has {names.count(name)} columns {name!r}; give each its own name."
         )
     return names.index(name)
 
 
-def _match_columns(
-    names: list[str], patterns: Sequence[str], budget: ReadBudget
-) -> set[int]:
+def _match_columns(raw: RawTable, patterns: Sequence[str], file: TableFile) -> set[int]:
     found: set[int] = set()
     for pattern in patterns:
         # A name may itself contain characters that patterns use.
-        match = {
-            j
-            for j, name in enumerate(names)
-            if name == pattern or fnmatchcase(name, pattern)
-        }
+        names = enumerate(raw.names)
+        match = {j for j, n in names if n == pattern or fnmatchcase(n, pattern)}
         if not match:
-            raise budget.unknown_name("column", pattern, names)
+            raise file.unknown_name("column", pattern, raw.names)
         found |= match
     return found
 
@@ -376,68 +277,77 @@ def _match_columns(
 def _find_names(raw: RawTable, left: list[int], *, repeat: bool = False) -> int | None:
     """Return the column of the samples' names, if one is plainly that."""
     if left and left[0] in raw.words:
-        first = left[0]
-        named = raw.columns is not None and is_id_name(raw.columns[first])
-        return first if repeat or named or _all_differ(raw, first) else None
+        named = raw.columns is not None and is_id_name(raw.name(left[0]))
+        return left[0] if repeat or named or raw.all_differ(left[0]) else None
     if not left or raw.columns is None:
         return None
-    likely = [j for j in left if is_id_name(raw.columns[j]) and _all_differ(raw, j)]
+    likely = [j for j in left if is_id_name(raw.name(j)) and raw.all_differ(j)]
     return likely[0] if left[0] in likely or len(likely) == 1 else None
 
 
-def _all_differ(raw: RawTable, column: int) -> bool:
-    if column not in raw.words and not is_whole(raw.values[:, column]):
-        return False
-    cells = raw.text(column)
-    return len(set(cells)) == len(cells)
-
-
-def _note_doubts(raw: RawTable, roles: Roles, columns: list[int]) -> None:
-    """Write down what is hardly a feature, and how to say what it is."""
-    rest = [j for j in columns if j not in raw.words]
-    named = roles.ids is not None or raw.samples is not None
-    ends = int(roles.ids == 0), len(roles.names) - 1
-    texts = {j: kind_of_words(raw.text(j)) for j in columns if j in raw.words}
-    for j, kind in texts.items():
-        if kind == "text" and any(is_number(c) for c in raw.text(j) if c.strip()):
-            texts[j] = "mixed"
-    mixed = [raw.text(j) for j, kind in texts.items() if kind == "mixed"]
-    odd = Counter(c.strip() for cells in mixed for c in cells if not is_number(c))
-    # Words among numbers that speak of no value: they repeat, or name a limit.
-    marks = {word for word, n in odd.items() if n > 1 or word[0] in "<>"}
+def _take_words(raw: RawTable, columns: list[int], file: TableFile) -> list[int]:
+    """Encode or set aside categories and dates as asked; return the other columns."""
+    coded = _match_columns(raw, file.category_columns, file)
+    left = []
     for j in columns:
-        kind = texts.get(j) or looks_like(raw, j, rest, ends, named=named)
-        if kind == "categories" and _may_be_classes(raw, roles, j, texts):
-            kind = "classes"
-        if kind:
-            raw.doubts.append(_describe_doubt(kind, raw, roles, j, marks))
-    # Of very many columns some are like that by chance.
-    few = rest if len(rest) < MIN_FEATURES else []
-    if unusual := [roles.names[j] for j in never_repeating(raw, few)]:
-        more = f"; if they name the samples, say id_column={unusual[0]!r}"
-        note = f"whole numbers that never repeat: {list_names(unusual)}"
-        raw.notes.append(note if named else note + more)
-    if codes := [roles.names[j] for j in few_codes(raw, few)]:
-        raw.notes.append(
-            f"a few whole numbers, taken as amounts: {list_names(codes)}; if they are "
-            f"codes, say category_columns=[{codes[0]!r}]"
-        )
-    for j in sorted(raw.signs.intersection(roles.features))[:3]:
-        cell = next(cell for cell in raw.text(j) if not is_number(cell))
-        what = "thousands are separated in" if cell[-1:].isdigit() else "numbers of"
-        more = "" if cell[-1:].isdigit() else " are read without their signs"
-        raw.notes.append(f"{what} {roles.names[j]!r}{more} ({cell})")
-    if (far := find_sentinel(raw, rest)) is not None:
-        name, mark = roles.names[far[0]], as_text(far[1])
-        raw.notes.append(
-            f"{mark} lies far from the other numbers of {name!r}; if it marks missing "
-            f"values, say missing=['{mark}']"
-        )
+        kind = kind_of_words(raw.text(j)) if j in raw.words else ""
+        asked = file.dates == "number" or raw.name(j) in file.features
+        if kind == "dates" and asked:
+            _read_days(raw, j)
+        as_category = j in coded or (kind == "categories" and file.categories)
+        if as_category and file.categories != "annotate":
+            raw.encoded[j] = category_values(raw.text(j))
+        elif as_category or (kind == "dates" and file.dates == "annotate"):
+            raw.dropped.append(j)
+        else:
+            left.append(j)
+    return left
 
 
-def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:
+def _read_days(raw: RawTable, column: int) -> None:
+    """Make numbers of a column of dates."""
+    raw.values = raw.values.copy()  # others may hold the same array
+    raw.values[:, column] = parse_dates(raw.text(column))
+    raw.words.discard(column)
+
+
+def _take_known_features(raw: RawTable, left: list[int], file: TableFile) -> RawTable:
+    """Take the features of a model in its order, and the samples' names beside them."""
+    known = file.known_features or ()
+    places = {raw.name(j): j for j in left}
+    missing = [name for name in known if name not in places]
+    if missing:
+        raise file.error(
+            f"lacks {len(missing)} of the model's {len(known)} features: "
+            f"{list_names(missing, 5)}; give a table that has them, under the names "
+            "that the model was fitted with."
+        )
+    wanted = {name: places[name] for name in known}
+    others = [j for j in left if raw.name(j) not in wanted]
+    twice = [j for j in left if wanted.get(raw.name(j), j) != j]
+    if twice:
+        raise file.error(
+            f"has more than one column {raw.name(twice[0])[:60]!r}; give each its own "
+            "name."
+        )
+    if not raw.named and file.index is not False:
+        raw.ids = _find_names(raw, others)
+    encoding = file.encoding or {}
+    raw.encoded = {wanted[name]: list(values) for name, values in encoding.items()}
+    raw.features = [j for j in wanted.values() if j not in raw.encoded]
+    raw.dropped += [j for j in others if j != raw.ids]
+    for j in raw.words.intersection(raw.features):
+        if kind_of_words(raw.text(j)) == "dates":
+            _read_days(raw, j)
+        else:
+            clause = _describe_doubt("mixed", raw, j).clause.partition(";")[0]
+            raw.doubt("words", f"{clause}; correct it")
+    return raw
+
+
+def _note_repeats(raw: RawTable, column: int) -> None:
     """Write down that a column that is named like an identifier names no samples."""
-    name, cells = roles.names[column], [cell.strip() for cell in raw.text(column)]
+    name, cells = raw.name(column), raw.sample_names
     if len(set(cells)) < len(cells):
         twice = Counter(cells).most_common(1)[0][0]
         clause = (
@@ -445,103 +355,103 @@ def _note_repeats(raw: RawTable, roles: Roles, column: int) -> None:
             f"than once; leave it out with drop=[{name!r}], or score against it with "
             f"label_column={name!r} if it holds known classes"
         )
-        free = roles.classes is None and raw.labels is None
+        free = raw.classes is None and raw.labels is None
         coded = free and is_unnamed(name) and kind_of_words(cells) == "categories"
         cure: dict[str, Any] = {"label_column": name} if coded else {"drop": [name]}
         raw.doubt("repeated", clause, **cure)
 
 
-def _may_be_classes(
-    raw: RawTable, roles: Roles, column: int, texts: Mapping[int, str]
-) -> bool:
-    """Tell whether categories are rather known classes: by name, or alone at an end."""
-    if roles.classes is not None or raw.labels is not None:
-        return False
+def _note_doubts(raw: RawTable, columns: list[int]) -> None:
+    """Write down what is hardly a feature, and how to say what it is."""
+    rest = [j for j in columns if j not in raw.words]
+    texts = {j: kind_of_words(raw.text(j)) for j in columns if j in raw.words}
+    mixed = [raw.text(j) for j, kind in texts.items() if kind == "mixed"]
+    odd = Counter(c.strip() for cells in mixed for c in cells if not is_number(c))
+    # Words among numbers that speak of no value: they repeat, or name a limit.
+    marks = {word for word, n in odd.items() if n > 1 or word[0] in "<>"}
     alone = list(texts.values()).count("categories") == 1
-    ends, name = (0, len(roles.names) - 1), roles.names[column]
+    for j in columns:
+        kind = texts.get(j) or looks_like(raw, j, rest)
+        if kind == "categories" and _may_be_classes(raw, j, alone=alone):
+            kind = "classes"
+        if kind:
+            raw.doubts.append(_describe_doubt(kind, raw, j, marks))
+    # Of very many columns some are like that by chance.
+    few = rest if len(rest) < MIN_FEATURES else []
+    if unusual := [raw.name(j) for j in never_repeating(raw, few)]:
+        more = f"; if they name the samples, say id_column={unusual[0]!r}"
+        note = f"whole numbers that never repeat: {list_names(unusual)}"
+        raw.notes.append(note if raw.named else note + more)
+    if codes := [raw.name(j) for j in few_codes(raw, few)]:
+        raw.notes.append(
+            f"a few whole numbers, taken as amounts: {list_names(codes)}; if they are "
+            f"codes, say category_columns=[{codes[0]!r}]"
+        )
+    for j in sorted(raw.signs.intersection(raw.features))[:3]:
+        cell = next(cell for cell in raw.text(j) if not is_number(cell))
+        what = "thousands are separated in" if cell[-1:].isdigit() else "numbers of"
+        more = "" if cell[-1:].isdigit() else " are read without their signs"
+        raw.notes.append(f"{what} {raw.name(j)!r}{more} ({cell})")
+    if (far := find_sentinel(raw, rest)) is not None:
+        name, mark = raw.name(far[0]), as_text(far[1])
+        raw.notes.append(
+            f"{mark} lies far from the other numbers of {name!r}; if it marks missing "
+            f"values, say missing=['{mark}']"
+        )
+
+
+def _may_be_classes(raw: RawTable, column: int, *, alone: bool) -> bool:
+    """Tell whether categories are rather known classes: by name, or alone at an end."""
+    if raw.classes is not None or raw.labels is not None:
+        return False
+    name, last = raw.name(column), raw.values.shape[1] - 1
     unnamed = raw.first_row > 0 and not name
-    return is_class_name(name) or unnamed or (alone and column in ends)
+    return is_class_name(name) or unnamed or (alone and column in (0, last))
 
 
 def _describe_doubt(
-    kind: str,
-    raw: RawTable,
-    roles: Roles,
-    column: int,
-    marks: Collection[str] = (),
+    kind: str, raw: RawTable, column: int, marks: Collection[str] = ()
 ) -> Doubt:
     """Return what is said of a column that is hardly a feature, and its cure.
 
     The marks are words that may stand for missing values.
     """
-    name, cells = roles.names[column], raw.text(column)
+    name, cells, wording = raw.name(column), raw.text(column), kind
+    cure: dict[str, Any] = {"drop": [name]}
     where = f"column {name[:60]!r}"
     if raw.first_row:
         where = f"row {raw.first_row + column}, {name[:60]!r},"
-    free = roles.ids is None and raw.samples is None and _all_differ(raw, column)
-    words, first = column in raw.words, next((c for c in cells if c.strip()), "")
-    to_name = f"name the samples by it with id_column={name!r}"
-    drop, every = f"leave it out with drop=[{name!r}]", "features=['*']"
-    cure: dict[str, Any] = {"drop": [name]}
-    behind = column + 1 in raw.words and kind_of_words(raw.text(column + 1)) == "text"
-    counted = kind == "identifier" and behind and _all_differ(raw, column + 1)
-    if kind in ("identifier", "text") and free and not counted:
-        cure = {"id_column": name}
-    if kind == "identifier":
-        found = f"({', '.join(cells[:3])}, ...) looks like an identifier"
-        cures = [to_name] if free else []
-        cures += [drop, f"cluster every column with {every}"]
+    free = not raw.named and raw.all_differ(column)
+    odd = list(dict.fromkeys(c.strip() for c in cells if not is_number(c)))
+    if kind in ("identifier", "text") and free:
+        behind = column + 1 in raw.words and kind_of_words(raw.text(column + 1))
+        named = behind in ("text", "mixed") and raw.all_differ(column + 1)
+        cure = cure if kind == "identifier" and named else {"id_column": name}
     elif kind == "classes":
-        found = f"({_list_values(cells)}) looks like known classes"
-        if words:
-            found = f"({_list_values(cells)}) holds no numbers and may be known classes"
-        if words and raw.first_row:
-            where += " holds text in every column:"
-            found = f"are these the classes ({_list_values(cells)})?"
-        features = "make features of it with categories='encode'"
-        last = features if words else f"cluster every column with {every}"
-        cures = [f"score against it with label_column={name!r}", drop, last]
-        if roles.classes is None and raw.labels is None:
+        if column in raw.words:
+            wording = "classes of rows" if raw.first_row else "classes in words"
+        if raw.classes is None and raw.labels is None:
             cure = {"label_column": name}
-    elif kind in ("categories", "dates"):
-        dated = kind == "dates"
-        shown = f"{first[:40]}, ..." if dated else _list_values(cells)
-        how, made = (DATES[0], "numbers") if dated else (CATEGORIES[0], "features")
-        found, cure = f"({shown}) holds {kind}", {kind: how}
-        cures = [
-            f"make {made} of such columns with {kind}={how!r}",
-            f"set them aside to colour the map with {kind}='annotate'",
-        ]
-    elif kind == "no gene":
-        found, cures = "counts reads of no gene", [drop]
-    elif kind == "text":
-        found = f"holds no numbers but {first[:40]!r}"
-        cures = [to_name, drop] if free else [drop]
-    elif wrong := [i for i, cell in enumerate(cells) if not is_number(cell)]:
-        where = f"sample {name_row(raw, roles, wrong[0])!r}, {where}:"
-        found = f"{cells[wrong[0]].strip()[:40]!r} is not a number"
-        cures = ["correct it", f"leave the column out with drop=[{name!r}]"]
-        odd = list(dict.fromkeys(cells[i].strip() for i in wrong))
+    elif kind in _CHOICES:
+        cure = {kind: _CHOICES[kind]}
+    elif kind == "mixed" and not odd:
+        wording = "saved as words"  # as a format with types may say
+    elif kind == "mixed":
+        row = next(i for i, cell in enumerate(cells) if not is_number(cell))
+        where = f"sample {raw.sample_names[row][:60]!r}, {where}:"
         if odd[:_MOST_DOUBTS] == [word for word in odd if word in marks]:
-            listed = " and ".join(f"missing=[{word!r}]" for word in odd)
-            cures[0] = f"fill it in with {listed} and impute='median'"
-            cure = {"missing": odd, "impute": "median"}
-    else:  # a format with types may say that numbers are words
-        found = "holds numbers that are saved as words"
-        cures = ["save them as numbers", drop]
-    stop = "" if found.endswith("?") else ";"
-    said = ", or ".join([", ".join(cures[:-1]), cures[-1]] if cures[1:] else cures)
-    return Doubt(kind, f"{where} {found}{stop} {said}", cure)
-
-
-def name_row(raw: RawTable, roles: Roles, row: int) -> str:
-    """Return the name of a sample, its number from 1 where it has none."""
-    samples = raw.samples if roles.ids is None else raw.text(roles.ids)
-    return str(row + 1) if samples is None else str(samples[row])[:60]
-
-
-def _list_values(cells: Sequence[str]) -> str:
-    """Return how many different values a column has, and the first of them."""
-    found = category_values(cells)
-    first = ", ".join(each[:40] for each in found[:3])
-    return f"{len(found)} values: {first}{', ...' if len(found) > 3 else ''}"
+            wording, cure = "marked", {"missing": odd, "impute": "median"}
+    values = category_values(cells)
+    said = {
+        "name": name,
+        "start": ", ".join(cells[:3]),
+        "cell": next((cell for cell in cells if cell.strip()), "")[:40],
+        "odd": "".join(odd[:1])[:40],
+        "marks": " and ".join(f"missing=[{word!r}]" for word in odd),
+        "values": f"{len(values)} values: {', '.join(each[:40] for each in values[:3])}"
+        + (", ..." if len(values) > 3 else ""),
+    }
+    found, *ways = (each.format(**said) for each in _WORDING[wording])
+    ways = ways if free else [way for way in ways if not way.startswith("name ")]
+    listed = ", or ".join(filter(None, [", ".join(ways[:-1]), ways[-1]]))
+    return Doubt(kind, f"{where} {found} {listed}", cure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,8 @@ from mdec.preparation.kinds import (
     scale_features,
     standard_scales,
 )
-from mdec.preparation.recipes import (
-    MANY_CELLS,
-    MIN_CELLS,
-    Components,
-    fill_zeros,
-)
-from mdec.tables.budget import TableError
+from mdec.preparation.recipes import MANY_CELLS, MIN_CELLS, Components, fill_zeros
+from mdec.tables.budget import TableError, list_names
 from mdec.tables.reading import Table
 
 TRANSFORMS = ("none", "log", "standardise")
@@ -93,29 +88,15 @@ class TableSteps:
         fitted: ExpressionPreparation | FeatureScales | None = None,
         words: str | None = None,
     ) -> Self:
-        """Collect what is done to a training table.
+        """Collect what is done to a training table: its transform, then what is fitted.
 
-        Parameters
-        ----------
-        table : Table
-            What was read.
-        transform : str, default="none"
-            One of `TRANSFORMS`.
-        fitted : ExpressionPreparation or FeatureScales, optional
-            How the values are prepared after it.
-        words : str, optional
-            What that does.
-
-        Returns
-        -------
-        TableSteps
-            For new tables.
+        The words say what the latter does.
         """
         arrays: dict[str, NDArray[Any]] = {}
+        rest = None
         if transform == "standardise":
             scales = standard_scales(table.values, table.groups)
             arrays |= {"means": scales.centers, "spreads": scales.widths}
-        rest = None
         if isinstance(fitted, FeatureScales):
             arrays |= {f"scale_{n}": each for n, each in vars(fitted).items()}
         elif fitted is not None:
@@ -130,16 +111,15 @@ class TableSteps:
                 # ones a typical sample's spread.
                 means = table.values.mean(axis=1, dtype=np.float64)
                 spreads = table.values.std(axis=1, dtype=np.float64)
-                low, high = means.min(), means.max()
-                room = max(high - low, float(np.median(spreads)))
-                arrays["levels"] = np.array([low - room, high + room])
+                room = max(np.ptp(means), float(np.median(spreads)))
+                arrays["levels"] = np.array([means.min() - room, means.max() + room])
         done = [] if transform == "none" else [f"transform {transform}"]
         done += [words] if fitted is not None and words else []
-        named = bool(table.reading.get("names_of_columns"))
-        different = len(set(table.feature_names)) == len(table.feature_names)
+        names = tuple(table.feature_names)
+        named = table.reading.get("names_of_columns") and len({*names}) == len(names)
         return cls(
-            len(table.feature_names),
-            tuple(table.feature_names) if named and different else None,
+            len(names),
+            names if named else None,
             transform,
             "; ".join(done),
             arrays,
@@ -168,8 +148,7 @@ class TableSteps:
         else:
             values = transform_values(values, self.transform)
         if "scale_centers" in self.arrays:
-            names = ("centers", "widths", "heavy")
-            found = (self.arrays[f"scale_{name}"] for name in names)
+            found = (self.arrays[f"scale_{n}"] for n in ("centers", "widths", "heavy"))
             return scale_features(values, FeatureScales(*found))
         if self.preparation is None:
             return values
@@ -179,15 +158,7 @@ class TableSteps:
     def find_odd_means(self, values: Array) -> NDArray[np.bool_]:
         """Find samples of a new table that lose a mean which no training sample has.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples, n_features)
-            The table, before anything is done to it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            True where a prepared sample may look familiar and is not.
+        The table is as it was read; prepared, such samples may look familiar.
         """
         if "levels" not in self.arrays:
             return np.zeros(len(values), dtype=bool)
@@ -259,6 +230,15 @@ class PreparedTable:
     raw: Array | None = None
 
 
+class _Decision(NamedTuple):
+    """What is fitted to a table, and what is said of its values."""
+
+    reason: str
+    kind: str | None = None
+    prepared: str | None = None
+    fitted: ExpressionPreparation | FeatureScales | None = None
+
+
 def prepare_table(
     table: Table,
     prepare: str = "auto",
@@ -295,32 +275,24 @@ def prepare_table(
             f"after preparing the values, and {name}={value!r} does not; give one of "
             "them."
         )
-    words: dict[str, str | None] = {"kind": None, "prepared": None}
-    fitted: ExpressionPreparation | FeatureScales | None = None
-    drawn = False
     if prepare == "none":
-        words["reason"] = "Preparing is turned off."
+        found = _Decision("Preparing is turned off.")
     elif prepare == "auto" and transform != "none":
-        words["reason"] = f"The values are transformed: {transform}."
+        found = _Decision(f"The values are transformed: {transform}.")
+    elif transform != "none":
+        raise TableError(
+            f"prepare={prepare!r} and transform={transform!r} would change the values "
+            "twice; give one of them."
+        )
     elif table.encoding and prepare == "auto":
-        fitted = _scale_categories(table, words)
+        found = _decide_categories(table)
     else:
-        kind, words["reason"] = _kind_of(table, prepare, transform)
-        words["kind"] = kind
-        drawn = prepare == "diversified"
-        # Genes of cells are chosen first, which leaves few zeros to fill in.
-        if drawn or RECIPES[kind].n_top is None:
-            table = _fill_table(table)
-        fitted = _fit_recipe(table, kind, words, n_top_genes, drawn=drawn)
-        few = len(table.feature_names) < MIN_FEATURES
-        if kind == "other" and prepare == "auto" and few:
-            mixed, reason = find_mixed_units(table.values, table.feature_names)
-            words["reason"] = reason if mixed else f"{words['reason']} {reason}"
-            fitted = _scale_units(table, words) if mixed else None
+        table, found = _decide_kind(table, prepare, n_top_genes)
+    fitted = found.fitted
     table = table if fitted is not None else _fill_table(table)
-    drawn = drawn and fitted is not None
+    drawn = prepare == "diversified" and fitted is not None
+    steps = TableSteps.from_table(table, transform, fitted, found.prepared)
     raw, names = table.values, table.feature_names
-    steps = TableSteps.from_table(table, transform, fitted, words["prepared"])
     if isinstance(fitted, ExpressionPreparation):
         names = [names[j] for j in fitted.features_]
     shown = replace(table, values=steps.prepare(raw), feature_names=names)
@@ -331,39 +303,74 @@ def prepare_table(
         steps, values = TableSteps.from_table(table), raw
     if sparse.issparse(raw):
         raw = fill_zeros(raw[:: -(-raw.shape[0] // _SHOWN_SAMPLES)])
-    before = None if fitted is None else raw
-    how = "diversified" if drawn else None
+    words = {n: getattr(found, n) for n in ("kind", "prepared", "reason")}
+    how, before = "diversified" if drawn else None, None if fitted is None else raw
     return PreparedTable(shown, steps, words, values, how, before)
 
 
-def _fit_recipe(
-    table: Table,
-    kind: str,
-    words: dict[str, str | None],
-    n_top_genes: int | None,
-    *,
-    drawn: bool,
-) -> ExpressionPreparation | None:
-    """Learn what suits a kind of values and say what it is; None for nothing."""
+def _decide_kind(
+    table: Table, prepare: str, n_top_genes: int | None
+) -> tuple[Table, _Decision]:
+    """Learn what suits the kind of values, of a table that is filled in for it."""
+    drawn = prepare == "diversified"
+    kind, reason = kind_of_values(table.values)
+    if table.kind is not None and not drawn:
+        kind, reason = table.kind, f"The file itself says that these are {table.kind}."
+    if prepare == "expression" and kind == "other":
+        raise TableError(
+            f"prepare='expression' finds no expression values ({reason.rstrip('.')}); "
+            "use prepare='none' or prepare='diversified', or name their kind with "
+            "mdec.preparation.ExpressionPreparation(kind=...)."
+        )
+    recipe, names = RECIPES[kind], table.feature_names
+    # Genes of cells are chosen first, which leaves few zeros to fill in.
+    if drawn or recipe.n_top is None:
+        table = _fill_table(table)
+    if kind == "other" and prepare == "auto" and len(names) < MIN_FEATURES:
+        mixed, why = find_mixed_units(table.values, names)
+        if mixed:
+            return table, _scale_units(table, why)
+        reason = f"{reason} {why}"
     # Base clusterings that draw their own preparation see all features.
     how: dict[str, Any] = {"share": 1.0, "n_components": 0} if drawn else {}
     fitted = ExpressionPreparation(kind, n_top_genes=n_top_genes, **how)
-    fitted.fit(table.values)
-    n_kept = fitted.features_.size
-    counted = RECIPES[kind].n_top is not None or n_top_genes is not None
-    done = describe_recipe(
-        RECIPES[kind],
-        drawn=drawn,
-        n_kept=n_kept if counted and n_kept < len(table.feature_names) else None,
-    )
+    n_kept = fitted.fit(table.values).features_.size
+    counted = recipe.n_top is not None or n_top_genes is not None
+    shown = n_kept if counted and n_kept < len(names) else None
+    done = describe_recipe(recipe, drawn=drawn, n_kept=shown)
     if fitted.components_ is not None:
         number = len(fitted.components_.names)
         which = f"{number} principal components stand for them, as there are more than"
         done = "; ".join(filter(None, [done, f"{which} {MANY_CELLS} samples"]))
-    words["prepared"] = done or None
-    if not done and kind != "other":
-        words["reason"] = f"{words['reason']} They need no more."
-    return fitted if done else None
+    if not done:
+        reason += "" if kind == "other" else " They need no more."
+        return table, _Decision(reason, kind)
+    return table, _Decision(reason, kind, done, fitted)
+
+
+def _decide_categories(table: Table) -> _Decision:
+    """Learn what puts numbers and the categories beside them on one scale."""
+    numbers = table.values[:, table.groups < 0]
+    if not numbers.shape[1]:
+        return _Decision("All features are values of categories.")
+    kind, reason = kind_of_values(numbers)
+    if kind != "other":
+        raise TableError(
+            f"expression values ({reason.rstrip('.')}) are not clustered together with "
+            "categories; set these aside with categories='annotate'."
+        )
+    return _scale_units(table, "Categories stand beside numbers.")
+
+
+def _scale_units(table: Table, reason: str) -> _Decision:
+    """Learn what puts all features on one scale, and say so."""
+    scales = learn_scales(table.values, table.groups)
+    done = "each feature is standardised"
+    if heavy := [table.feature_names[j] for j in np.flatnonzero(scales.heavy)]:
+        done += f", by median and quartiles where tails are heavy ({list_names(heavy)})"
+    if table.encoding:
+        done += "; a category weighs as one feature"
+    return _Decision(reason, UNITS, done, scales)
 
 
 def _fill_table(table: Table) -> Table:
@@ -377,57 +384,6 @@ def _fill_table(table: Table) -> Table:
         "keep fewer features, or prepare the values",
     )
     return replace(table, values=fill_zeros(table.values))
-
-
-def _scale_categories(
-    table: Table, words: dict[str, str | None]
-) -> FeatureScales | None:
-    """Learn what puts numbers and the categories beside them on one scale."""
-    numbers = table.values[:, table.groups < 0]
-    if not numbers.shape[1]:
-        words["reason"] = "All features are values of categories."
-        return None
-    kind, reason = kind_of_values(numbers)
-    if kind != "other":
-        raise TableError(
-            f"expression values ({reason.rstrip('.')}) are not clustered together with "
-            "categories; set these aside with categories='annotate'."
-        )
-    words["reason"] = "Categories stand beside numbers."
-    return _scale_units(table, words)
-
-
-def _scale_units(table: Table, words: dict[str, str | None]) -> FeatureScales:
-    """Learn what puts all features on one scale, and say so."""
-    scales = learn_scales(table.values, table.groups)
-    done = "each feature is standardised"
-    if heavy := [table.feature_names[j] for j in np.flatnonzero(scales.heavy)]:
-        listed = ", ".join(repr(name[:40]) for name in heavy[:3])
-        more = ", ..." if len(heavy) > 3 else ""
-        done += f", by median and quartiles where tails are heavy ({listed}{more})"
-    if table.encoding:
-        done += "; a category weighs as one feature"
-    words |= {"kind": UNITS, "prepared": done}
-    return scales
-
-
-def _kind_of(table: Table, prepare: str, transform: str) -> tuple[str, str]:
-    """Return what values are and why, or raise if they are not to be prepared so."""
-    if transform != "none":
-        raise TableError(
-            f"prepare={prepare!r} and transform={transform!r} would change the values "
-            "twice; give one of them."
-        )
-    kind, reason = kind_of_values(table.values)
-    if table.kind is not None and prepare != "diversified":
-        kind, reason = table.kind, f"The file itself says that these are {table.kind}."
-    if prepare == "expression" and kind == "other":
-        raise TableError(
-            f"prepare='expression' finds no expression values ({reason.rstrip('.')}); "
-            "use prepare='none' or prepare='diversified', or name their kind with "
-            "mdec.preparation.ExpressionPreparation(kind=...)."
-        )
-    return kind, reason
 
 
 def describe_recipe(
@@ -461,47 +417,34 @@ def describe_recipe(
     powers = recipe.drawn_powers if drawn else (recipe.power,)
     low, high = recipe.drawn_shares if drawn else (recipe.share, recipe.share)
     share = f"the {low:.0%} most variable features are kept"
-    if n_kept is not None:
-        share, low = f"the {n_kept} most variable features are kept", 0.0
-        if recipe.n_top is not None:
-            share = (
-                f"the {n_kept} genes that vary most for their mean are kept, of those "
-                f"in at least {MIN_CELLS} samples"
-            )
     if drawn:
         share = (
             "each base clustering takes the most variable features, a share of its own "
             f"from {low:.0%} to {high:.0%}"
         )
-    steps = {
-        "each sample is scaled to the same sum": recipe.totals,
-        _describe_powers(powers): set(powers) != {1.0},
-        "each sample's mean is subtracted": recipe.center,
-        share: low < 1.0,
-    }
-    return "; ".join(words for words, taken in steps.items() if taken)
-
-
-def _describe_powers(powers: tuple[float, ...]) -> str:
-    """Say what happens to a value, and how often if base clusterings draw it.
-
-    Examples
-    --------
-    >>> _describe_powers((0.75,))
-    'each value x becomes x^0.75'
-    >>> _describe_powers((1.0, 1.0, 0.5))
-    'each value x becomes x^0.5 in 1 of 3 base clusterings and stays x in the others'
-    """
+    elif n_kept is not None and recipe.n_top is not None:
+        share = (
+            f"the {n_kept} genes that vary most for their mean are kept, of those in "
+            f"at least {MIN_CELLS} samples"
+        )
+    elif n_kept is not None:
+        share = f"the {n_kept} most variable features are kept"
     shown = {each: f"x^{each:g}" if each else "log2(1 + x)" for each in powers}
-    if len(shown) == 1:
-        return f"each value x becomes {shown[powers[0]]}"
+    # How often a value becomes that, if base clusterings draw it.
     odds = [
         f"{shown[each]} in {powers.count(each)} of {len(powers)} base clusterings"
-        for each in dict.fromkeys(powers)
+        for each in shown
         if each != 1.0
     ]
-    rest = " and stays x in the others" if 1.0 in powers else ""
-    return f"each value x becomes {', '.join(odds)}{rest}"
+    becomes = ", ".join(odds) if len(shown) > 1 else shown[powers[0]]
+    becomes += " and stays x in the others" if len(shown) > 1 and 1.0 in shown else ""
+    steps = {
+        "each sample is scaled to the same sum": recipe.totals,
+        f"each value x becomes {becomes}": set(powers) != {1.0},
+        "each sample's mean is subtracted": recipe.center,
+        share: low < 1.0 or n_kept is not None,
+    }
+    return "; ".join(words for words, taken in steps.items() if taken)
 
 
 def transform_values(values: NDArray[np.floating], how: str) -> NDArray[np.floating]:

@@ -11,7 +11,7 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -20,22 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.optional import import_optional
-from mdec.tables.budget import ReadBudget, ending_of, list_names, read_bytes
+from mdec.tables.budget import TableFile, ending_of, list_names, read_bytes
+from mdec.tables.cells import (
+    MISSING,
+    as_text,
+    is_missing,
+    is_number,
+    number,
+    plain_numbers,
+)
 from mdec.tables.columns import (
     ENOUGH,
-    MISSING,
     Doubt,
     RawTable,
-    TableOptions,
-    as_text,
     has_role,
     is_class_name,
     is_id_name,
-    is_missing,
-    is_number,
     is_unnamed,
-    number,
-    reads_as,
 )
 from mdec.tables.roles import AmbiguousTableError
 
@@ -92,6 +93,8 @@ class Sheet:
 
     Attributes
     ----------
+    file : TableFile
+        Is asked for the memory, and named in messages.
     lines : list of str
         Without comments and blank lines.
     separator, decimal : str
@@ -100,8 +103,6 @@ class Sheet:
         Cells of the first row.
     named : bool
         Whether the first row is surely one of names.
-    budget : ReadBudget
-        Is asked for the memory, and names the file in messages.
     quoted : bool
         Whether cells may stand between quotation marks.
     notes : list of str
@@ -110,12 +111,12 @@ class Sheet:
         Which other rows might be meant.
     """
 
+    file: TableFile
     lines: list[str]
     separator: str
     decimal: str
     first: list[str]
-    named: bool
-    budget: ReadBudget
+    named: bool = False
     quoted: bool = True
     notes: list[str] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
@@ -124,7 +125,7 @@ class Sheet:
         """Return rows as a pandas frame of columns with numbers, for bytes by cell."""
         n_cells = (len(self.lines) - start) * len(options.get("usecols", self.first))
         n_letters = sum(map(len, self.lines)) + len(self.lines)
-        self.budget.require_memory(n_bytes * n_cells + 5 * n_letters, _CURE)
+        self.file.require_memory(n_bytes * n_cells + 5 * n_letters, _CURE)
         try:
             return pandas().read_csv(
                 io.BytesIO("\n".join(self.lines[start:]).encode()),
@@ -138,7 +139,7 @@ class Sheet:
                 **options,
             )
         except (pandas().errors.ParserError, OverflowError) as error:
-            raise self.budget.damage("a text table") from error
+            raise self.file.damage("a text table") from error
 
     def texts(self, start: int, places: Iterable[int]) -> dict[int, list[str]]:
         """Return columns exactly as they are written, by their place."""
@@ -153,7 +154,7 @@ class Sheet:
             start, _PER_CELL, decimal=self.decimal, **missing, **exact_numbers()
         )
         if frame.shape != (len(self.lines) - start, len(self.first)):
-            raise self.budget.damage("a text table")
+            raise self.file.damage("a text table")
         numeric = np.array([each.kind in "fiub" for each in frame.dtypes])
         if numeric.all():
             return RawTable(frame.to_numpy(dtype=np.float64))
@@ -164,42 +165,37 @@ class Sheet:
         return raw
 
 
-def read_text(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
+def read_text(file: TableFile) -> RawTable:
     """Read a text table, compressed or not, or a sheet of a workbook."""
-    sheet = read_sheet(path, budget, options.variable or "")
-    if len(sheet.first) == 1:
-        raise budget.error("has one column and needs two or more; check its separator.")
+    sheet = read_sheet(file)
+    first, header = sheet.first, file.header
+    if len(first) == 1:
+        raise file.error("has one column and needs two or more; check its separator.")
     if len(sheet.lines) == 1:
-        raise budget.error("has a row of names and no numbers below it.")
+        raise file.error("has a row of names and no numbers below it.")
     raw = sheet.numbers(1)
-    header, doubts = options.header, sheet.doubts
     if header is None:
-        header = sheet.named or _first_row_is_names(sheet.first, raw, sheet.decimal)
+        header = sheet.named or _first_row_is_names(first, raw, sheet.decimal)
     if header is None:
-        header = True
-        doubts.append(ambiguous_header(sheet.first))
-    if header:
-        raw.columns = [unescape_formula(cell.strip()) for cell in sheet.first]
-    else:
+        sheet.doubts.append(ambiguous_header(first))
+    if header is False:
         raw = sheet.numbers(0)
+    else:
+        raw.columns = [unescape_formula(cell.strip()) for cell in first]
     # The text of columns that may be names or classes is kept: 007 is not 7.
-    asked = (options.label_column, options.id_column)
-    wanted = {j for j, name in enumerate(raw.names) if j == 0 or has_role(name, asked)}
+    names = enumerate(raw.names)
+    wanted = {j for j, name in names if j == 0 or has_role(name, file)}
     if missing := wanted - set(raw.texts):
-        raw.texts |= sheet.texts(int(header), missing)
+        raw.texts |= sheet.texts(int(header is not False), missing)
     for j, cells in raw.texts.items():
         raw.texts[j] = [unescape_formula(c) if c[:1] == "'" else c for c in cells]
-    raw.notes, raw.doubts = sheet.notes, doubts
-    return _leave_out_empty(raw)
-
-
-def _leave_out_empty(raw: RawTable) -> RawTable:
-    """Leave out columns without names and numbers, as separators at line ends make."""
+    raw.notes, raw.doubts = sheet.notes, sheet.doubts
+    # Separators at the ends of lines make columns without names and numbers.
     kept = list(range(raw.values.shape[1]))
-    for j in reversed(range(len(kept))):
+    for j in reversed(kept):
         unnamed = j == len(kept) - 1 if raw.columns is None else is_unnamed(raw.name(j))
         if unnamed and j not in raw.words and np.isnan(raw.values[:, j]).all():
-            kept.remove(j)
+            kept = [k for k in kept if k != j]
     return raw.select(kept) if 1 < len(kept) < raw.values.shape[1] else raw
 
 
@@ -264,12 +260,12 @@ def ambiguous_header(first: Sequence[str]) -> Doubt:
     return Doubt("layout", clause, {"header": True})
 
 
-def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
+def read_sheet(file: TableFile) -> Sheet:
     """Return the rows of a text file or of a workbook's page, checked to be a table."""
-    if ending_of(path)[0] == ".xlsx":
-        return _read_page(path, budget, page)
+    if ending_of(file.path)[0] == ".xlsx":
+        return _read_page(file)
     # Spreadsheets leave rows of nothing but separators, and may name these first.
-    lines, note = read_lines(path, budget)
+    lines, notes = read_lines(file, file.path)
     lines = [line for line in lines if line.strip(' \t,;|"')]
     lines = lines[bool(lines and re.fullmatch('"?sep=.*', lines[0])) :]
     if len(lines) > 2 and re.fullmatch(r"[|+]?( *:?-+:? *[|+])+( *:?-+:?)?", lines[1]):
@@ -277,24 +273,22 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
         lines = [line.strip(" |") for line in (lines[0], *lines[2:])]
     rows = [line for line in lines if not _is_comment(line)]
     if not rows:
-        raise budget.error("is empty.")
+        raise file.error("is empty.")
     signs = max(sum(line.count(s) for line in rows[:_ROWS]) for s in _SEPARATORS)
-    budget.require_memory(_PER_TEXT * signs, _CURE)
-    separator = _find_separator(rows[:_ROWS], path)
+    file.require_memory(_PER_TEXT * signs, _CURE)
+    separator = _find_separator(rows[:_ROWS], file.path)
     if separator == " ":
         lines = [line.replace("\t", " ").strip() for line in lines]
         rows = [line for line in lines if not _is_comment(line)]
     try:
         records, widths = _split_records(rows, separator)
     except csv.Error as error:
-        raise budget.error(f"is not a table: {error}.") from error
-    kept, notes = _find_table(records, separator, max(widths[-_ROWS:]))
-    records, widths = records[kept], widths[kept]
+        raise file.error(f"is not a table: {error}.") from error
+    kept, more = _find_table(records, separator, max(widths[-_ROWS:]))
+    records, widths, notes = records[kept], widths[kept], notes + more
     top = records[0].partition("\n")[0]
-    if marked := _find_marked_header(lines, top, separator):
+    if marked := _look_at_comments(lines, top, separator, file):
         records, widths = [marked, *records], [widths[0], *widths]
-    if len(rows) < len(lines):
-        _refuse_hidden_rows(lines, top, separator, budget)
     first, named = _split_cells(records[0], separator), bool(marked)
     if len(records) > 1 and len(first) == widths[1] - 1:
         if all(record.endswith(separator) for record in records[1:]):
@@ -307,7 +301,7 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
         widths[0] += 1
     if len(set(widths)) > 1:
         odd = next(i for i, width in enumerate(widths) if width != widths[0])
-        raise budget.error(
+        raise file.error(
             f"has {widths[0]} cells in its first row and {widths[odd]} in row "
             f"{odd + 1}; every row needs the same number."
         )
@@ -319,8 +313,7 @@ def read_sheet(path: Path, budget: ReadBudget, page: str = "") -> Sheet:
             records = [records[0], *others]
             notes.append("the row of names stands there again and is left out")
     decimal = _find_decimal(records, separator)
-    notes = [note, *notes] if note else notes
-    return Sheet(records, separator, decimal, first, named, budget, notes=notes)
+    return Sheet(file, records, separator, decimal, first, named, notes=notes)
 
 
 def _find_table(
@@ -352,52 +345,24 @@ def _is_lone(record: str, separator: str, width: int, *, short: bool = False) ->
     return width > 2 and lone
 
 
-def read_lines(path: Path, budget: ReadBudget) -> tuple[list[str], str]:
-    """Return the lines of a text file, whichever system wrote it.
+def read_lines(file: TableFile, path: Path) -> tuple[list[str], list[str]]:
+    """Return the lines of a text file, whichever system wrote it, and notes on it.
 
-    Parameters
-    ----------
-    path : Path
-        The file, compressed or not.
-    budget : ReadBudget
-        Is asked for the memory of the lines before they are cut apart.
-
-    Returns
-    -------
-    lines : list of str
-        Without their ends; signs of text that may end lines too are left alone.
-    note : str
-        How the file is encoded, if not as UTF-8.
+    Signs of text that may end lines too are left alone.
     """
-    content = read_bytes(path, budget, copies=_COPIES)
+    content = read_bytes(file, path, copies=_COPIES)
     n_lines = content.count(b"\n") + content.count(b"\r") + 1
-    note = ""
+    notes = []
     try:
         wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
         text = content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
-        note = "the file is not UTF-8 and is read as Windows-1252, as Latin-1"
+        notes.append("the file is not UTF-8 and is read as Windows-1252, as Latin-1")
     if "\x00" in text:
-        raise budget.damage("a text table")
-    budget.require_memory(2 * sys.getsizeof(text) + _PER_LINE * n_lines, _CURE)
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), note
-
-
-def _refuse_hidden_rows(
-    lines: list[str], first: str, separator: str, budget: ReadBudget
-) -> None:
-    """Raise for a comment below the first row that may well be a sample."""
-    width = len(_split_cells(first, separator))
-    for line in lines[lines.index(first) :]:
-        if _is_comment(line):
-            cells = _split_cells(line, separator)
-            if len(cells) == width and any(is_number(c) for c in cells[1:] if c):
-                raise AmbiguousTableError(
-                    f"{budget.name!r}: the row of {cells[0][:60]!r} begins like a "
-                    "comment and has as many cells as the others; put quotation marks "
-                    "around its name if it is a sample, else delete the row."
-                )
+        raise file.damage("a text table")
+    file.require_memory(2 * sys.getsizeof(text) + _PER_LINE * n_lines, _CURE)
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), notes
 
 
 def _is_comment(line: str) -> bool:
@@ -405,13 +370,25 @@ def _is_comment(line: str) -> bool:
     return mark and not re.match(r"#(N/A|DIV|VALUE|REF|NUM|NAME|NULL)", line, re.I)
 
 
-def _find_marked_header(lines: list[str], first: str, separator: str) -> str:
-    """Return the last comment before the rows, if it is their row of names."""
-    comments = [line for line in lines[: lines.index(first)] if _is_comment(line)]
-    names = comments[-1].lstrip("#%!").strip(" ") if comments else ""
-    cells = _split_cells(first, separator)
-    fits = 1 < len(cells) == len(_split_cells(names, separator))
-    return names if fits and any(is_number(cell) for cell in cells) else ""
+def _look_at_comments(
+    lines: list[str], first: str, separator: str, file: TableFile
+) -> str:
+    """Return the last comment before the rows, if it is their row of names.
+
+    One below the first row that may well be a sample is refused.
+    """
+    cells, start = _split_cells(first, separator), lines.index(first)
+    for comment in filter(_is_comment, lines[start:]):
+        found = _split_cells(comment, separator)
+        if len(found) == len(cells) and any(is_number(c) for c in found[1:] if c):
+            raise AmbiguousTableError(
+                f"{file.name!r}: the row of {found[0][:60]!r} begins like a comment "
+                "and has as many cells as the others; put quotation marks around its "
+                "name if it is a sample, else delete the row."
+            )
+    above = ["", *filter(_is_comment, lines[:start])][-1].lstrip("#%!").strip(" ")
+    fits = 1 < len(cells) == len(_split_cells(above, separator))
+    return above if fits and any(map(is_number, cells)) else ""
 
 
 def _split_cells(line: str, separator: str) -> list[str]:
@@ -446,11 +423,9 @@ def _find_even_separator(lines: list[str]) -> str:
         widths = [len(row) for row in rows[1:] or rows]
         width = max(set(widths), key=widths.count)
         # Titles above the rows, and notes below them, have one cell.
-        if width == 1 or any(each not in (1, width) for each in widths[1:]):
-            continue
-        if len(rows[0]) not in (1, width, width - 1):
-            continue
-        if widths.count(width) < _EVEN * len(widths):
+        uneven = any(each not in (1, width) for each in widths[1:])
+        uneven |= len(rows[0]) not in (1, width, width - 1)
+        if width == 1 or uneven or widths.count(width) < _EVEN * len(widths):
             continue
         cells = _thin_out([row for row in rows[1:] or rows if len(row) == width])
         share = sum(is_number(c) or is_number(c, ",") for c in cells) / len(cells)
@@ -472,8 +447,11 @@ def _find_decimal(lines: list[str], separator: str) -> str:
     if separator == "," and not any('"' in line for line in some):
         return "."
     cells = _thin_out([_split_cells(line, separator) for line in some])
-    counts = {sign: sum(reads_as(cell, sign) for cell in cells) for sign in ".,"}
-    return "," if counts[","] > counts["."] else "."
+    points, commas = (
+        sum(is_number(c, sign) or plain_numbers([c], sign) is not None for c in cells)
+        for sign in ".,"
+    )
+    return "," if commas > points else "."
 
 
 def _split_records(lines: list[str], separator: str) -> tuple[list[str], list[int]]:
@@ -505,45 +483,41 @@ def exact_numbers() -> dict[str, str]:
     return {} if version >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _read_page(path: Path, budget: ReadBudget, name: str) -> Sheet:
+def _read_page(file: TableFile) -> Sheet:
     """Return the rows of a page of a workbook, the one that holds a table."""
     openpyxl = import_optional(
         "openpyxl", needed_for="reading .xlsx files", install="mdec[data]"
     )
-    with budget.parsing("an .xlsx workbook"):
-        with ZipFile(path) as archive:
+    with file.parsing("an .xlsx workbook"):
+        with ZipFile(file.path) as archive:
             n_bytes = sum(each.file_size for each in archive.infolist())
-        budget.take(n_bytes, copies=_XML_COPIES)
+        file.take(n_bytes, copies=_XML_COPIES)
         # From memory, so that the file is closed whatever happens.
-        content = io.BytesIO(path.read_bytes())
+        content = io.BytesIO(file.path.read_bytes())
         book = openpyxl.load_workbook(content, read_only=True, data_only=True)
-        titles = [page.title for page in book.worksheets]
+        titles, name = [page.title for page in book.worksheets], file.variable
         if name and name not in titles:
-            raise budget.unknown_name("sheet", name, titles)
+            raise file.unknown_name("sheet", name, titles)
         asked = [name] if name else titles
-        read = {title: _read_rows(book[title], budget) for title in asked}
-    pages = {title: sheet for title, (sheet, _) in read.items()}
-    most = max(n_numbers for _, n_numbers in read.values())
-    likely = [title for title in asked if read[title][1] > _FEW_NUMBERS * most]
-    listed = list_names(titles, 20)
-    doubts: list[Doubt] = []
+        pages = {title: _read_rows(book[title], file) for title in asked}
+    most = max(n_numbers for _, n_numbers in pages.values())
+    likely = [title for title in asked if pages[title][1] > _FEW_NUMBERS * most]
+    best = likely[0] if likely else max(asked, key=lambda t: len(pages[t][0].lines))
+    found, listed = pages[best][0], list_names(titles, 20)
+    if len(found.lines) < 2:
+        raise file.error("has no rows of numbers in that sheet.")
     if len(likely) > 1:
         clause = (
             f"{len(likely)} of the sheets {listed} hold tables; say which with "
-            f"variable={likely[0]!r}"
+            f"variable={best!r}"
         )
-        doubts.append(Doubt("layout", clause, {"variable": likely[0]}))
-    found = likely[0] if likely else max(asked, key=lambda n: len(pages[n].lines))
-    if len(pages[found].lines) < 2:
-        raise budget.error("has no rows of numbers in that sheet.")
-    if len(titles) == 1:
-        return pages[found]
-    note = f"the file has the sheets {listed}, and {found!r} is read"
-    notes = [note, *pages[found].notes]
-    return replace(pages[found], notes=notes, doubts=doubts)
+        found.doubts.append(Doubt("layout", clause, {"variable": best}))
+    if len(titles) > 1:
+        found.notes.insert(0, f"the file has the sheets {listed}, and {best!r} is read")
+    return found
 
 
-def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
+def _read_rows(page: Any, file: TableFile) -> tuple[Sheet, int]:
     """Return the rows of a page without those above its table, and how many numbers."""
     # Pages may claim more rows and columns than they have.
     page.reset_dimensions()
@@ -555,17 +529,17 @@ def _read_rows(page: Any, budget: ReadBudget) -> tuple[Sheet, int]:
         if not any(cell.strip() for cell in cells):
             continue
         # A text may stand in many cells and is in the file but once.
-        budget.take(sum(len(cell) + 1 for cell in cells), copies=0)
+        file.take(sum(len(cell) + 1 for cell in cells), copies=0)
         n_numbers += sum(type(value) in (int, float) for value in row)
         lines.append("\t".join(map(_quote_cell, cells)))
         widths.append(len(cells))
     width = max(widths, default=0)
-    budget.take(8 * width * len(lines))
+    file.take(8 * width * len(lines))
     lines = [a + "\t" * (width - n) for a, n in zip(lines, widths, strict=True)]
     kept, notes = _find_table(lines, "\t", width) if lines else (slice(0), [])
     lines, first = lines[kept], _split_cells("".join(lines[kept][:1]), "\t")
     decimal = _find_decimal(lines, "\t")
-    return Sheet(lines, "\t", decimal, first, False, budget, notes=notes), n_numbers
+    return Sheet(file, lines, "\t", decimal, first, notes=notes), n_numbers
 
 
 def _quote_cell(cell: str) -> str:
@@ -574,33 +548,29 @@ def _quote_cell(cell: str) -> str:
     return f'"{doubled}"' if re.search('[\t"\n\r]', cell) else cell
 
 
-def read_gct(path: Path, budget: ReadBudget, options: TableOptions) -> RawTable:
+def read_gct(file: TableFile) -> RawTable:
     """Read a .gct table, version 1.2 or 1.3, compressed or not; genes become columns.
 
     Of the descriptions of samples in version 1.3 only the known classes are kept.
     """
-    lines = [line for line in read_lines(path, budget)[0] if line.strip()]
-    version, sizes = (
-        (lines[0].strip(), lines[1].split()) if len(lines) > 2 else ("", [])
-    )
+    lines = [line for line in read_lines(file, file.path)[0] if line.strip()]
+    version, sizes = (lines[0].strip(), lines[1].split()) if lines[2:] else ("", [])
     needed = {"#1.2": 2, "#1.3": 4}.get(version)
     if len(sizes) != needed or not all(re.fullmatch("[0-9]+", n) for n in sizes):
-        raise budget.damage("a .gct table of version 1.2 or 1.3")
+        raise file.damage("a .gct table of version 1.2 or 1.3")
     n_rows, n_samples, beside, above = (int(n) for n in [*sizes, "1", "0"][:4])
     width, head = 1 + beside + n_samples, 3 + above
-    if any(line.count("\t") != width - 1 for line in lines[2:]) or (
-        len(lines) != head + n_rows
-    ):
-        raise budget.damage(f"a .gct table of the {' x '.join(sizes)} that it claims")
-    rows = [lines[2], *lines[head:]]
+    uneven = any(line.count("\t") != width - 1 for line in lines[2:])
+    if uneven or len(lines) != head + n_rows:
+        raise file.damage(f"a .gct table of the {' x '.join(sizes)} that it claims")
     first = [cell.strip() for cell in lines[2].split("\t")]
-    sheet = Sheet(rows, "\t", ".", first, named=True, budget=budget, quoted=False)
+    rows = [lines[2], *lines[head:]]
+    sheet = Sheet(file, rows, "\t", ".", first, named=True, quoted=False)
     raw = sheet.numbers(1)
     raw.columns, genes = first, [cell.strip() for cell in sheet.texts(1, [0])[0]]
-    table = raw.select(list(range(1 + beside, width))).transpose(genes, budget)
-    for line in lines[3:head]:
-        cells = line.split("\t")
-        if cells[0] == options.label_column:
+    table = raw.select(list(range(1 + beside, width))).transpose(genes, file)
+    for cells in (line.split("\t") for line in lines[3:head]):
+        if cells[0] == file.label_column:
             table.labels = cells[1 + beside :]
     table.settled = True
     return table
