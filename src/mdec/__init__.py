@@ -5,8 +5,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from mdec.ensemble import Ensemble
-    from mdec.estimator import MDEC
-    from mdec.estimator.multiview import MultiViewMDEC
+    from mdec.estimator import MDEC, MultiViewMDEC
     from mdec.generation import generate_ensemble
 
 __all__ = ["MDEC", "Ensemble", "MultiViewMDEC", "__version__", "generate_ensemble"]
@@ -16,7 +15,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "MDEC": "mdec.estimator",
     "Ensemble": "mdec.ensemble",
-    "MultiViewMDEC": "mdec.estimator.multiview",
+    "MultiViewMDEC": "mdec.estimator",
     "generate_ensemble": "mdec.generation",
 }
 

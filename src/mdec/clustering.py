@@ -214,18 +214,16 @@ def cluster_tables(
     drawing: Mapping[str, Any],
     *,
     view_weights: ViewWeights = None,
-    progress: Progress | None = None,
+    progress: Progress,
 ) -> Clustering:
     """Cluster the samples of one table, or of several with the same samples, by name.
 
     `drawing` are the parameters of `generate_ensemble`, and `view_weights` those of
     `Ensemble.concatenate`; seed and device of the settings are those of the members.
-    `progress` is called with (done, total) after each base clustering; None is the hook
-    of `mdec._support.progress.progress_to`. The streams of each of several tables
-    follow from its name.
+    `progress` is called with (done, total) after each base clustering. The streams of
+    each of several tables follow from its name.
     """
-    start, hook = time.perf_counter(), progress or progress_hooks().members
-    several = not isinstance(tables, Rows)
+    start, several = time.perf_counter(), not isinstance(tables, Rows)
     named = {"": tables} if isinstance(tables, Rows) else dict(tables)
     check_n_clusters(settings.n_clusters, next(iter(named.values())).shape[0])
     checkpoint = drawing.get("checkpoint")
@@ -243,20 +241,18 @@ def cluster_tables(
                 own["checkpoint"] = Path(checkpoint) / f"view-{number + 1}"
 
         def count(done: int, total: int, before: int = number) -> None:
-            hook(before * total + done, len(named) * total)
+            progress(before * total + done, len(named) * total)
 
-        made = generate_ensemble(rows, progress=count, **own)
-        parts[name] = made.gather() if several else made
+        parts[name] = made = generate_ensemble(rows, progress=count, **own)
     ensemble, device = made, made.plan.device
     if several:
-        ensemble = Ensemble.concatenate(parts, weights=view_weights)
-        device = "cpu"
+        ensemble, device = Ensemble.concatenate(parts, weights=view_weights), "cpu"
     refuse_unseen(ensemble)
     training = list(map(TrainingRows.of, named.values(), parts.values()))
-    before = {"base clusterings": time.perf_counter() - start}
+    timings = {"base clusterings": time.perf_counter() - start}
     settings = replace(settings, seed=seed, device=device)
     found = cluster_ensemble(ensemble, settings, training)
-    return replace(found, timings=before | found.timings)
+    return replace(found, timings=timings | found.timings)
 
 
 def cluster_ensemble(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import squareform
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, membership
 from mdec.weights import ensemble_driven_cluster_index
-
-# Rows of the matrix that are multiplied together.
-BLOCK_ROWS = 256
 
 
 def coassociation_factor(ensemble: Ensemble, weights: Array) -> sparse.csr_array:
@@ -110,23 +108,19 @@ def locally_weighted_coassociation(
            [0.5, 1. , 0.5],
            [0. , 0.5, 1. ]])
     """
+    from mdec.numerics.loops.linkage import products_of_pairs
+
     if weights is None:
         weights = ensemble_driven_cluster_index(ensemble)
     n_samples = ensemble.n_samples
     require_memory(
-        (2 if ensemble.is_complete else 6) * 8 * n_samples**2,
+        2 * 8 * n_samples**2,
         f"the {n_samples} x {n_samples} co-association matrix",
         "the consensus functions work without it",
     )
     factor = coassociation_factor(ensemble, weights)
-    dense: Array = np.empty((n_samples, n_samples))
-    transposed = factor.T.tocsr()
-    # Products of sparse rows take twice the room of the matrix, so some at a time.
-    for start in range(0, n_samples, BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        dense[rows] = (factor[rows] @ transposed).toarray()
-    if not ensemble.is_complete:
-        present = presence_rows(ensemble.labels)
-        dense = divide_by_presence(dense, present @ present.T)
+    present = None if ensemble.is_complete else presence_rows(ensemble.labels)
+    pairs = products_of_pairs(factor, np.float64, present)
+    dense: Array = squareform(np.minimum(pairs, 1.0, out=pairs), checks=False)
     np.fill_diagonal(dense, 1.0)
-    return np.minimum(dense, 1.0, out=dense)
+    return dense

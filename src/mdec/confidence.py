@@ -28,17 +28,10 @@ _ROUNDING = 1e-9
 class Profiles:
     r"""What the ensemble says of consensus clusters: its factor summed over each.
 
-    Attributes
-    ----------
-    ensemble : Ensemble or DistributedEnsemble
-        The base clusterings.
-    clusters : list
-        Handles of the consensus clusters of each row block.
-    weights : ndarray of shape (n_base_clusters,)
-        Weight of each base cluster.
-    sums : handle of ndarray of shape (n_clusters, n_columns)
-        Sums over the samples of each cluster: of the factor, :math:`\sum_{j \in k} F_j`
-        with :math:`A = F F^T`, of the rows of presence, and of ones.
+    The clusters are handles of those of each row block. `sums` is the handle of the
+    sums over the samples of each cluster, (n_clusters, n_columns): of the factor,
+    :math:`\sum_{j \in k} F_j` with :math:`A = F F^T`, of the rows of presence, and of
+    ones.
     """
 
     ensemble: LabelBlocks

@@ -29,8 +29,7 @@ from mdec.cli.options import (
 )
 from mdec.cli.output import progress_bars, reading_parts, result_parts, resumable
 from mdec.clustering import Clustering, NumberOfClusters, check_n_clusters
-from mdec.estimator import MDEC
-from mdec.estimator.multiview import MultiViewMDEC
+from mdec.estimator import MDEC, MultiViewMDEC
 from mdec.report import RunNotes
 from mdec.results import MODEL, claim_result, own_files, result_files, write_result
 from mdec.results.tables import check_extra_tables, matrix_memory

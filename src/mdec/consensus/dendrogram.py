@@ -109,12 +109,8 @@ def hierarchical(
 def merges(ensemble: Ensemble, weights: Array, device: str = "cpu") -> Merges:
     """Return the merges of average linkage, Eqs. 24 to 26.
 
-    Returns
-    -------
-    pairs : ndarray of shape (n_samples - 1, 2)
-        Samples, one from each of the two regions that merge.
-    similarities : ndarray of shape (n_samples - 1,)
-        Mean co-association of the two regions.
+    They are pairs of samples, one from each of the two regions that merge,
+    (n_samples - 1, 2), and the mean co-association of these regions.
 
     Notes
     -----

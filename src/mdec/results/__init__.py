@@ -24,8 +24,7 @@ from mdec._support.memory import MAX_BYTES
 from mdec.clustering import Clustering, Settings
 from mdec.confidence import confidence, second_choice
 from mdec.ensemble import Ensemble
-from mdec.estimator import MDEC
-from mdec.estimator.multiview import MultiViewMDEC
+from mdec.estimator import MDEC, MultiViewMDEC
 from mdec.estimator.persistence import read_model, write_model
 from mdec.prediction import TrainingRows
 from mdec.report import Description, RunNotes, describe_clustering, render_report

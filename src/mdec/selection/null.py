@@ -21,6 +21,7 @@ from mdec.base.graphs import graph_from_distances
 from mdec.base.kernels import KERNELS, coordinates
 from mdec.base.pairs import PRECOMPUTED, Metric, Pairs
 from mdec.ensemble.plan import Plan
+from mdec.numerics.affinity import normalized_affinity
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.neighbors import squared_distances
 from mdec.preparation.recipes import DRAWN, RECIPES, learn_preparation, prepare
@@ -70,6 +71,15 @@ def default_numbers(n_samples: int) -> list[int]:
     return list(
         range(2, max(2, min(MAX_CLUSTERS, n_samples // SAMPLES_PER_CLUSTER)) + 1)
     )
+
+
+def draw_samples(
+    n_samples: int, most: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return all samples, or the most that are looked at."""
+    if n_samples <= most:
+        return np.arange(n_samples)
+    return np.sort(rng.choice(n_samples, most, replace=False))
 
 
 @dataclass(frozen=True)
@@ -265,7 +275,6 @@ def null_reference(
     tables: Sequence[Any],
     plans: Sequence[Plan],
     seed: int = 0,
-    *,
     metric: Metric | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -285,9 +294,7 @@ def null_reference(
     """
     rng, n_samples = member_stream(seed, 0, "selection"), tables[0].shape[0]
     most = min(max(FEW_SAMPLES, n_samples // 4), MOST_SAMPLES)
-    some = np.arange(n_samples)
-    if n_samples > most:
-        some = np.sort(rng.choice(n_samples, most, replace=False))
+    some = draw_samples(n_samples, most, rng)
     with single_threaded_blas():
         clouds, seen = [], []
         for table, plan in zip(tables, plans, strict=True):
@@ -420,13 +427,11 @@ def _normalized_graph(squared: Array, kernel: str) -> Array:
     """Return the similarity graph, divided by the roots of the degrees."""
     n_neighbors = max(1, min(N_NEIGHBORS, len(squared) // 4))
     try:
-        graph = graph_from_distances(squared, kernel, n_neighbors, MU).toarray()
+        graph = graph_from_distances(squared, kernel, n_neighbors, MU)
     except CopiesError:
         # Every sample is where others are, and only they are near.
-        graph = (squared == 0.0).astype(np.float64)
-    scale = 1.0 / np.sqrt(np.maximum(graph.sum(axis=1), np.finfo(float).tiny))
-    normalized: Array = graph * scale[:, None] * scale
-    return normalized
+        graph = sparse.csr_array((squared == 0.0).astype(np.float64))
+    return normalized_affinity(graph).toarray()
 
 
 def widest_gap(places: Array) -> float:

@@ -24,6 +24,7 @@ from mdec.selection.null import (
     NULL_LEVEL,
     NullReference,
     default_numbers,
+    draw_samples,
     null_reference,
 )
 from mdec.weights import WEIGHTINGS
@@ -180,7 +181,7 @@ def select_n_clusters(
     """
     ks = check_k_range(k_range, ensemble.n_samples)
     rng = member_stream(seed, 0, "selection")
-    samples = _draw_samples(ensemble.n_samples, rng)
+    samples = draw_samples(ensemble.n_samples, MAX_SAMPLES, rng)
     part, null = ensemble.among(samples), None
     with single_threaded_blas():
         partitions = cuts(part, WEIGHTINGS[weighting](part), ks)
@@ -197,9 +198,8 @@ def select_n_clusters(
         if metric is not None or all(each.metric in _NO_FUNCTION for each in plans):
             # The threads of the host serve a GPU anyway.
             threads = n_jobs if all(each.device == "cpu" for each in plans) else -1
-            null = null_reference(
-                tables, plans, seed, metric=metric, n_jobs=threads, progress=progress
-            )
+            work = metric, threads, progress
+            null = null_reference(tables, plans, seed, *work)
             if base is not None or not any(each.has_own_base for each in plans):
                 own = {"base": base or "graph", "metric": metric, "n_jobs": n_jobs}
                 part = _make_members(ensemble, tables, plans, rng, seed, own)
@@ -213,13 +213,6 @@ def select_n_clusters(
     return KSelection(suggested, reason, partitions=partitions, **found)
 
 
-def _draw_samples(n_samples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the samples that are measured: all, or a thousand."""
-    if n_samples <= MAX_SAMPLES:
-        return np.arange(n_samples)
-    return np.sort(rng.choice(n_samples, MAX_SAMPLES, replace=False))
-
-
 def _make_members(
     ensemble: Ensemble,
     tables: Sequence[Any],
@@ -229,7 +222,7 @@ def _make_members(
     functions: Mapping[str, Any],
 ) -> Ensemble:
     """Make members of at most a thousand samples, with the parameters of others."""
-    rows = _draw_samples(ensemble.n_samples, rng)
+    rows = draw_samples(ensemble.n_samples, MAX_SAMPLES, rng)
     stream, made = member_stream(seed, 1, "selection"), []
     size = min(len(ensemble), MAX_MEMBERS) / len(plans)
     for X, plan in zip(tables, plans, strict=True):
