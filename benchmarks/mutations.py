@@ -215,7 +215,7 @@ NOT_DRAWN = (
     *("numerics/loops/jit.py", "tables/containers.py", "app/jobs.py"),
     "engines/tensors/fused.py",
     *("bench/pages.py", "bench/figures.py", "bench/commands.py", "cli/demo.py"),
-    *("report/layout.py", "report/colours.py", "report/page.py", "report/plots.py"),
+    *("report/layout.py", "report/page.py", "report/plots.py"),
     "anndata.py",
 )
 

@@ -14,7 +14,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from cycler import cycler
 
-from mdec.report.colours import COLOURS
+from mdec.report.layout import COLOURS
 
 # Read on white and on near-black alike: contrast 4.5 and 3.9.
 INK = "#767676"

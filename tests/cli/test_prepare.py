@@ -16,11 +16,18 @@ from sklearn.datasets import load_wine
 
 from mdec import MDEC, generate_ensemble
 from mdec.cli import main
-from mdec.cli.inputs import Inputs
+from mdec.cli.inputs import Run
 from mdec.cli.options import InputOptions
 from mdec.preparation import KINDS, RECIPES, ExpressionPreparation
 from mdec.tables import Table, read_table
 from mdec.tables.steps import describe_recipe, prepare_table
+
+
+def run_of(ready, model=None, **options):
+    """Return a run of one table that is prepared."""
+    tables, source = {"": ready}, InputOptions(**options)
+    return Run(Path("table.csv"), source, tables, model or MDEC())
+
 
 SMALL = ["--ensemble-size", "10", "--k", "2"]
 N_SAMPLES, N_FEATURES = 24, 150
@@ -95,7 +102,7 @@ def test_expression_is_prepared_as_the_transformer_does(make, kind, how):
     preparation = ExpressionPreparation().fit(X)
     assert ready.words["kind"] == preparation.kind_ == kind
     assert ready.words["reason"] == preparation.reason_
-    assert Inputs({"": ready}).words["flag"] == "--prepare none"
+    assert run_of(ready).words["flag"] == "--prepare none"
     np.testing.assert_array_equal(ready.values, preparation.transform(X))
     assert ready.table.values is ready.values
     assert ready.preparation is None
@@ -119,8 +126,8 @@ def test_other_values_are_left_alone(X):
     assert ready.values is X
     assert ready.words["kind"] == "other"
     assert ready.words["prepared"] is None
-    assert Inputs({"": ready}).words["flag"] is None
-    (line,) = Inputs({"": ready}).lines
+    assert run_of(ready).words["flag"] is None
+    (line,) = run_of(ready).describe_preparation()
     assert line == f"Not prepared: {ready.words['reason']}"
     with pytest.raises(ValueError, match=r"no expression values .*prepare='none'"):
         prepare(X, "expression")
@@ -411,23 +418,23 @@ def test_work_is_estimated_before_it_begins(tmp_path, capsys):
     ],
 )
 def test_long_work_on_all_genes_names_a_shorter_way(given, instead):
-    inputs = Inputs({"": prepare(np.ones((1000, 9000), dtype=np.float32), "none")})
+    ready = prepare(np.ones((1000, 9000), dtype=np.float32), "none")
     long, short = MDEC(4, ensemble_size=2000), MDEC(4, ensemble_size=20)
-    words = inputs.estimate(long, InputOptions(**given))
+    words = run_of(ready, long, **given).estimate()
     way = "about .* of processor time .* and .* GB of memory"
     way += rf"; with --n-top-genes 2000{instead}, about \d.*"
     assert re.fullmatch(way, words)
-    assert "with" not in inputs.estimate(short, InputOptions(**given))
-    assert "with" not in inputs.estimate(long, InputOptions(n_top_genes=5000))
-    few = Inputs({"": prepare(np.ones((1000, 2000)), "none")})
-    assert "with" not in few.estimate(long, InputOptions())
+    assert "with" not in run_of(ready, short, **given).estimate()
+    assert "with" not in run_of(ready, long, n_top_genes=5000).estimate()
+    few = prepare(np.ones((1000, 2000)), "none")
+    assert "with" not in run_of(few, long).estimate()
 
 
 def test_estimates_grow_as_the_work_does():
     def seconds(n_samples, n_features, **parameters):
         ready = prepare(np.ones((n_samples, n_features)), "none")
         given = {"n_clusters": 3, **parameters}
-        return Inputs({"": ready}).seconds(MDEC(**given))
+        return run_of(ready, MDEC(**given)).seconds()
 
     once = seconds(1000, 100)
     assert seconds(1000, 100, ensemble_size=200) == pytest.approx(2 * once)

@@ -69,6 +69,9 @@ def test_a_table_called_like_a_result_is_kept(
     mine = tmp_path / "mine"
     mine.mkdir()
     file, out = write_table(mine / "labels.csv"), mine
+    if command == "consensus":
+        rows = [f"s{i},{i % 2},{i % 2},{i // 12}" for i in range(24)]
+        file.write_text("\n".join(["name,x,y,z", *rows]) + "\n")
     monkeypatch.chdir(tmp_path)
     if way == "relative":
         file, out = Path("mine/../mine/labels.csv"), Path("./mine")

@@ -13,14 +13,18 @@ from scipy import sparse
 
 from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.cli import main
-from mdec.cli.inputs import read_inputs
-from mdec.cli.options import InputOptions
+from mdec.cli.inputs import read_run
+from mdec.cli.options import ClusterOptions, InputOptions, MethodOptions
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.results import tables as result_tables
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("typer")
 pytest.importorskip("jinja2")
+
+
+def read_inputs(file, source):
+    return read_run(file, source, ClusterOptions(), MethodOptions())
 
 
 def call(*words: object) -> int:
@@ -209,11 +213,11 @@ def test_base_clusterings_of_each_table_may_draw_their_preparation(tmp_path) -> 
     np.save(files[1], draw.normal(size=(40, 6)))
     both = InputOptions(view=files[1:], prepare="diversified")
     expected = dict.fromkeys(("genes", "scores"), "diversified")
-    assert read_inputs(files[0], both).preparation == expected
+    assert read_inputs(files[0], both).model.preparation == expected
     alone = InputOptions(prepare="diversified")
-    assert read_inputs(files[0], alone).preparation == "diversified"
+    assert read_inputs(files[0], alone).model.preparation == "diversified"
     plain = InputOptions(view=files[1:], prepare="none")
-    assert read_inputs(files[0], plain).preparation is None
+    assert read_inputs(files[0], plain).model.preparation is None
 
 
 def test_sparse_tables_stay_sparse_until_genes_are_chosen(tmp_path) -> None:

@@ -23,7 +23,7 @@ from mdec.clustering import Clustering, Settings, cluster_ensemble
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report import compute
-from mdec.report.colours import COLOURS
+from mdec.report.layout import COLOURS
 from mdec.report.page import pack_clusters, render_parts
 from mdec.report.signatures import (
     LISTED_FEATURES,

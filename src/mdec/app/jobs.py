@@ -17,7 +17,6 @@ import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -30,29 +29,15 @@ PATIENCE = 20.0
 _LONGEST = 4000
 
 
-@dataclass(frozen=True)
-class Job:
-    """A run: waiting, running, stopping, done, stopped or failed.
-
-    `words` are the arguments of `mdec`, and `folder` is where its result goes.
-    """
-
-    number: int
-    words: tuple[str, ...]
-    folder: str
-    state: str = "waiting"
-    step: str = ""
-    done: int = 0
-    total: int = 0
-    message: str = ""
-
-
 class Jobs:
-    """The runs in a folder."""
+    """The runs in a folder: waiting, running, stopping, done, stopped or failed.
+
+    Of each, `words` are the arguments of `mdec`, and `folder` is where its result goes.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, dict[str, Any]] = {}
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.RLock()
         self._line = ThreadPoolExecutor(1)
@@ -61,35 +46,37 @@ class Jobs:
         """Return all runs, the last one first, and how many each waits for."""
         ahead, rows = 0, []
         with self._lock:
-            for job in self._jobs.values():
-                rows.append({**asdict(job), "ahead": ahead})
-                ahead += job.state in ("waiting", "running", "stopping")
+            for number, job in self._jobs.items():
+                rows.append({"number": number, **job, "ahead": ahead})
+                ahead += job["state"] in ("waiting", "running", "stopping")
         return rows[::-1]
 
     def submit(self, words: list[str], folder: str) -> int:
         """Put a run in line and return its number."""
         with self._lock:
             number = len(self._jobs) + 1
-            self._jobs[number] = Job(number, tuple(words), folder)
-            self._set(number)
-            self._line.submit(self._work, number)
+            self._jobs[number] = {"words": words, "folder": folder}
+            self._wait(number)
         return number
 
     def resume(self, number: int) -> None:
         """Put a run that was stopped, or has failed, at the end of the line."""
         with self._lock:
-            if self._jobs[number].state not in ("stopped", "failed"):
+            if self._jobs[number]["state"] not in ("stopped", "failed"):
                 raise ValueError(f"run {number} is not stopped.")
             self._jobs[number] = self._jobs.pop(number)
-            self._set(number, state="waiting", message="")
-            self._line.submit(self._work, number)
+            self._wait(number)
+
+    def _wait(self, number: int) -> None:
+        self._set(number, state="waiting", step="", done=0, total=0, message="")
+        self._line.submit(self._work, number)
 
     def stop(self, number: int) -> None:
         """Stop a run; its checkpoint stays."""
         with self._lock:
-            if self._jobs[number].state == "waiting":
+            if self._jobs[number]["state"] == "waiting":
                 self._set(number, state="stopped", message="Removed from the queue.")
-            elif self._jobs[number].state == "running":
+            elif self._jobs[number]["state"] == "running":
                 self._set(number, state="stopping")
                 self._tell_to_stop()
 
@@ -101,7 +88,7 @@ class Jobs:
 
     def _set(self, number: int, **new: Any) -> None:
         with self._lock:
-            self._jobs[number] = replace(self._jobs[number], **new)
+            self._jobs[number] |= new
 
     def _tell_to_stop(self) -> None:
         """Let the process of the run end, and kill it if it does not."""
@@ -115,15 +102,15 @@ class Jobs:
     def _work(self, number: int) -> None:
         """Do a run whose turn it is, unless it was taken out of the line."""
         with self._lock:
-            if self._jobs[number].state != "waiting":
+            if self._jobs[number]["state"] != "waiting":
                 return
-            self._set(number, state="running", step="starting", done=0, total=0)
+            self._set(number, state="running", step="starting")
         try:
             code, words = self._run(number)
         except OSError as error:
             code, words = 2, str(error)
         with self._lock:
-            asked = self._jobs[number].state == "stopping"
+            asked = self._jobs[number]["state"] == "stopping"
             state, message = judge_end(code, words, asked=asked)
             self._set(number, state=state, message=message)
 
@@ -132,7 +119,7 @@ class Jobs:
         with (
             tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
             subprocess.Popen(
-                [sys.executable, "-m", "mdec.app.jobs", *self._jobs[number].words],
+                [sys.executable, "-m", "mdec.app.jobs", *self._jobs[number]["words"]],
                 cwd=self.root,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -144,7 +131,7 @@ class Jobs:
         ):
             with self._lock:
                 self._process = process
-                if self._jobs[number].state == "stopping":
+                if self._jobs[number]["state"] == "stopping":
                     self._tell_to_stop()
             for line in process.stdout or ():
                 self._set(number, **json.loads(line))

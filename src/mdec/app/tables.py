@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from mdec.app.folder import ERRORS, Folder
 from mdec.cli import options as cli
-from mdec.cli.fit import fit_lines, introduce, read_run
+from mdec.cli.fit import fit_lines, introduce
+from mdec.cli.inputs import read_run
 from mdec.tables.budget import TableFile, ending_of
 from mdec.tables.columns import RawTable
 from mdec.tables.reading import READERS, WITH_VARIABLES, check_ending
@@ -72,12 +73,12 @@ def look_at(
         found["preview"] = _preview(path, source, find)
         run = read_run(path, source, clusters, method)
         found |= {
-            "reading": run.inputs.first.table.reading,
+            "reading": run.first.table.reading,
             "lines": [*introduce(run)],
-            "shape": run.inputs.shape,
+            "shape": run.shape,
         }
-        if not run.inputs.views:
-            named = run._replace(file=Path(name))
+        if not run.views:
+            named = replace(run, file=Path(name))
             found["python"] = fit_lines(named, run.model.n_clusters)
     except AmbiguousTableError as error:
         found |= {"error": cli.name_flags(error.findings), "cure": error.cure}

@@ -74,11 +74,12 @@ def compare(
         raise ValueError(f"--out {out} is not a picture; give {', '.join(PICTURES)}.")
     written = [each for each in (out, table) if each is not None]
     check_files(written)
-    check_not_replaced([_labels_file(a), _labels_file(b)], written)
+    files = [each / "labels.csv" if each.is_dir() else each for each in (a, b)]
+    check_not_replaced(files, written)
     if len({each.resolve() for each in written}) < len(written):
         raise ValueError("--out and --table name one file; give two.")
-    first = _read(a, reading.column_a, reading)
-    second = _read(b, reading.column_b, reading)
+    first = _read(files[0], reading.column_a, reading)
+    second = _read(files[1], reading.column_b, reading)
     shared = [name for name in first if name in second]
     if len(shared) < 2:
         raise ValueError(
@@ -111,13 +112,8 @@ def compare(
     output.show(summary, comparison_parts)
 
 
-def _labels_file(path: Path) -> Path:
-    return path / "labels.csv" if path.is_dir() else path
-
-
-def _read(path: Path, column: str | None, reading: FileOptions) -> dict[str, str]:
+def _read(file: Path, column: str | None, reading: FileOptions) -> dict[str, str]:
     """Return the cluster of each sample that has one, by its name."""
-    file = _labels_file(path)
     if not file.is_file():
         raise ValueError(
             f"{str(file)!r} is not a file; give a table of labels or a result folder."

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from scipy import sparse
 
-from mdec._support.files import check_not_replaced
+from mdec._support.files import replace_together, write_atomically
 from mdec.cli.fit import choose_number
 from mdec.cli.options import (
     ClusterOptions,
@@ -21,6 +25,7 @@ from mdec.cli.options import (
 )
 from mdec.cli.output import progress_bars, result_parts
 from mdec.clustering import Settings, cluster_ensemble
+from mdec.confidence import confidence, second_choice
 from mdec.consensus.matrix import (
     METHODS,
     check_matrix,
@@ -28,19 +33,19 @@ from mdec.consensus.matrix import (
     matrix_associations,
 )
 from mdec.ensemble import Ensemble
+from mdec.prediction import TrainingRows
 from mdec.report import RunNotes
+from mdec.report.solutions import cluster_rows
 from mdec.results import (
-    ENSEMBLE,
-    MAIN_FILES,
     MODEL,
-    claim_result,
+    SUMMARY,
     own_files,
-    read_model_beside,
+    read_result_model,
     result_files,
-    tables_of,
-    write_matrix_result,
     write_result,
 )
+from mdec.results.tables import format_csv, label_columns
+from mdec.tables import Table
 from mdec.tables.arrays import check_archive
 from mdec.tables.budget import TableFile, display_name
 from mdec.tables.clusterings import read_base_clusterings, read_consensus_matrix
@@ -50,7 +55,9 @@ from mdec.tables.clusterings import read_base_clusterings, read_consensus_matrix
 class LabelOptions(LayoutOptions):
     """How base clusterings, or a matrix, are laid out."""
 
-    matrix: bool = option("The file is a consensus matrix; needs --k.", False)
+    matrix: bool = option(
+        "The file is a consensus matrix; needs --k.", False, "--matrix"
+    )
 
 
 @with_groups
@@ -74,10 +81,6 @@ def consensus(
     mdec consensus mdec-result/ensemble.npz --k 4 --out four
     mdec consensus consensusMatrix.csv --matrix --k 4 --out cut
     """
-    own = own_files(output.out)
-    # The ensemble of a folder may be clustered again in it: it is written as it was.
-    others = {*MAIN_FILES, MODEL, *own} - ({ENSEMBLE} & own)
-    check_not_replaced([file], [output.out / name for name in others])
     find = cut_matrix if layout.matrix else combine
     output.show(find(file, clusters, layout, output), result_parts)
 
@@ -87,9 +90,13 @@ def combine(
 ) -> dict[str, Any]:
     """Cluster the ensemble of a file and write the result."""
     ensemble, members, notes = _read_ensemble(file, layout)
-    model, steps = read_model_beside(file, ensemble, layout.max_bytes)
-    if model is not None:
-        notes.append(f"Values and features come from {MODEL!r} beside it")
+    model: Any = None
+    beside, steps = file.with_name(MODEL), None
+    if ensemble.members and beside.is_file():
+        found, found_steps = read_result_model(beside, layout.max_bytes)
+        if np.array_equal(found.clustering_.ensemble.labels, ensemble.labels):
+            model, steps = found, found_steps
+            notes.append(f"Values and features come from {MODEL!r} beside it")
     n_samples, n_members = ensemble.labels.shape
     samples = list(ensemble.names.get("samples", map(str, range(1, n_samples + 1))))
     reading = {
@@ -122,8 +129,7 @@ def combine(
     }
     rows = () if model is None else model.clustering_.rows
     names = result_files((), n_samples, model=model is not None)
-    claim = claim_result(output.out, names, overwrite=output.overwrite)
-    with claim, progress_bars(quiet=output.silent):
+    with output.claim(names, [file]), progress_bars(quiet=output.silent):
         clustering = choose_number(
             lambda k: cluster_ensemble(ensemble, replace(settings, n_clusters=k), rows),
             settings.n_clusters,
@@ -132,7 +138,7 @@ def combine(
         return write_result(
             clustering,
             output.out,
-            table=tables_of(ensemble, samples, rows, reading),
+            table=_name_rows(ensemble, samples, rows, reading),
             model=None if model is None else model.with_clustering(clustering),
             steps=steps,
             notes=RunNotes(f"Consensus of {display_name(file)}", described),
@@ -158,19 +164,41 @@ def _read_ensemble(
     return ensemble, [f"clustering {m + 1}" for m in range(len(ensemble))], notes
 
 
+def _name_rows(
+    ensemble: Ensemble,
+    samples: list[str],
+    rows: Sequence[TrainingRows],
+    reading: dict[str, Any],
+) -> Table | dict[str, Table]:
+    """Return the names and known classes of an ensemble, with the values of a model."""
+    classes = ensemble.names.get("classes")
+    known = None if classes is None else np.array(classes)
+    bare = Table(np.empty((len(samples), 0)), samples, [], known, reading)
+    seen = [each.as_seen() for each in rows]
+    if not seen or any(sparse.issparse(X) or len(X) < len(samples) for X in seen):
+        return bare
+    views = [view.name for view in ensemble.views]
+    parts = [ensemble.view(i) for i in range(len(views))] or [ensemble]
+    tables = []
+    for X, part in zip(seen, parts, strict=True):
+        numbers = [f"feature {j + 1}" for j in range(X.shape[1])]
+        names = list(part.names.get("features", numbers))
+        tables.append(replace(bare, values=X, feature_names=names))
+    return dict(zip(views, tables, strict=True)) if views else tables[0]
+
+
 def cut_matrix(
     file: Path, clusters: ClusterOptions, layout: LayoutOptions, output: OutputOptions
 ) -> dict[str, Any]:
     """Cluster a consensus matrix, write labels.csv and summary.json."""
-    find = clusters.consensus_function
+    find, out = clusters.consensus_function, output.out
     if find not in METHODS:
         raise ValueError(
             f"--consensus {find} needs the clusterings themselves; a consensus matrix "
             f"is clustered by {' or '.join(METHODS)}."
         )
-    matrix, names = read_consensus_matrix(
-        file, **layout.parameters(read_consensus_matrix)
-    )
+    given = layout.parameters(read_consensus_matrix)
+    matrix, names = read_consensus_matrix(file, **given)
     similarity = check_matrix(matrix)
     number = parse_k(clusters.k, len(similarity))
     if not isinstance(number, int):
@@ -180,11 +208,21 @@ def cut_matrix(
         )
     labels = from_matrix(similarity, number, consensus=find, random_state=clusters.seed)
     association = matrix_associations(similarity, labels)
-    return write_matrix_result(
-        labels,
-        association,
-        names,
-        output.out,
-        origin={"file": display_name(file), "consensus": find, "seed": clusters.seed},
-        overwrite=output.overwrite,
-    )
+    sure, second = confidence(association, labels), second_choice(association, labels)
+    numbers = np.arange(association.shape[1])
+    files = ["labels.csv", SUMMARY]
+    summary = {
+        "file": display_name(file),
+        "consensus": find,
+        "seed": clusters.seed,
+        "n_samples": len(labels),
+        "n_clusters": len(numbers),
+        "clusters": cluster_rows(association, labels, sure, numbers),
+        "mean_confidence": float(sure.mean()),
+        "files": {name: str(out / name) for name in files},
+    }
+    table = format_csv(label_columns(names, labels, sure, second))
+    with output.claim(files, [file]), replace_together(out, gone=own_files(out)) as new:
+        write_atomically(new / "labels.csv", table)
+        write_atomically(new / SUMMARY, json.dumps(summary, indent=1).encode())
+    return summary

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from rich.filesize import decimal
 
 from mdec._support.files import check_files, check_not_replaced
 from mdec._support.optional import import_optional
-from mdec.cli.inputs import Inputs, read_inputs
+from mdec.cli.inputs import Run, read_run
 from mdec.cli.options import (
     ClusterOptions,
     FitOutputOptions,
@@ -24,14 +24,13 @@ from mdec.cli.options import (
     OutputOptions,
     command_line,
     name_flags,
-    parse_k,
     with_groups,
 )
 from mdec.cli.output import progress_bars, reading_parts, result_parts, resumable
 from mdec.clustering import Clustering, NumberOfClusters, check_n_clusters
 from mdec.estimator import MDEC, MultiViewMDEC
 from mdec.report import RunNotes
-from mdec.results import MODEL, claim_result, own_files, result_files, write_result
+from mdec.results import MODEL, result_files, write_result
 from mdec.results.tables import check_extra_tables, matrix_memory
 from mdec.tables import read_table
 from mdec.tables.budget import display_name
@@ -44,6 +43,9 @@ FOR_CELLS = (
     "The consensus is spectral, which suits counts and abundances of reads better "
     "than the hierarchical one; choose with --consensus."
 )
+
+# Parts of a reading that name parameters.
+SENTENCES = ("suspicious", "notes")
 
 # What the summary says of the base clusterings.
 BASE_PARAMETERS = (
@@ -76,55 +78,44 @@ def fit(
     mdec fit cells.h5ad --k 10 --write-h5ad clustered.h5ad
     mdec fit expression.csv --view methylation.csv --view proteins.csv
     """
-    start = time.perf_counter()
+    start, files = time.perf_counter(), [file, *(source.view or ())]
     if output.write_h5ad is not None:
-        _check_h5ad(file, output.write_h5ad, source)
+        _check_h5ad(files, output.write_h5ad, source)
     try:
         run = read_run(file, source, clusters, method)
     except AmbiguousTableError as error:
         if output.dry_run and error.reading is not None:
-            reading = dict(error.reading)
-            for part in ("suspicious", "notes"):
-                reading[part] = list(map(name_flags, reading[part]))
-            _show_plan(reading, {}, output)
+            _show_plan(error.reading, {}, output)
         raise
-    inputs, model, settings = run.inputs, run.model, _describe(run)
-    n_samples = len(inputs.first.values)
+    settings = _describe(run, clusters)
+    n_samples = len(run.first.values)
     check_extra_tables(output.extra_tables, n_samples)
-    names = result_files(output.extra_tables, n_samples, model=output.model)
-    written = [output.out / name for name in {*names, *own_files(output.out)}]
-    copies = [] if output.write_h5ad is None else [output.write_h5ad]
-    check_not_replaced([file, *(source.view or ())], [*written, *copies])
     if output.dry_run:
         named = ("transform", "prepare", "k", "ensemble_size", "consensus")
-        plan = {name: settings[name] for name in named} | inputs.words
-        work = inputs.estimate(model, source)
-        plan |= {"seed": settings["seed"], "estimated work": work}
-        plan |= {"views": inputs.views} if inputs.views else {}
-        _show_plan(inputs.first.table.reading, plan | {"out": str(output.out)}, output)
+        plan = {name: settings[name] for name in named} | run.words
+        plan |= {"seed": settings["seed"], "estimated work": run.estimate()}
+        plan |= {"views": run.views} if run.views else {}
+        _show_plan(run.first.table.reading, plan | {"out": str(output.out)}, output)
         return
     output.tell(*introduce(run, output.extra_tables))
     notes = RunNotes(
         title=f"Clusters of {settings['file']}",
         settings=settings,
+        preparation=None if run.views else run.words,
+        raw=None if run.views else run.first.raw,
+        python=None if run.views else partial(fit_lines, run),
         timings={"reading": time.perf_counter() - start},
     )
-    if not inputs.views:
-        notes = replace(
-            notes,
-            preparation=inputs.words,
-            raw=inputs.first.raw,
-            python=partial(fit_lines, run),
-        )
     summary = fit_and_write(
-        MultiViewMDEC(model) if inputs.views else model,
-        inputs.each("values"),
+        MultiViewMDEC(run.model) if run.views else run.model,
+        run.each("values"),
         output,
-        names,
+        result_files(output.extra_tables, n_samples, model=output.model),
+        read=files,
         resume=output.resume,
         test=clusters.test,
-        table=inputs.each("table"),
-        steps=inputs.steps,
+        table=run.each("table"),
+        steps=run.steps,
         extra_tables=output.extra_tables,
         h5ad=None if output.write_h5ad is None else (file, output.write_h5ad),
         max_bytes=source.max_bytes,
@@ -133,39 +124,13 @@ def fit(
     output.show(summary, result_parts)
 
 
-class Run(NamedTuple):
-    """What a run reads, and the estimator that it fits."""
-
-    file: Path
-    source: InputOptions
-    clusters: ClusterOptions
-    inputs: Inputs
-    model: MDEC
-
-    @property
-    def serves_cells(self) -> bool:
-        """Whether the consensus is spectral, though nobody asked for it."""
-        return self.clusters.consensus is None and self.model.consensus == "spectral"
-
-
-def read_run(
-    file: Path, source: InputOptions, clusters: ClusterOptions, method: MethodOptions
-) -> Run:
-    """Read the tables of a run, and return them with the estimator that they need."""
-    model, inputs = method.estimator(clusters), read_inputs(file, source)
-    number = parse_k(clusters.k, len(inputs.first.values))
-    model.set_params(n_clusters=number, preparation=inputs.preparation)
-    if clusters.consensus is None:
-        model.set_params(consensus=inputs.consensus)
-    return Run(file, source, clusters, inputs, model)
-
-
 def fit_and_write(
     model: MDEC | MultiViewMDEC,
     X: Any,
     output: OutputOptions,
     names: Sequence[str],
     *,
+    read: Sequence[Path] = (),
     resume: bool,
     test: bool = True,
     **result: Any,
@@ -176,6 +141,8 @@ def fit_and_write(
     ----------
     names : sequence of str
         The files to write, see `mdec.results.result_files`.
+    read : sequence of Path, default=()
+        The files that were read.
     resume : bool
         Whether to go on with a run that was stopped.
     test : bool, default=True
@@ -185,27 +152,25 @@ def fit_and_write(
     """
     prefix = "" if isinstance(model, MDEC) else "estimator__"
 
-    def cluster(number: NumberOfClusters) -> Clustering:
-        return model.set_params(**{f"{prefix}n_clusters": number}).fit(X).clustering_
+    def set_parameter(name: str, value: Any) -> MDEC | MultiViewMDEC:
+        return model.set_params(**{f"{prefix}{name}": value})
 
     with (
-        claim_result(output.out, names, overwrite=output.overwrite),
+        output.claim(names, read),
         progress_bars(quiet=output.silent),
         resumable(output.out, resume=resume) as checkpoint,
     ):
-        wanted = model.get_params()[f"{prefix}n_clusters"]
-        model.set_params(**{f"{prefix}checkpoint": checkpoint})
-        # Whether several tables have groups is never tested.
-        found = choose_number(cluster, wanted, test=test or bool(prefix))
-        # The lines of Python in the report are made of the model's parameters.
-        model.set_params(**{f"{prefix}checkpoint": None})
-        return write_result(
-            found,
-            output.out,
-            model=model.with_clustering(found) if MODEL in names else None,
-            claim=False,
-            **result,
+        set_parameter("checkpoint", checkpoint)
+        found = choose_number(
+            lambda k: set_parameter("n_clusters", k).fit(X).clustering_,
+            model.get_params()[f"{prefix}n_clusters"],
+            # Whether several tables have groups is never tested.
+            test=test or bool(prefix),
         )
+        # The lines of Python in the report are made of the model's parameters.
+        set_parameter("checkpoint", None)
+        kept = model.with_clustering(found) if MODEL in names else None
+        return write_result(found, output.out, model=kept, claim=False, **result)
 
 
 def choose_number(
@@ -227,9 +192,9 @@ def choose_number(
     return replace(found, timings=made.timings | found.timings)
 
 
-def _check_h5ad(file: Path, target: Path, source: InputOptions) -> None:
+def _check_h5ad(files: Sequence[Path], target: Path, source: InputOptions) -> None:
     """Raise before a long run what would fail at its end."""
-    if file.suffix.lower() != ".h5ad" or target.suffix.lower() != ".h5ad":
+    if files[0].suffix.lower() != ".h5ad" or target.suffix.lower() != ".h5ad":
         raise ValueError(
             "--write-h5ad writes a copy of an .h5ad file; give one to read and a name "
             "that ends in .h5ad."
@@ -240,25 +205,26 @@ def _check_h5ad(file: Path, target: Path, source: InputOptions) -> None:
             "the variables; give one of them."
         )
     check_files([target])
-    if file.is_file():
-        check_h5ad(file, source.max_bytes)
+    check_not_replaced(files, [target])
+    if files[0].is_file():
+        check_h5ad(files[0], source.max_bytes)
     import_optional("anndata", needed_for="--write-h5ad", install="mdec[anndata]")
 
 
-def _describe(run: Run) -> dict[str, Any]:
+def _describe(run: Run, clusters: ClusterOptions) -> dict[str, Any]:
     """Return what the summary and the report say of the parameters."""
-    source, inputs, model = run.source, run.inputs, run.model
+    model = run.model
     optional = {
-        "preparation": inputs.first.preparation,
+        "preparation": run.first.preparation,
         "min_confidence": model.min_confidence,
         "consensus_choice": FOR_CELLS if run.serves_cells else None,
     }
     return {
         "file": display_name(run.file),
-        "shape": inputs.shape,
-        "transform": source.transform,
-        "prepare": source.prepare,
-        "k": run.clusters.k,
+        "shape": run.shape,
+        "transform": run.source.transform,
+        "prepare": run.source.prepare,
+        "k": clusters.k,
         "consensus": model.consensus,
         **{name: getattr(model, name) for name in BASE_PARAMETERS},
         **{name: value for name, value in optional.items() if value is not None},
@@ -271,19 +237,20 @@ def _show_plan(
     reading: dict[str, Any], plan: dict[str, Any], output: FitOutputOptions
 ) -> None:
     """Print what was read and what would be done, however quiet the command is."""
-    known = {"reading": reading, "plan": plan or None}
+    named = [name for name in SENTENCES if name in reading]
+    said = {name: list(map(name_flags, reading[name])) for name in named}
+    known = {"reading": reading | said, "plan": plan or None}
     replace(output, quiet=False).show(known, reading_parts)
 
 
 def introduce(run: Run, extra_tables: Sequence[str] = ()) -> Iterator[str]:
     """Yield lines on what was read, what is done to it, and how long that takes."""
-    source, inputs = run.source, run.inputs
-    reading = inputs.first.table.reading
+    reading = run.first.table.reading
     n_samples, n_features = reading["n_samples"], reading["n_features"]
     yield (
         f"Read {n_samples} samples ({reading['samples'][0][:40]!r}, ...; named by "
         f"{reading['sample_names']}) with {n_features} features "
-        f"({reading['features'][0][:40]!r}, ...); transform: {source.transform}."
+        f"({reading['features'][0][:40]!r}, ...); transform: {run.source.transform}."
     )
     if reading["missing"]:
         yield f"{reading['missing']} missing values were filled in."
@@ -293,15 +260,15 @@ def introduce(run: Run, extra_tables: Sequence[str] = ()) -> Iterator[str]:
     if "consensus" in extra_tables:
         n_bytes = decimal(matrix_memory(n_samples))
         yield f"The consensus matrix takes {n_bytes} of memory."
-    yield from inputs.lines if source.prepare != "none" else ()
+    yield from run.describe_preparation() if run.source.prepare != "none" else ()
     if run.serves_cells:
         yield FOR_CELLS
-    yield f"Estimated work: {inputs.estimate(run.model, source)}."
+    yield f"Estimated work: {run.estimate()}."
 
 
 def fit_lines(run: Run, n_clusters: NumberOfClusters) -> str:
     """Return the lines of Python that give the clusters of one table again."""
-    source, table = run.source, run.inputs.first
+    source, table = run.source, run.first
     read = [repr(str(run.file)), *_arguments(read_table, source.parameters(read_table))]
     imports = ["from mdec import MDEC", "from mdec.tables import read_table"]
     steps = [f"table = read_table({', '.join(read)})", "X = table.values"]
@@ -310,10 +277,10 @@ def fit_lines(run: Run, n_clusters: NumberOfClusters) -> str:
         how = f"transform={source.transform!r}"
     elif table.raw is not None and table.preparation is None:
         how = "'auto'" if table.words["kind"] in (UNITS, "other") else "'expression'"
-    if how and source.n_top_genes is not None:
-        how += f", n_top_genes={source.n_top_genes}"
     if how:
         imports.append("from mdec.tables.steps import prepare_table")
+        genes = source.n_top_genes
+        how += "" if genes is None else f", n_top_genes={genes}"
         steps[1] = f"X = prepare_table(table, {how}).values"
     # The number of jobs changes no label.
     given = run.model.get_params() | {"n_clusters": 8, "n_jobs": None}

@@ -1,15 +1,22 @@
-"""The tables of `mdec fit`: read, matched by sample, and prepared."""
+"""The tables of `mdec fit`: read, matched by sample, and prepared for an estimator."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mdec._support.progress import duration
 from mdec.anndata import default_consensus
-from mdec.cli.options import InputOptions, name_flags
+from mdec.cli.options import (
+    ClusterOptions,
+    InputOptions,
+    MethodOptions,
+    name_flags,
+    parse_k,
+)
 from mdec.estimator import MDEC
 from mdec.estimator.costs import estimate_memory, estimate_seconds
 from mdec.generation import resolve_base
@@ -42,10 +49,18 @@ NO_COLUMNS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
-    """What an estimator is fitted to: one table, or several views by their names."""
+class Run:
+    """What a run reads, one table or several views by their names, and its estimator.
 
+    Whether the consensus `serves_cells` says that it is spectral, though nobody asked
+    for it.
+    """
+
+    file: Path
+    source: InputOptions
     tables: dict[str, PreparedTable]
+    model: MDEC
+    serves_cells: bool = False
 
     @property
     def first(self) -> PreparedTable:
@@ -73,72 +88,10 @@ class Inputs:
         return TableSteps(n_features, None, description=words)
 
     @property
-    def preparation(self) -> str | dict[str, str] | None:
-        """The parameter of `MDEC`; of views by their names."""
-        if not self.views:
-            return self.first.preparation
-        found = self.each("preparation").items()
-        return {name: how for name, how in found if how is not None} or None
-
-    @property
     def words(self) -> dict[str, str | None]:
         """What the first table holds, what is done to it, why, and how not to."""
         words = self.first.words
         return {**words, "flag": OFF if words["prepared"] else None}
-
-    @property
-    def consensus(self) -> str:
-        """The consensus function that serves all tables, if none is given."""
-        found = {default_consensus(each.words) for each in self.tables.values()}
-        return found.pop() if len(found) == 1 else "hierarchical"
-
-    @property
-    def lines(self) -> list[str]:
-        """What the terminal shows of the preparation."""
-        lines = []
-        for name, each in self.tables.items():
-            start, words = f"{name}: " if self.views else "", each.words
-            if words["prepared"] is None:
-                lines.append(f"{start}Not prepared: {words['reason']}")
-                continue
-            kind = words["kind"] if words["kind"] != "other" else "no expression values"
-            lines.append(f"{start}Found {kind}: {words['reason']}")
-            done = f"Prepared: {words['prepared']}. Turn this off with {OFF}."
-            lines.append(start + done)
-        return lines
-
-    def estimate(self, model: MDEC, options: InputOptions) -> str:
-        """Say about how much work it is, and what would shorten work that is long."""
-        seconds, tables = self.seconds(model), [t.values for t in self.tables.values()]
-        gigabytes = estimate_memory(tables, model) / 1e9
-        words = f"about {duration(seconds)} of processor time for the base clusterings"
-        words += f" and {gigabytes:.1f} GB of memory"
-        many = len(self.first.values) > MANY_CELLS
-        shorter = self.seconds(model, N_COMPONENTS if many else FEW_FEATURES)
-        if options.n_top_genes is None and seconds > max(LONG_SECONDS, 2.0 * shorter):
-            given = {"--transform": options.transform, "--prepare": options.prepare}
-            against = [f"{f} {how}" for f, how in given.items() if how in HINDERING[f]]
-            place = f" in place of {' and '.join(against)}" if against else ""
-            words += (
-                f"; with --n-top-genes {FEW_FEATURES}{place}, about {duration(shorter)}"
-            )
-        return words
-
-    def seconds(self, model: MDEC, most: float = math.inf) -> float:
-        """Estimate the processor seconds of all base clusterings.
-
-        Further ones are made to choose the number of clusters. Tables may keep `most`
-        features at most.
-        """
-        size, total = model.ensemble_size, 0.0
-        if not isinstance(model.n_clusters, int):
-            size += min(size, MAX_MEMBERS)
-        for each in self.tables.values():
-            base, _ = resolve_base(str(model.base), model.device, as_rows(each.values))
-            n, d = each.values.shape
-            seen = n * model.max_samples, min(d, most) * model.max_features
-            total += size * estimate_seconds(base, *seen)
-        return total
 
     @property
     def shape(self) -> str:
@@ -150,26 +103,82 @@ class Inputs:
         listed = ", ".join(f"{name} ({width})" for name, width in widths.items())
         return f"{size} features of {listed}"
 
+    def describe_preparation(self) -> Iterator[str]:
+        """Yield lines on what was found in each table and what is done to it."""
+        for name, each in self.tables.items():
+            start, words = f"{name}: " if self.views else "", each.words
+            if words["prepared"] is None:
+                yield f"{start}Not prepared: {words['reason']}"
+                continue
+            kind = words["kind"] if words["kind"] != "other" else "no expression values"
+            yield f"{start}Found {kind}: {words['reason']}"
+            yield f"{start}Prepared: {words['prepared']}. Turn this off with {OFF}."
 
-def read_inputs(file: Path, options: InputOptions) -> Inputs:
-    """Read the tables of a run, and prepare each by itself.
+    def estimate(self) -> str:
+        """Say about how much work it is, and what would shorten work that is long."""
+        seconds, source = self.seconds(), self.source
+        tables = [each.values for each in self.tables.values()]
+        gigabytes = estimate_memory(tables, self.model) / 1e9
+        words = f"about {duration(seconds)} of processor time for the base clusterings"
+        words += f" and {gigabytes:.1f} GB of memory"
+        many = len(self.first.values) > MANY_CELLS
+        shorter = self.seconds(N_COMPONENTS if many else FEW_FEATURES)
+        if source.n_top_genes is None and seconds > max(LONG_SECONDS, 2.0 * shorter):
+            given = {"--transform": source.transform, "--prepare": source.prepare}
+            against = [f"{f} {how}" for f, how in given.items() if how in HINDERING[f]]
+            place = f" in place of {' and '.join(against)}" if against else ""
+            way = f"--n-top-genes {FEW_FEATURES}{place}"
+            words += f"; with {way}, about {duration(shorter)}"
+        return words
+
+    def seconds(self, most: float = math.inf) -> float:
+        """Estimate the processor seconds of all base clusterings.
+
+        Further ones are made to choose the number of clusters. Tables may keep `most`
+        features at most.
+        """
+        model, total = self.model, 0.0
+        size = model.ensemble_size
+        if not isinstance(model.n_clusters, int):
+            size += min(size, MAX_MEMBERS)
+        for each in self.tables.values():
+            base, _ = resolve_base(str(model.base), model.device, as_rows(each.values))
+            n, d = each.values.shape
+            seen = n * model.max_samples, min(d, most) * model.max_features
+            total += size * estimate_seconds(base, *seen)
+        return total
+
+
+def read_run(
+    file: Path, source: InputOptions, clusters: ClusterOptions, method: MethodOptions
+) -> Run:
+    """Read the tables of a run, prepare each by itself, and make the estimator.
 
     Further tables have the samples of the first, in its order. What names no column
     holds for all.
     """
-    files = [file, *(options.view or ())]
-    first = options.read(file, sparse=True)
+    model, files = method.estimator(clusters), [file, *(source.view or ())]
+    first = source.read(file, sparse=True)
     first.reading["notes"] = [name_flags(each) for each in first.reading["notes"]]
     names = distinct_names(files)
     tables = {names[0]: first}
     for name, other in zip(names[1:], files[1:], strict=True):
-        table = options.read(other, **NO_COLUMNS, sparse=True)
+        table = source.read(other, **NO_COLUMNS, sparse=True)
         words = display_name(file), display_name(other)
         tables[name] = match_samples(first, table, *words)
-    how = options.prepare, options.transform
-    return Inputs(
-        {
-            name: prepare_table(table, *how, n_top_genes=options.n_top_genes)
-            for name, table in tables.items()
-        }
+    how = source.prepare, source.transform
+    prepared = {
+        name: prepare_table(table, *how, n_top_genes=source.n_top_genes)
+        for name, table in tables.items()
+    }
+    drawn = {name: each.preparation for name, each in prepared.items()}
+    several = {name: each for name, each in drawn.items() if each is not None} or None
+    model.set_params(
+        n_clusters=parse_k(clusters.k, first.values.shape[0]),
+        preparation=several if len(files) > 1 else drawn[names[0]],
     )
+    suiting = {default_consensus(each.words) for each in prepared.values()}
+    if clusters.consensus is None and len(suiting) == 1:
+        model.set_params(consensus=suiting.pop())
+    cells = clusters.consensus is None and model.consensus == "spectral"
+    return Run(file, source, prepared, model, cells)

@@ -8,11 +8,11 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
+from contextlib import AbstractContextManager
 from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 from joblib import cpu_count
@@ -25,6 +25,7 @@ from mdec.cli.output import Summary
 from mdec.clustering import NumberOfClusters, check_n_clusters
 from mdec.consensus import CONSENSUS
 from mdec.estimator import MDEC
+from mdec.results import claim_result
 from mdec.results.tables import EXTRA_TABLES
 from mdec.tables import Table, read_table
 from mdec.tables.reading import IMPUTATIONS
@@ -43,6 +44,9 @@ def parse_path(words: str) -> Path:
 
 
 PATH: dict[str, Any] = {"parser": parse_path, "metavar": "PATH"}
+
+# What help shows for a value of a type; nothing for a switch.
+VALUES = {"bool": "", "str": "TEXT", "int": "N", "float": "X", "Path": "PATH"}
 
 # Help shows the options of a group together, under these words.
 READING, CLUSTERS, METHOD, OUTPUT = "Reading", "Clusters", "Method", "Output"
@@ -69,10 +73,8 @@ def option(
     """
     listed = ", ".join(choices)
     words = f"{words} {listed}.".lstrip() if listed else words
-    info = typer.Option(*flags, help=words, **limits)
-    return field(
-        default=default, metadata={"option": info, "choices": choices, "flags": flags}
-    )
+    known = {"words": words, "flags": flags, "choices": choices, "limits": limits}
+    return field(default=default, metadata=known)
 
 
 def out_option(default: str | None, words: str = "Folder of the results.") -> Any:
@@ -84,20 +86,20 @@ def out_option(default: str | None, words: str = "Folder of the results.") -> An
 def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     """Let a command take groups of options: dataclasses, each field an option."""
     hints = get_type_hints(function, include_extras=True)
-    groups: dict[str, Any] = {}
+    groups: dict[str, Any] = {
+        n: each for n, each in hints.items() if is_dataclass(each)
+    }
     parameters = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if not is_dataclass(hints[name]):
-            parameters.append(parameter.replace(annotation=hints[name]))
+    for name, own in inspect.signature(function).parameters.items():
+        if name not in groups:
+            parameters.append(own.replace(annotation=hints[name]))
             continue
-        group = groups[name] = hints[name]
-        types = get_type_hints(group)
-        for each in fields(group):
-            info = _describe(each, types[each.name])
-            info.rich_help_panel = group.PANEL
+        types = get_type_hints(groups[name])
+        for each in fields(groups[name]):
+            info = _describe(each, str(types[each.name]), groups[name].PANEL)
             taken: Any = Annotated[types[each.name], info]
             more = {"name": each.name, "default": each.default, "annotation": taken}
-            parameters.append(parameter.replace(**more))
+            parameters.append(own.replace(**more))
 
     @wraps(function)
     def run(**given: Any) -> None:
@@ -110,38 +112,22 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _describe(each: Field[Any], kind: Any) -> Any:
-    """Return an option that says what values of its type it takes, and how often.
-
-    A switch that is off has no flag to turn it off.
-    """
-    info, types = copy(each.metadata["option"]), get_args(kind)
-    if each.default is False and not each.metadata["flags"]:
-        info.param_decls = (f"--{each.name.replace('_', '-')}",)
-    info.metavar = _name_type(kind) if info.metavar is None else info.metavar
-    if bool in types:
-        info.help = f"{info.help.rstrip('.')}; detected if absent, or auto."
-    if any(get_origin(each) is list for each in types):
-        info.help = f"{info.help.rstrip('.')}; may be repeated."
-    return info
-
-
-def _name_type(kind: Any) -> str:
-    """Return what help shows for a value of a type; nothing for a switch.
-
-    Examples
-    --------
-    >>> _name_type(list[str] | None), _name_type(bool)
-    ('TEXT', '')
-    """
-    names = {str: "TEXT", int: "N", float: "X", Path: "PATH", bool: ""}
-    return names[kind] if kind in names else _name_type(get_args(kind)[0])
+def _describe(each: Field[Any], kind: str, panel: str) -> Any:
+    """Return an option that says what values its type takes, and how often."""
+    known, words = each.metadata, each.metadata["words"]
+    if kind == "bool | None":
+        words = f"{words.rstrip('.')}; detected if absent, or auto."
+    elif kind.startswith("list["):
+        words = f"{words.rstrip('.')}; may be repeated."
+    value = next(value for name, value in VALUES.items() if name in kind)
+    more = {"metavar": value, **known["limits"]}
+    return typer.Option(*known["flags"], help=words, rich_help_panel=panel, **more)
 
 
 def make_group(group: type, given: dict[str, Any]) -> Any:
     """Take the options of a group out of those that are given, which it changes."""
     for each in fields(group):
-        choices, value = each.metadata.get("choices"), given[each.name]
+        choices, value = each.metadata["choices"], given[each.name]
         if choices and value is not None and value not in choices:
             flag = f"--{each.name.replace('_', '-')}"
             raise ValueError(f"{flag} {value} is not one of {', '.join(choices)}.")
@@ -361,7 +347,15 @@ class OutputOptions(PrintOptions):
     """Where results go, and what is printed of them."""
 
     out: Path = out_option("mdec-result")
-    overwrite: bool = option("Replace files in it that mdec did not write.", False)
+    overwrite: bool = option(
+        "Replace files in it that mdec did not write.", False, "--overwrite"
+    )
+
+    def claim(
+        self, names: Sequence[str], read: Sequence[Path]
+    ) -> AbstractContextManager[None]:
+        """Reserve the folder for files of these names, of which none is read."""
+        return claim_result(self.out, names, read=read, overwrite=self.overwrite)
 
 
 @dataclass(frozen=True)
@@ -373,8 +367,8 @@ class FitOutputOptions(OutputOptions):
         "Copy of an .h5ad file, with the clusters in obs and obsm.", **PATH
     )
     model: bool = option("Whether to write model.npz, for mdec predict.", True)
-    resume: bool = option("Continue a run that was stopped.", False)
-    dry_run: bool = option("Print how the table is read, and stop.", False)
+    resume: bool = option("Continue a run that was stopped.", False, "--resume")
+    dry_run: bool = option("Print how the table is read, and stop.", False, "--dry-run")
 
     @property
     def extra_tables(self) -> list[str]:

@@ -122,29 +122,26 @@ def _format_value(value: Any) -> str:
 def criteria_table(summary: Summary) -> Table:
     """Return the K table with the suggestion marked."""
     names = ["score", "eigengap", "merge_gap", "agreement", "silhouette", "pac"]
-    suggested = summary["suggested_n_clusters"]
-    header = ["K", *(name.replace("_", " ") for name in names)]
-    table = number_table("Number of clusters", header)
-    for row in summary["criteria"]:
-        best = row["n_clusters"] == suggested
-        table.add_row(
-            f"{row['n_clusters']}{' *' if best else ''}",
+    mark = {summary["suggested_n_clusters"]: " *"}
+    rows = [
+        [
+            f"{row['n_clusters']}{mark.get(row['n_clusters'], '')}",
             *(f"{row[name]:.3f}" if name in row else "" for name in names),
-            style="bold" if best else None,
-        )
-    return table
+        ]
+        for row in summary["criteria"]
+    ]
+    header = ["K", *(name.replace("_", " ") for name in names)]
+    return number_table("Number of clusters", header, rows)
 
 
 def record_table(title: str, records: Sequence[Mapping[str, Any]]) -> Table:
     """Return a table of clusters, records of the same keys."""
-    names = [
-        "samples" if key == "size" else key.replace("_", " ") for key in records[0]
-    ]
+    names = [{"size": "samples"}.get(key, key.replace("_", " ")) for key in records[0]]
     return number_table(title, names, [list(each.values()) for each in records])
 
 
 def number_table(
-    title: str, header: Sequence[str], rows: Iterable[Sequence[Any]] = ()
+    title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> Table:
     """Return a table of names on the left and numbers on the right."""
     table = Table(title=title, title_justify="left", box=None)
@@ -175,7 +172,7 @@ def progress_bars(*, quiet: bool) -> Iterator[None]:
     columns = *Progress.get_default_columns(), MofNCompleteColumn()
     bars = Progress(*columns, console=Console(stderr=True))
 
-    def hook(description: str) -> Hook:
+    def show_bar(description: str) -> Hook:
         started: list[Any] = []
 
         def advance(done: int, total: int) -> None:
@@ -186,16 +183,14 @@ def progress_bars(*, quiet: bool) -> Iterator[None]:
 
         return advance
 
-    make = hook if bars.console.is_terminal else ProgressLines().hook
+    make = show_bar if bars.console.is_terminal else ProgressLines().hook
     hooks = {
         "members": make("base clusterings"),
         "null": make("testing whether there are groups"),
     }
+    compiling = report_compiling(lambda line: bars.console.print(f"mdec: {line}"))
     try:
-        with (
-            report_compiling(lambda line: bars.console.print(f"mdec: {line}")),
-            progress_to(**hooks),
-        ):
+        with compiling, progress_to(**hooks):
             yield
     finally:
         if bars.tasks:
@@ -254,9 +249,8 @@ def resumable(out: Path, *, resume: bool) -> Iterator[Path]:
             err=True,
         )
         raise typer.Exit(EXIT_STOPPED) from None
-    # Other files in it, and so the folder, stay.
     for each in [*folder.glob("view-*"), folder]:
         for file in [*each.glob("member-*"), each / HEADER]:
             file.unlink(missing_ok=True)
-        with suppress(OSError):
+        with suppress(OSError):  # other files in it, and so the folder, stay
             each.rmdir()

@@ -1,4 +1,4 @@
-"""Samples in the plane: by their consensus, and by the data."""
+"""Samples in the plane, by their consensus and by the data, and their colours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,20 @@ _PAD = 16.0
 TSNE_SAMPLES = 1200
 _BESIDE = 5
 
+# The colour-blind safe set of Okabe and Ito, then darker and lighter relatives.
+COLOURS = (
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"),
+    *("#d55e00", "#b8a800", "#7a5195", "#8c6d31", "#5c5c5c"),
+    *("#1b4f72", "#f4a582", "#66c2a4", "#92275f", "#a6bddb"),
+    *("#7f2704", "#6b8e23", "#b39ddb", "#d2b48c", "#a9a9a9"),
+)
+
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
+
+
+def colour(cluster: int) -> str:
+    """Return the colour of a cluster; it repeats after twenty."""
+    return COLOURS[cluster % len(COLOURS)]
 
 
 def radius(n_samples: int) -> float:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mdec._support.arrays import Array
 from mdec._support.optional import import_optional
 from mdec.confidence import AMBIGUOUS
-from mdec.report.colours import COLOURS, FARTHEST, colour, contrast_levels
 from mdec.report.compute import Description
-from mdec.report.layout import SIZE, radius
+from mdec.report.layout import COLOURS, SIZE, colour, radius
 from mdec.report.solutions import Solution
 
 # What the page says of one solution, by the names of their macros in parts.html.
@@ -24,6 +24,9 @@ PARTS = ("facts", "clusters", "signatures", "features", "known", "again")
 
 # Shares are kept in steps of this: finer than the four digits of labels.csv.
 _STEPS = 65535
+
+# Standard deviations from the mean that have the darkest colours.
+FARTHEST = 2.5
 
 
 def render_report(described: Description) -> str:
@@ -168,6 +171,18 @@ def pack_clusters(shown: Solution) -> dict[str, Any]:
             "shares": np.rint(255.0 * markers["shares"]).astype(int),
         },
     }
+
+
+def contrast_levels(scores: Array) -> NDArray[np.uint8]:
+    """Map standard deviations from the mean to 255 levels of colour.
+
+    Examples
+    --------
+    >>> contrast_levels(np.array([-9.0, 0.0, 2.5]))
+    array([  0, 127, 254], dtype=uint8)
+    """
+    share = np.clip(scores / FARTHEST, -1.0, 1.0)
+    return np.rint(127.0 * (share + 1.0)).astype(np.uint8)
 
 
 def to_json(content: Any) -> str:

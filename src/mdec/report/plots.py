@@ -17,15 +17,9 @@ from mdec._support.optional import import_optional
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
-from mdec.report.colours import COLOURS, colour
 from mdec.report.compute import consensus_tree, draw_page, sample_order
-from mdec.report.layout import TSNE_SAMPLES, plane
-from mdec.report.solutions import (
-    HISTOGRAM_BINS,
-    cut_halves,
-    cut_page,
-    tracking_order,
-)
+from mdec.report.layout import COLOURS, TSNE_SAMPLES, colour, plane
+from mdec.report.solutions import HISTOGRAM_BINS, cut_halves, cut_page, tracking_order
 from mdec.selection.rule import KSelection
 
 __all__ = [
@@ -174,15 +168,15 @@ class KSelectionDisplay(Display):
     criterion: str = "score"
 
     def _draw(self, axes: Any, settings: dict[str, Any]) -> None:
-        table = self.selection.table
-        if self.criterion not in table or self.criterion == "n_clusters":
-            names = ", ".join(name for name in table if name != "n_clusters")
-            raise ValueError(f"criterion={self.criterion!r} is not one of {names}.")
-        numbers, values = table["n_clusters"], table[self.criterion]
+        table, name = self.selection.table, self.criterion
+        known = [each for each in table if each != "n_clusters"]
+        if name not in known:
+            raise ValueError(f"criterion={name!r} is not one of {', '.join(known)}.")
+        numbers, values = table["n_clusters"], table[name]
         axes.plot(numbers, values, **({"marker": "o", "color": COLOURS[0]} | settings))
         chosen = numbers == self.selection.n_clusters
         axes.plot(numbers[chosen], values[chosen], "o", color=COLOURS[5], markersize=10)
-        axes.set(xlabel="number of clusters K", ylabel=self.criterion.replace("_", " "))
+        axes.set(xlabel="number of clusters K", ylabel=name.replace("_", " "))
 
 
 @dataclass(eq=False, repr=False)

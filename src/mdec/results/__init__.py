@@ -13,23 +13,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
-
 from mdec._support.archives import DAMAGED, parts_that_fit
-from mdec._support.arrays import Array
-from mdec._support.files import claim_folder, replace_together, write_atomically
+from mdec._support.files import (
+    check_not_replaced,
+    claim_folder,
+    replace_together,
+    write_atomically,
+)
 from mdec._support.memory import MAX_BYTES
 from mdec.clustering import Clustering, Settings
-from mdec.confidence import confidence, second_choice
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC, MultiViewMDEC
 from mdec.estimator.persistence import read_model, write_model
-from mdec.prediction import TrainingRows
 from mdec.report import Description, RunNotes, describe_clustering, render_report
 from mdec.report.compute import join_tables
-from mdec.report.solutions import cluster_rows
 from mdec.results.tables import (
     check_extra_tables,
     extra_files,
@@ -127,12 +124,11 @@ def write_result(
         clustering.second_choice,
         joined.labels,
     )
-    numbers = clustering.criteria.table["n_clusters"].tolist()
     contents = {
         "labels.csv": format_csv(columns),
         "signatures.csv": format_csv(signature_columns(described)),
         "report.html": page.encode(),
-        **dict(extra_files(extra_tables, clustering, columns, numbers)),
+        **dict(extra_files(extra_tables, clustering, columns)),
     }
     copy: AbstractContextManager[None] = nullcontext()
     if h5ad is not None:
@@ -180,7 +176,11 @@ def own_files(folder: Path) -> set[str]:
 
 @contextmanager
 def claim_result(
-    folder: Path, names: Sequence[str], *, overwrite: bool = False
+    folder: Path,
+    names: Sequence[str],
+    *,
+    read: Sequence[Path] = (),
+    overwrite: bool = False,
 ) -> Iterator[None]:
     """Reserve the folder of a result, or raise before the work what would be lost.
 
@@ -190,11 +190,16 @@ def claim_result(
         The folder, see `mdec._support.files.claim_folder`.
     names : sequence of str
         Files that are going to be written.
+    read : sequence of Path, default=()
+        Files that may not be replaced, but for an ensemble of an earlier result: it is
+        written as it was.
     overwrite : bool, default=False
         Whether files that no summary in the folder lists may be replaced.
     """
     with claim_folder(folder):
         own = own_files(folder)
+        lost = {*names, *own} - ({ENSEMBLE} & own)
+        check_not_replaced(read, [folder / name for name in lost])
         others = [n for n in names if os.path.lexists(folder / n) and n not in own]
         if others and not overwrite:
             raise ValueError(
@@ -213,16 +218,14 @@ def _make_report(
     start = time.perf_counter()
     if clustering.criteria is not clustering.selection:
         timings["choosing K"] = time.perf_counter() - start
-    start = time.perf_counter()
-    described = describe_clustering(
-        clustering,
-        table=table,
-        notes=replace(
-            notes,
-            python=notes.python or partial(_consensus_lines, clustering.settings, out),
-            again=_consensus_command(clustering.settings, out),
-        ),
-    )
+    start, settings = time.perf_counter(), clustering.settings
+    words = ["mdec", "consensus", str(out / ENSEMBLE)]
+    if settings.weighting != "entropy":
+        words += ["--weighting", settings.weighting]
+    words += ["--seed", str(settings.seed)] if settings.seed else []
+    python = notes.python or partial(_consensus_lines, settings, out)
+    notes = replace(notes, python=python, again=shlex.join(words))
+    described = describe_clustering(clustering, table=table, notes=notes)
     page = render_report(described)
     timings["report"] = time.perf_counter() - start
     return described, page, timings
@@ -230,23 +233,14 @@ def _make_report(
 
 def _consensus_lines(settings: Settings, out: Path, n_clusters: int) -> str:
     """Return lines of Python that cluster the ensemble of a result."""
-    imports = ["from mdec import Ensemble"]
-    imports.append(f"from mdec.consensus import {settings.consensus}")
-    arguments = f"ensemble, {n_clusters}, random_state={settings.seed}"
+    find, arguments = settings.consensus, f"ensemble, {n_clusters}"
+    lines = ["from mdec import Ensemble", f"from mdec.consensus import {find}"]
+    arguments += f", random_state={settings.seed}"
     if settings.weighting == "uniform":
-        imports.append("from mdec.weights import uniform_weights")
+        lines.append("from mdec.weights import uniform_weights")
         arguments += ", weights=uniform_weights(ensemble)"
-    steps = [f"ensemble = Ensemble.load({str(out / ENSEMBLE)!r})"]
-    steps.append(f"labels = {settings.consensus}({arguments})")
-    return "\n".join([*imports, "", *steps])
-
-
-def _consensus_command(settings: Settings, out: Path) -> str:
-    """Return the command that clusters the ensemble of a result, but for its K."""
-    words = ["mdec", "consensus", str(out / ENSEMBLE)]
-    if settings.weighting != "entropy":
-        words += ["--weighting", settings.weighting]
-    return shlex.join(words + (["--seed", str(settings.seed)] if settings.seed else []))
+    lines += ["", f"ensemble = Ensemble.load({str(out / ENSEMBLE)!r})"]
+    return "\n".join([*lines, f"labels = {find}({arguments})"])
 
 
 def _name_ensemble(
@@ -288,10 +282,9 @@ def _write_model(
             "left_out": f"its training rows take {size / 1e6:.0f} MB, more than the "
             f"{MODEL_BYTES / 1e6:.0f} MB that are stored; use MDEC.save in Python"
         }
-    if steps is None:
-        write_model(path, model)
-    else:
-        write_model(path, model, steps.to_json(), steps.arrays)
+    write_model(
+        path, model, *(() if steps is None else (steps.to_json(), steps.arrays))
+    )
     return {"bytes": path.stat().st_size}
 
 
@@ -312,76 +305,6 @@ def read_result_model(
             return model, TableSteps.from_json(content, arrays, n_features)
     names = getattr(model, "feature_names_in_", None)
     return model, TableSteps(n_features, None if names is None else tuple(names))
-
-
-def read_model_beside(
-    file: Path, ensemble: Ensemble, max_bytes: int = MAX_BYTES
-) -> tuple[Any, TableSteps | None]:
-    """Return the model that was made of an ensemble, if it lies beside its file."""
-    beside = file.with_name(MODEL)
-    if ensemble.members and beside.is_file():
-        model, steps = read_result_model(beside, max_bytes)
-        if np.array_equal(model.clustering_.ensemble.labels, ensemble.labels):
-            return model, steps
-    return None, None
-
-
-def tables_of(
-    ensemble: Ensemble,
-    samples: list[str],
-    rows: Sequence[TrainingRows],
-    reading: dict[str, Any],
-) -> Table | dict[str, Table]:
-    """Return the names and known classes of an ensemble, with the values of a model."""
-    classes = ensemble.names.get("classes")
-    known = None if classes is None else np.array(classes)
-    bare = Table(np.empty((len(samples), 0)), samples, [], known, reading)
-    seen = [each.as_seen() for each in rows]
-    if not seen or any(sparse.issparse(X) or len(X) < len(samples) for X in seen):
-        return bare
-    views = [view.name for view in ensemble.views]
-    parts = [ensemble.view(i) for i in range(len(views))] or [ensemble]
-    tables = []
-    for X, part in zip(seen, parts, strict=True):
-        numbers = [f"feature {j + 1}" for j in range(X.shape[1])]
-        names = list(part.names.get("features", numbers))
-        tables.append(replace(bare, values=X, feature_names=names))
-    return dict(zip(views, tables, strict=True)) if views else tables[0]
-
-
-def write_matrix_result(
-    labels: NDArray[np.integer],
-    association: Array,
-    names: Sequence[str],
-    folder: Path,
-    *,
-    origin: Mapping[str, Any],
-    overwrite: bool = False,
-) -> dict[str, Any]:
-    """Write the clusters of a consensus matrix, labels.csv and summary.json.
-
-    `association` is the mean consensus of every sample with every cluster; `origin`
-    is what the summary says of where they come from.
-    """
-    sure, second = confidence(association, labels), second_choice(association, labels)
-    numbers = np.arange(association.shape[1])
-    files = {name: str(folder / name) for name in ("labels.csv", SUMMARY)}
-    summary: dict[str, Any] = {
-        **origin,
-        "n_samples": len(labels),
-        "n_clusters": len(numbers),
-        "clusters": cluster_rows(association, labels, sure, numbers),
-        "mean_confidence": float(sure.mean()),
-        "files": files,
-    }
-    columns = label_columns(names, labels, sure, second)
-    with (
-        claim_result(folder, list(files), overwrite=overwrite),
-        replace_together(folder, gone=own_files(folder)) as place,
-    ):
-        write_atomically(place / "labels.csv", format_csv(columns))
-        write_atomically(place / SUMMARY, json.dumps(summary, indent=1).encode())
-    return summary
 
 
 def _summarize(

@@ -15,16 +15,10 @@ from mdec._support.memory import require_memory
 from mdec._support.parallel import single_threaded_blas
 from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
-from mdec.confidence import AMBIGUOUS
 from mdec.consensus.dendrogram import LINKED_SAMPLES
 from mdec.consensus.partitions import number_by_appearance
-from mdec.estimator import MDEC
-from mdec.prediction import PlacedRows
 from mdec.report import Description
 from mdec.selection.criteria import cuts
-from mdec.tables import Table
-from mdec.tables.budget import list_names
-from mdec.tables.steps import TableSteps
 from mdec.tables.text import escape_formula
 
 EXTRA_TABLES = ("consensus", "labels", "membership")
@@ -35,15 +29,7 @@ MATRIX_SAMPLES = 20_000
 
 
 def check_extra_tables(names: Sequence[str], n_samples: int) -> None:
-    """Raise before a long run what would fail after it.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Tables to write, of `EXTRA_TABLES`.
-    n_samples : int
-        Number of samples.
-    """
+    """Raise before a long run what would fail after it, of tables in `EXTRA_TABLES`."""
     if unknown := set(names) - set(EXTRA_TABLES):
         raise ValueError(
             f"{min(unknown)!r} is not an additional table; choose from "
@@ -80,13 +66,7 @@ def name_extra_file(name: str, n_samples: int) -> str:
 
 
 def matrix_memory(n_samples: int) -> int:
-    """Return the bytes that making the consensus matrix takes.
-
-    Examples
-    --------
-    >>> matrix_memory(1000)
-    24000000
-    """
+    """Return the bytes that making the consensus matrix takes."""
     return 24 * n_samples**2
 
 
@@ -122,32 +102,30 @@ def signature_columns(described: Description) -> dict[str, list[Any]]:
 
 
 def extra_files(
-    names: Iterable[str],
-    clustering: Clustering,
-    columns: Mapping[str, Sequence[Any]],
-    numbers: Sequence[int],
+    names: Iterable[str], clustering: Clustering, columns: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files of further tables.
 
-    Columns are those of labels.csv, numbers those that the dendrogram is cut into.
+    The columns are those of labels.csv.
     """
     ensemble, weights = clustering.ensemble.gather(), clustering.weights
     first = {name: columns[name] for name in ("sample", "cluster")}
     for name in names:
         with single_threaded_blas():
             if name == "membership":
-                shares = {
-                    f"cluster_{k}": [f"{value:.4f}" for value in column]
-                    for k, column in enumerate(clustering.membership.T)
+                shares = enumerate(clustering.membership.T)
+                more = {
+                    f"cluster_{k}": [f"{x:.4f}" for x in each] for k, each in shares
                 }
-                content = format_csv(first | shares)
+                content = format_csv(first | more)
             elif name == "labels":
-                parts = zip(numbers, cuts(ensemble, weights, numbers), strict=True)
-                cut = {
+                ks = clustering.criteria.table["n_clusters"].tolist()
+                parts = zip(ks, cuts(ensemble, weights, ks), strict=True)
+                more = {
                     f"k_{k}": number_by_appearance(part, k).tolist()
                     for k, part in parts
                 }
-                content = format_csv(first | cut)
+                content = format_csv(first | more)
             else:
                 matrix = locally_weighted_coassociation(ensemble, weights)
                 content = format_matrix(matrix, first["sample"])
@@ -187,84 +165,3 @@ def format_rows(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
         hidden = bool(cells) and str(cells[0]).startswith("#")
         (quoted if hidden else plain).writerow(cells)
     return text.getvalue().encode()
-
-
-def place_table(
-    model: MDEC, steps: TableSteps, table: Table, name: str
-) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Place the samples of a table in the clusters of a model.
-
-    Parameters
-    ----------
-    model : MDEC
-        The fitted estimator.
-    steps : TableSteps
-        What is done to the table first.
-    table : Table
-        With the features of the training table.
-    name : str
-        What errors and notes call it.
-
-    Returns
-    -------
-    columns : dict of list
-        Of predicted.csv: the cluster of each sample, its confidence, and whether the
-        sample is unlike any in training.
-    summary : dict
-        Sizes and confidences of the clusters, and notes on how features were found.
-    """
-    notes = match_features(table, steps, name)
-    rows: Any = steps.apply(table.values)
-    if hasattr(model, "feature_names_in_"):
-        import pandas
-
-        rows = pandas.DataFrame(rows, columns=model.feature_names_in_)
-    placed = model.place(rows)
-    placed = placed._replace(unlike=placed.unlike | steps.find_odd_means(table.values))
-    columns = {
-        "sample": [escape_formula(each) for each in table.sample_names],
-        "cluster": placed.clusters.tolist(),
-        "confidence": [f"{value:.4f}" for value in placed.confidence],
-        "unlike_training": ["true" if each else "false" for each in placed.unlike],
-    }
-    return columns, summarize(placed) | {"notes": notes}
-
-
-def match_features(table: Table, steps: TableSteps, name: str) -> list[str]:
-    """Return notes on how features were found, or raise if they do not fit."""
-    n_found = table.values.shape[1]
-    if n_found != steps.n_features:
-        raise ValueError(
-            f"{name!r} has {n_found} features and the model {steps.n_features}, and "
-            "without names on both sides they are matched by position; give the table "
-            "with the names, or the columns, of the training table."
-        )
-    if steps.names is None or not table.reading["names_of_columns"]:
-        which = "the model" if steps.names is None else repr(name)
-        return [f"{which} has no names of features; they were matched by position"]
-    n_extra = table.reading["n_left_out"]
-    if not n_extra:
-        return []
-    are = "column is not a feature" if n_extra == 1 else "columns are not features"
-    extra = list_names(table.reading["left_out"])
-    return [f"{n_extra} {are} of the model: {extra}"]
-
-
-def summarize(placed: PlacedRows) -> dict[str, Any]:
-    """Return sizes and confidences of the clusters of new rows."""
-    clusters, sure, unlike = placed
-    return {
-        "n_samples": len(clusters),
-        "clusters": [
-            {
-                "cluster": int(cluster),
-                "size": int(np.sum(clusters == cluster)),
-                "confidence": float(sure[clusters == cluster].mean()),
-                "unlike_training": int(unlike[clusters == cluster].sum()),
-            }
-            for cluster in np.unique(clusters)
-        ],
-        "mean_confidence": float(sure.mean()),
-        "n_ambiguous": int((sure < AMBIGUOUS).sum()),
-        "n_unlike_training": int(unlike.sum()),
-    }
