@@ -48,12 +48,9 @@ _OWN = (_LOCK, _SOFT_LOCK, _HOLDER, _BUILDING, _NEW, _OLD)
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file that takes its name only when the block has ended well.
 
-    Parameters
-    ----------
-    path : path-like
-        The file; an old one is replaced at the end, and the new one has its
-        permissions. A link is replaced too, and what is not a file, such as a pipe or
-        /dev/null, is written to as it is.
+    An old one is replaced at the end, and the new one has its permissions. A link is
+    replaced too, and what is not a file, such as a pipe or /dev/null, is written to as
+    it is.
     """
     target = Path(path)
     if target.exists() and not (target.is_file() or target.is_dir()):
@@ -84,13 +81,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def check_not_replaced(
     read: Iterable[str | os.PathLike[str]], written: Iterable[str | os.PathLike[str]]
 ) -> None:
-    """Raise if a file that is read would be replaced, under whatever name.
-
-    Parameters
-    ----------
-    read, written : iterable of path-like
-        Files; those that do not exist are none of each other.
-    """
+    """Raise if a file that is read would be replaced, under whatever name."""
     for source, target in product(map(Path, read), map(Path, written)):
         if source.exists() and target.exists() and source.samefile(target):
             raise ValueError(
@@ -109,15 +100,7 @@ def check_files(paths: Iterable[Path]) -> None:
 
 
 def copy_permissions(old: Path, new: Path) -> None:
-    """Let a new file be read and written by those who may do so with the old one.
-
-    Parameters
-    ----------
-    old : Path
-        The file that is replaced; if there is none, the new one stays as it is.
-    new : Path
-        The file that takes its place.
-    """
+    """Let a new file be read and written by those who may do so with the old one."""
     if old.is_file():
         new.chmod(stat.S_IMODE(old.stat().st_mode))
 
@@ -141,30 +124,23 @@ def sync_folder(folder: str | os.PathLike[str]) -> None:
 def hold_lock(path: Path) -> Iterator[None]:
     """Hold a lock that the system releases if the process is killed.
 
-    Parameters
-    ----------
-    path : Path
-        File of the lock, which nothing else is kept in; removed at the end.
-
-    Raises
-    ------
-    BlockingIOError
-        If someone else holds it.
+    Nothing else is kept in its file, which is removed at the end. If someone else holds
+    it, a BlockingIOError is raised.
     """
     import filelock
 
     lock: filelock.BaseFileLock = filelock.FileLock(path)
     try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout as error:
-        raise BlockingIOError(f"{os.fspath(path)!r} is locked.") from error
-    except (OSError, NotImplementedError):
-        # The file system has no locks; then the existence of a file is one.
-        lock = filelock.SoftFileLock(f"{os.fspath(path)}{_SOFT}")
         try:
             lock.acquire(timeout=0)
-        except filelock.Timeout as error:
-            raise BlockingIOError(f"{lock.lock_file!r} exists.") from error
+        except filelock.Timeout:
+            raise
+        except (OSError, NotImplementedError):
+            # The file system has no locks; then the existence of a file is one.
+            lock = filelock.SoftFileLock(f"{os.fspath(path)}{_SOFT}")
+            lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise BlockingIOError(f"{lock.lock_file!r} is locked.") from error
     with ExitStack() as stack:
         if _OPEN_FILES_STAY:
             stack.callback(_delete, path)
@@ -183,10 +159,7 @@ def _delete(path: Path) -> None:
 def claim_folder(folder: Path) -> Iterator[None]:
     """Reserve a folder for this run; a second run is refused.
 
-    Parameters
-    ----------
-    folder : Path
-        Created if it does not exist, and removed again if it stays empty.
+    It is created if it does not exist, and removed again if it stays empty.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{os.fspath(folder)!r} is a file; give a folder.")
@@ -239,13 +212,9 @@ def _remove_empty(folders: list[Path]) -> None:
 def replace_together(folder: Path, gone: Iterable[str] = ()) -> Iterator[Path]:
     """Yield a folder for new files, which take their places together at the end.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of results, see `claim_folder`. Files of the same names are
-        replaced, everything else in it is left alone. After an error it is as before.
-    gone : iterable of str
-        Names of files that are removed in the same step unless a new one replaces them.
+    Files of the same names in the folder of results, see `claim_folder`, are replaced,
+    those that are `gone` are removed in the same step unless a new one replaces them,
+    and everything else is left alone. After an error it is as before.
     """
     building = folder / _BUILDING
     try:

@@ -12,16 +12,14 @@ MAX_BYTES = 4 * 2**30
 # Both versions of Linux's control groups: where the groups of processes lie, a group's
 # files of its limit and of what it takes, and the word in its statistics for what of
 # that is a cache, which gives way.
-_VERSION_1 = ("sys/fs/cgroup/memory",)
-_VERSION_2 = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
-_GROUP_FILES = {
-    _VERSION_1: (
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
-    _VERSION_2: ("memory.max", "memory.current", "inactive_file"),
-}
+_VERSION_1 = (
+    ("sys/fs/cgroup/memory",),
+    *("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+_VERSION_2 = (
+    ("sys/fs/cgroup", "sys/fs/cgroup/unified"),
+    *("memory.max", "memory.current", "inactive_file"),
+)
 
 
 def available_memory() -> int | None:
@@ -53,32 +51,30 @@ def _free_in_groups(root: Path = Path("/")) -> int | None:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except (OSError, ValueError):  # not Linux
         return None
-    free: list[int | None] = []
+    free = []
     for line in lines:
         controllers, _, path = line.partition(":")[2].partition(":")
-        version = _VERSION_2 if line.startswith("0::") else _VERSION_1
-        if version == _VERSION_1 and "memory" not in controllers.split(","):
+        tops, *files = _VERSION_2 if line.startswith("0::") else _VERSION_1
+        if not line.startswith("0::") and "memory" not in controllers.split(","):
             continue
-        for top in map(root.joinpath, version):
+        for top in map(root.joinpath, tops):
             # A container may see its own group alone, whatever its path outside is.
             inside = top / path.lstrip("/")
             group = inside if inside.is_dir() else top
             groups = [
                 each for each in (group, *group.parents) if each.is_relative_to(top)
             ]
-            free += [_free_in_group(each, *_GROUP_FILES[version]) for each in groups]
-    return min((n for n in free if n is not None), default=None)
+            # Without a limit a file is absent, or says "max".
+            for each in groups:
+                with suppress(OSError, ValueError):
+                    free.append(_free_in_group(each, *files))
+    return min(free, default=None)
 
 
-def _free_in_group(
-    group: Path, limit_file: str, usage_file: str, cache: str
-) -> int | None:
-    """Return what is left of a group's limit; None if it has none."""
-    try:
-        limit = int((group / limit_file).read_text())
-        used = int((group / usage_file).read_text())
-    except (OSError, ValueError):  # without a limit a file is absent, or says "max"
-        return None
+def _free_in_group(group: Path, limit_file: str, usage_file: str, cache: str) -> int:
+    """Return what is left of a group's limit; raise if it has none."""
+    limit = int((group / limit_file).read_text())
+    used = int((group / usage_file).read_text())
     with suppress(OSError, ValueError):
         for line in (group / "memory.stat").read_text().splitlines():
             name, value = line.split()

@@ -50,18 +50,13 @@ class _SharedCap:
         self.holders: Counter[int] = Counter()
         self.before: list[int] = []
 
-    def take(self) -> int:
-        """Return the thread that holds the cap from now on."""
-        holder = get_ident()
+    def take(self, holder: int) -> None:
         with self.lock:
-            first = not self.holders
-            if first:
+            self.holders[holder] += 1
+            if self.holders.total() == 1:
                 pools = _controllers()[0].lib_controllers
                 self.before = [pool.get_num_threads() for pool in pools]
-            self.holders[holder] += 1
-            if first:
                 _set_blas_threads([1] * len(self.before))
-        return holder
 
     def give_back(self, holder: int) -> None:
         with self.lock:
@@ -89,7 +84,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Cap BLAS and OpenMP at one thread: sums must not depend on thread counts."""
-    holder = _BLAS_CAP.take()
+    holder = get_ident()
+    _BLAS_CAP.take(holder)
     try:
         # OpenMP keeps a number for each thread, so this one is nobody else's.
         with _controllers()[1].limit(limits=1):
@@ -103,21 +99,16 @@ def this_process() -> str:
     return f"{os.getpid()}-{_TOKEN}"
 
 
-def cap_threads_of_worker(parent: str) -> None:
-    """Cap BLAS at one thread in a process other than the parent, for good.
+def run_capped(func: Callable[..., R], parent: str, *args: Any) -> R:
+    """Return ``func(*args)``, from a worker of the parent process or from itself.
 
     Threads of the parent share its cap, which must not be lifted by the first thread
-    to finish; a worker process sets its own and keeps it.
+    to finish; a worker process caps BLAS at one thread for good.
     """
     if this_process() != parent:
         blas, openmp = _controllers()
         _set_blas_threads([1] * len(blas.lib_controllers))
         openmp.limit(limits=1)
-
-
-def run_capped(func: Callable[..., R], parent: str, *args: Any) -> R:
-    """Return ``func(*args)``, from a worker of the parent process or from itself."""
-    cap_threads_of_worker(parent)
     return func(*args)
 
 

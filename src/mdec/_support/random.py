@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -30,23 +31,13 @@ _STREAMS = (
 
 
 def root_entropy(random_state: RandomState) -> int:
-    """Return the integer from which every stream of a run is derived.
+    """Return the entropy from which every stream of a run is derived.
 
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-        An integer is used as it is; a generator is asked for 128 bits; None
-        takes fresh entropy from the operating system.
-
-    Returns
-    -------
-    int
-        Entropy for a `numpy.random.SeedSequence`.
+    An integer is used as it is; a generator is asked for 128 bits; None takes fresh
+    entropy from the operating system.
     """
     if random_state is None:
-        entropy = np.random.SeedSequence().entropy
-        assert isinstance(entropy, int)
-        return entropy
+        return secrets.randbits(128)
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
@@ -65,9 +56,7 @@ def member_stream(
     Streams depend on the names alone, so a member is the same whatever the
     ensemble's size, and can be recomputed without the others.
     """
-    key = (member, _STREAMS.index(name), attempt)
-    sequence = np.random.SeedSequence(entropy, spawn_key=key)
-    return np.random.Generator(np.random.PCG64(sequence))
+    return _stream(entropy, member, _STREAMS.index(name), attempt)
 
 
 def view_entropy(entropy: int, name: str) -> int:
@@ -85,6 +74,9 @@ def view_entropy(entropy: int, name: str) -> int:
 
 def consensus_stream(random_state: RandomState) -> np.random.Generator:
     """Return the generator of a consensus function."""
-    key = (_STREAMS.index("consensus"),)
-    sequence = np.random.SeedSequence(root_entropy(random_state), spawn_key=key)
+    return _stream(root_entropy(random_state), _STREAMS.index("consensus"))
+
+
+def _stream(entropy: int, *key: int) -> np.random.Generator:
+    sequence = np.random.SeedSequence(entropy, spawn_key=key)
     return np.random.Generator(np.random.PCG64(sequence))
