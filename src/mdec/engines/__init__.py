@@ -23,6 +23,9 @@ from mdec.rows.blocks import Rows
 
 __all__ = ["cluster_members"]
 
+# A member with its labels in blocks, or why there are none.
+Outcome = tuple[Member, list[Any] | Exception]
+
 # Members whose blocks are on the workers of a Dask cluster at the same time.
 MEMBERS_IN_FLIGHT = 3
 
@@ -35,7 +38,7 @@ def cluster_members(
     n_jobs: int | None = None,
     base: Base | None = None,
     metric: Metric | None = None,
-) -> Iterator[tuple[Member, list[Any] | Exception]]:
+) -> Iterator[Outcome]:
     """Return members as they come, with their labels or why there are none.
 
     The labels are handles, of the executor of the rows, of one or more row blocks. A
@@ -55,10 +58,10 @@ def cluster_members(
 
 def _cluster_on_workers(
     members: Sequence[Member], rows: Rows, plan: Plan
-) -> Iterator[tuple[Member, list[Any]]]:
+) -> Iterator[Outcome]:
     """Yield members in order, by landmarks; their labels stay on the workers."""
     pool = landmark_pool(rows, plan)
-    waiting: deque[tuple[Member, list[Any]]] = deque()
+    waiting: deque[Outcome] = deque()
     for member in members:
         parts = landmark_clustering(rows.executor, rows.blocks, pool, member, plan)
         waiting.append((member, parts))
@@ -67,9 +70,7 @@ def _cluster_on_workers(
     yield from waiting
 
 
-def _share_among_copies(
-    found: Iterator[tuple[Member, list[Any] | Exception]], X: Any
-) -> Iterator[tuple[Member, list[Any] | Exception]]:
+def _share_among_copies(found: Iterator[Outcome], X: Any) -> Iterator[Outcome]:
     """Yield members in which equal rows have equal labels.
 
     Their places in the graph differ, since of equal neighbours the first are kept, and

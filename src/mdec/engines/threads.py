@@ -53,23 +53,18 @@ def cluster_members(
         "lower n_jobs, max_features or the samples",
     )
     pool = landmark_pool(rows, plan) if plan.base == "landmark" else None
-    shared = _as_members_read(rows, plan), pool, base, metric
-    make = partial(_cluster_member, plan=plan)
-    yield from map_parallel(make, members, shared=shared, n_jobs=n_jobs, ordered=False)
-
-
-def _as_members_read(rows: Rows, plan: Plan) -> Any:
-    if plan.metric == PRECOMPUTED:
-        return Pairs.of(rows.array, f"metric={PRECOMPUTED!r}")
-    if plan.preparation is not None:
-        assert rows.array is not None
-        return Versions.of(rows.array, plan.preparation)
+    data: Any = rows.source
     ours = plan.base == "graph" and plan.metric is None
-    if ours and plan.n_samples <= DENSE_SAMPLES and rows.array is not None:
+    if plan.metric == PRECOMPUTED:
+        data = Pairs.of(rows.array, f"metric={PRECOMPUTED!r}")
+    elif plan.preparation is not None:
+        data = Versions.of(data, plan.preparation)
+    elif ours and plan.n_samples <= DENSE_SAMPLES and rows.array is not None:
         # Members then copy whole columns and need not convert them.
-        columns = np.asfortranarray(rows.array, dtype=np.float64)
-        return center_once(columns, plan.kernel_shares)
-    return rows.source
+        columns = np.asfortranarray(data, dtype=np.float64)
+        data = center_once(columns, plan.kernel_shares)
+    shared, make = (data, pool, base, metric), partial(_cluster_member, plan=plan)
+    yield from map_parallel(make, members, shared=shared, n_jobs=n_jobs, ordered=False)
 
 
 def _cluster_member(

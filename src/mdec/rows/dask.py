@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.files import atomic_file, claim_folder, replace_together
+from mdec._support.messages import refuse
 from mdec._support.optional import import_optional
 from mdec._support.parallel import run_capped, this_process
 from mdec.rows.work import Executor
@@ -76,22 +77,19 @@ class DaskExecutor(Executor):
 
 def check_dask_array(X: Any) -> None:
     """Raise one sentence for a Dask array that cannot be clustered as it is."""
-    if X.ndim != 2:
-        raise ValueError(
-            f"X has shape {X.shape}; give a table of two dimensions, samples in rows."
-        )
-    if any(np.isnan(X.shape)):
-        raise ValueError(
-            f"X has shape {X.shape}; give a table with known chunks, for example by "
-            "X.compute_chunk_sizes()."
-        )
-    if sparse.issparse(getattr(X, "_meta", None)):
-        raise ValueError(
-            "the blocks of X are sparse, which Dask workers do not take; fill them "
-            "with X.map_blocks(lambda block: block.toarray()), or give a sparse matrix."
-        )
-    if X.dtype not in (np.float32, np.float64):
-        raise ValueError(f"X holds {X.dtype}; convert it with X.astype('float32').")
+    shape, meta = f"X has shape {X.shape}; give a table", getattr(X, "_meta", None)
+    refusals = {
+        f"{shape} of two dimensions, samples in rows.": X.ndim != 2,
+        f"{shape} with known chunks, for example by X.compute_chunk_sizes().": any(
+            np.isnan(X.shape)
+        ),
+        "the blocks of X are sparse, which Dask workers do not take; fill them with "
+        "X.map_blocks(lambda block: block.toarray()), or give a sparse "
+        "matrix.": sparse.issparse(meta),
+        f"X holds {X.dtype}; convert it with X.astype('float32').": X.dtype
+        not in (np.float32, np.float64),
+    }
+    refuse(refusals)
 
 
 def place_blocks(X: Any, height: int) -> tuple[DaskExecutor, list[Any]]:
@@ -141,53 +139,40 @@ def write_labels(
     confidence : dask.array.Array of shape (n_samples,), optional
         ``model.confidence_``.
     """
-    dask = _import("dask")
-    target = Path(folder)
+    dask, target = _import("dask"), Path(folder)
+    parquet = import_optional(
+        "pyarrow.parquet", needed_for="writing Parquet", install="mdec[data]"
+    )
     arrays = {"cluster": labels}
     if confidence is not None:
         arrays["confidence"] = confidence
     blocks = zip(*(each.to_delayed().ravel() for each in arrays.values()), strict=True)
     starts = np.cumsum([0, *labels.chunks[0]])
-    with (
-        claim_folder(target),
-        replace_together(target, gone=_find_parts(target)) as new,
-    ):
-        tasks = [
-            dask.delayed(_write_part)(
-                str(new.absolute() / f"part-{number:06d}.parquet"),
-                int(start),
-                list(arrays),
-                parts,
+    with claim_folder(target):
+        old = sorted(target.glob("part-??????.parquet"))
+        for path in old:
+            if parquet.read_schema(path).names[:2] != ["sample", "cluster"]:
+                raise ValueError(
+                    f"{os.fspath(path)!r} is not part of a clustering; give another "
+                    "folder."
+                )
+        with replace_together(target, [path.name for path in old]) as new:
+            names = (
+                new.absolute() / f"part-{i:06d}.parquet" for i in range(len(starts))
             )
-            for number, (start, parts) in enumerate(
-                zip(starts[:-1], blocks, strict=True)
-            )
-        ]
-        dask.compute(*tasks)
-
-
-def _find_parts(folder: Path) -> list[str]:
-    """Return the names of the parts of an earlier clustering, or raise for others."""
-    from pyarrow import parquet
-
-    found = sorted(folder.glob("part-??????.parquet"))
-    for path in found:
-        if parquet.read_schema(path).names[:2] != ["sample", "cluster"]:
-            raise ValueError(
-                f"{os.fspath(path)!r} is not part of a clustering; give another folder."
-            )
-    return [path.name for path in found]
+            tasks = [
+                dask.delayed(_write_part)(str(name), int(start), list(arrays), parts)
+                for name, start, parts in zip(names, starts, blocks, strict=False)
+            ]
+            dask.compute(*tasks)
 
 
 def _write_part(
     path: str, start: int, names: list[str], columns: Sequence[NDArray[Any]]
 ) -> None:
-    pyarrow = import_optional(
-        "pyarrow", needed_for="writing Parquet", install="mdec[data]"
-    )
-    from pyarrow import parquet
+    from pyarrow import parquet, table
 
     samples = np.arange(start, start + len(columns[0]))
-    table = {"sample": samples, **dict(zip(names, columns, strict=True))}
+    content = {"sample": samples, **dict(zip(names, columns, strict=True))}
     with atomic_file(path) as file:
-        parquet.write_table(pyarrow.table(table), file)
+        parquet.write_table(table(content), file)

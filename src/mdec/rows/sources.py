@@ -15,6 +15,7 @@ from scipy import sparse
 
 from mdec._support.archives import DAMAGED, DamagedFileError, read_npy_header
 from mdec._support.arrays import Array
+from mdec._support.messages import refuse
 from mdec._support.optional import import_optional
 
 
@@ -34,14 +35,6 @@ class RowSource(Protocol):
         """Return rows from `start` up to but without `stop`, as an array."""
 
 
-class DaskArray(Protocol):
-    """What tells a Dask array from others where types are checked without Dask."""
-
-    @property
-    def dask(self) -> Any:
-        """The graph of its tasks."""
-
-
 def is_dask_array(X: object) -> bool:
     """Tell whether X is a Dask array, without importing Dask."""
     return type(X).__module__.startswith("dask.array")
@@ -58,13 +51,11 @@ def check_indices(X: Any) -> Any:
     >>> check_indices(X) is X
     True
     """
-    if not sparse.issparse(X) or X.format not in ("csr", "csc", "bsr", "coo"):
-        return X
     try:
         # A second object with the same arrays, because checks may change what they see.
-        if X.format == "coo":
+        if sparse.issparse(X) and X.format == "coo":
             type(X)((X.data, (X.row, X.col)), shape=X.shape)
-        else:
+        elif sparse.issparse(X) and X.format in ("csr", "csc", "bsr"):
             arrays = X.data, X.indices, X.indptr
             type(X)(arrays, shape=X.shape).check_format(full_check=True)
     except ValueError as error:
@@ -105,30 +96,10 @@ def canonical_rows(X: Any) -> sparse.csr_array:
 def read_checked_header(
     file: IO[bytes], n_bytes: int, name: str
 ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return what the header of an .npy array says, if it can be true.
+    """Return what the header of an .npy array of so many bytes says, if it can be true.
 
-    Parameters
-    ----------
-    file : file
-        The array, from its first byte on.
-    n_bytes : int
-        Its size.
-    name : str
-        How messages name it.
-
-    Returns
-    -------
-    shape : tuple of int
-        Of the array.
-    by_columns : bool
-        Whether columns come first.
-    dtype : dtype
-        Type of its numbers; Python objects are refused.
-
-    Raises
-    ------
-    DamagedFileError
-        One sentence that says what is wrong.
+    Its shape, whether columns come first, and the type of its numbers; Python objects
+    are refused. The file is read from its first byte on; messages name it.
     """
     try:
         shape, by_columns, dtype = read_npy_header(file)
@@ -160,16 +131,14 @@ class NpyRows:
         with self.path.open("rb") as file:
             shape, by_columns, self.dtype = read_checked_header(file, size, name)
             self.offset = file.tell()
-        if len(shape) != 2 or self.dtype not in (np.float32, np.float64):
-            raise ValueError(
-                f"{name!r} holds an array of shape {shape} and type {self.dtype}; rows "
-                "are read from a table of float32 or float64."
-            )
-        if by_columns:
-            raise ValueError(
-                f"{name!r} is stored column by column; save it with "
-                "np.ascontiguousarray so that rows lie together."
-            )
+        table = len(shape) == 2 and self.dtype in (np.float32, np.float64)
+        refusals = {
+            f"{name!r} holds an array of shape {shape} and type {self.dtype}; rows are "
+            "read from a table of float32 or float64.": not table,
+            f"{name!r} is stored column by column; save it with np.ascontiguousarray "
+            "so that rows lie together.": by_columns,
+        }
+        refuse(refusals)
         self.shape = _check_filled(name, shape[0], shape[1])
 
     def read(self, start: int, stop: int) -> Array:
@@ -276,11 +245,10 @@ def open_rows(path: str | os.PathLike[str]) -> RowSource:
         What `MDEC.fit` and `generate_ensemble` take in place of an array.
     """
     readers: dict[str, Any] = {".npy": NpyRows, ".parquet": ParquetRows}
-    source = Path(path)
-    if source.suffix.lower() not in readers:
+    name, kind = Path(path).name, Path(path).suffix.lower()
+    if kind not in readers:
         raise ValueError(
-            f"{source.name!r} cannot be read in blocks of rows; save it as .npy or "
-            ".parquet."
+            f"{name!r} cannot be read in blocks of rows; save it as .npy or .parquet."
         )
-    rows: RowSource = readers[source.suffix.lower()](source)
+    rows: RowSource = readers[kind](path)
     return rows

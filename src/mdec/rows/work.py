@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -99,10 +101,7 @@ def _span(n_runs: int) -> int:
 
 
 def _add(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
+    return functools.reduce(operator.iadd, parts[1:], parts[0].copy())
 
 
 def gather_rows(
