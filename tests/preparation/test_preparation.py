@@ -494,7 +494,7 @@ def test_components_of_any_scale_and_of_too_few_dimensions(scale: float) -> None
 def test_components_stand_for_the_genes_of_many_cells(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", 150)
+    monkeypatch.setattr("mdec.preparation.recipes.MANY_CELLS", 150)
     X = counts(151, 100, 1.0)
 
     def width(X: np.ndarray, **how: object) -> int:

@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
-from mdec.preparation.recipes import (
-    center_samples,
-    feature_spreads,
-    fill_zeros,
-    relative_sizes,
-    row_blocks,
-    sample_totals,
-    scale_to_spread,
-)
+from mdec.preparation import recipes
 
 # Fewer features are an ordinary table, or an embedding.
 MIN_FEATURES = 100
@@ -120,7 +112,7 @@ def _rules(X: Array | sparse.csr_array) -> Iterator[tuple[bool, str, str]]:
     yield max(-low, high) <= 1.0, "other", reason
     step = math.ceil(X.shape[0] / max(1, min(_SAMPLES, _NUMBERS // X.shape[1])))
     if low < 0.0:
-        yield from _rules_of_signed(fill_zeros(X), X[::step])
+        yield from _rules_of_signed(recipes.fill_zeros(X), X[::step])
     else:
         yield from _rules_of_positive(X[::step])
 
@@ -135,7 +127,7 @@ def _rules_of_positive(
     reason = f"Whole numbers pile up at the largest, {high:g}, as in images."
     yield whole and high <= 255.0 and at_top > 0.005 * n_filled, "other", reason
     reason = "Every sample sums to 100: these are percentages."
-    yield np.allclose(sample_totals(rows), 100.0, rtol=1e-3), "other", reason
+    yield np.allclose(recipes.sample_totals(rows), 100.0, rtol=1e-3), "other", reason
     reason = (
         "Undoing the logarithm gives each sample whole multiples of one number: "
         "these are counts, scaled and logged."
@@ -189,9 +181,9 @@ def _rules_of_positive(
 def _rules_of_signed(
     X: Array, some: Array | sparse.csr_array
 ) -> Iterator[tuple[bool, str, str]]:
-    rows = fill_zeros(some).astype(np.float64)
+    rows = recipes.fill_zeros(some).astype(np.float64)
     low, high = float(rows.min()), float(rows.max())
-    spreads = feature_spreads(X)
+    spreads = recipes.feature_spreads(X)
     varying = np.log(spreads[spreads > 0.0])
     # Were all true spreads alike, their logarithms would still differ by about this.
     alike = varying.size < 2 or varying.std() <= 0.05 + 1.0 / math.sqrt(X.shape[0])
@@ -235,7 +227,10 @@ def _of_each(
     rows: Array | sparse.csr_array, measure: Callable[[Array], Array]
 ) -> NDArray[Any]:
     """Return a measure of each row; a few rows at a time are filled in."""
-    some = (fill_zeros(rows[each]).astype(np.float64) for each in row_blocks(rows))
+    some = (
+        recipes.fill_zeros(rows[each]).astype(np.float64)
+        for each in recipes.row_blocks(rows)
+    )
     return np.concatenate([measure(part) for part in some])
 
 
@@ -253,7 +248,7 @@ def _typical_agreement(rows: Array | sparse.csr_array) -> float:
 
 
 def _standardised(rows: Array) -> Array:
-    return scale_to_spread(center_samples(rows))
+    return recipes.scale_to_spread(recipes.center_samples(rows))
 
 
 def _logs_of_counts(rows: Array | sparse.csr_array) -> bool:
@@ -415,7 +410,7 @@ def feature_widths(X: Array) -> NDArray[np.float64]:
     >>> feature_widths(np.array([[0.0, 1e300], [4.0, -1e300]]))
     array([2.e+000, 1.e+300])
     """
-    relative, sizes = relative_sizes(X, 0)
+    relative, sizes = recipes.relative_sizes(X, 0)
     return np.std(relative, axis=0, dtype=np.float64) * sizes[0]
 
 
@@ -496,7 +491,7 @@ def learn_scales(X: Array, groups: NDArray[np.int64] | None = None) -> FeatureSc
     >>> learn_scales(np.array([[0.0, 5.0], [3.0, 1.0], [6.0, 1.0]])).widths.round(2)
     array([2.45, 4.  ])
     """
-    relative, sizes = relative_sizes(X, 0)
+    relative, sizes = recipes.relative_sizes(X, 0)
     low, center, high = np.quantile(relative, [0.25, 0.5, 0.75], axis=0)
     spreads, bulk = relative.std(axis=0), (high - low) / _QUARTILES
     lows, highs = relative.min(axis=0), relative.max(axis=0)

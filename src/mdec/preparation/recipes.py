@@ -246,19 +246,14 @@ class Recipe:
 
     Attributes
     ----------
-    power : float
-        Of the transform, see `stabilize`.
-    share : float
-        Share of the most variable features that is kept.
-    drawn_powers : tuple of float
+    power, share : float
+        Of the transform, see `stabilize`, and of the most variable features, which are
+        kept.
+    drawn_powers, drawn_shares : tuple of float
         Powers that the members of a diversified ensemble draw from; one that is listed
-        twice is drawn twice as often.
-    drawn_shares : tuple of float
-        Least and largest share of the most variable features that they draw.
-    totals : bool
-        Samples are scaled to the same sum first.
-    center : bool
-        Each sample's mean is subtracted after the power.
+        twice is drawn twice as often. Least and largest share that they draw.
+    totals, center : bool
+        Samples are scaled to the same sum first; each one's mean is subtracted last.
     n_top : int or None
         Number of highly variable features that is kept, of those that enough samples
         express, see `excess_variances`; None keeps the share.
@@ -303,12 +298,9 @@ class Preparation:
 
     Attributes
     ----------
-    power : float
-        Of the transform.
-    total : float or None
-        Sum that samples are scaled to.
-    center : bool
-        Whether each sample's mean is subtracted.
+    power, total, center : float, float or None, bool
+        Of the transform, the sum that samples are scaled to, and whether each one's
+        mean is subtracted.
     order : ndarray of shape (n_features,)
         Features from the most to the least variable, after all this.
     n_expressed : int or None
@@ -326,12 +318,7 @@ class Preparation:
 class Draw:
     """The preparation of one member of a diversified ensemble.
 
-    Attributes
-    ----------
-    power : float
-        Of the transform.
-    share : float
-        Share of the most variable features.
+    Its power of the transform and its share of the most variable features.
     """
 
     power: float
@@ -468,10 +455,9 @@ class Versions:
     ----------
     plain : ndarray of shape (n_samples, n_features)
         As they are.
-    learnt : dict of Preparation
-        What was learnt from training samples, by power; empty without preparation.
-    made : dict of ndarray
-        The data prepared, by power.
+    learnt, made : dict of Preparation, dict of ndarray
+        What was learnt from training samples, and the data prepared, by power; empty
+        without preparation.
     about_mean : ndarray of shape (n_samples, n_features) or None
         The data as they are, each feature about its mean, where the squares of all
         fit into float64: members need not see to either again.

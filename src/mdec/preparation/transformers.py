@@ -24,29 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from mdec._support.arrays import Array
-from mdec.preparation.kinds import (
-    find_mixed_units,
-    kind_of_values,
-    learn_scales,
-    scale_features,
-)
-from mdec.preparation.recipes import (
-    KINDS,
-    MANY_CELLS,
-    N_COMPONENTS,
-    RECIPES,
-    Components,
-    center_samples,
-    fill_zeros,
-    leading_features,
-    learn_preparation,
-    prepare,
-    sample_totals,
-    scale_to_spread,
-    stabilize,
-    total_factors,
-    variance_order,
-)
+from mdec.preparation import kinds, recipes
 
 
 class _Transformer(TransformerMixin, BaseEstimator):
@@ -126,7 +104,7 @@ class VarianceStabilizer(OneToOneFeatureMixin, _Transformer):
         self.power = power
 
     def _change(self, X: Array) -> Array:
-        return stabilize(X, self.power)
+        return recipes.stabilize(X, self.power)
 
 
 class SampleScaler(OneToOneFeatureMixin, _Transformer):
@@ -162,15 +140,15 @@ class SampleScaler(OneToOneFeatureMixin, _Transformer):
         self.scale = scale
 
     def _learn(self, X: Array) -> None:
-        self.total_ = float(np.median(sample_totals(X)))
+        self.total_ = float(np.median(recipes.sample_totals(X)))
 
     def _change(self, X: Array) -> Array:
         if self.scale == "total":
-            factors = total_factors(X, self.total_)[:, None]
+            factors = recipes.total_factors(X, self.total_)[:, None]
             X = (X * factors).astype(X.dtype, copy=False)
         if self.center:
-            X = center_samples(X)
-        return scale_to_spread(X) if self.scale == "spread" else X
+            X = recipes.center_samples(X)
+        return recipes.scale_to_spread(X) if self.scale == "spread" else X
 
 
 class MostVariable(SelectorMixin, _Transformer):
@@ -201,12 +179,12 @@ class MostVariable(SelectorMixin, _Transformer):
         self.share = share
 
     def _learn(self, X: Array) -> None:
-        self.order_ = variance_order(X)
+        self.order_ = recipes.variance_order(X)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         mask = np.zeros(self.order_.size, dtype=bool)
-        mask[leading_features(self.order_, self.share)] = True
+        mask[recipes.leading_features(self.order_, self.share)] = True
         return mask
 
 
@@ -262,7 +240,7 @@ class ExpressionPreparation(_Transformer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kind": [StrOptions({"auto", *KINDS})],
+        "kind": [StrOptions({"auto", *recipes.KINDS})],
         "share": [Interval(Real, 0.0, 1.0, closed="right"), None],
         "n_top_genes": [Interval(Integral, 1, None, closed="left"), None],
         "n_components": [Interval(Integral, 0, None, closed="left"), None],
@@ -290,31 +268,31 @@ class ExpressionPreparation(_Transformer):
         if self.share is not None and self.n_top_genes is not None:
             raise ValueError("share and n_top_genes both say how many; give one.")
         if self.kind == "auto":
-            self.kind_, self.reason_ = kind_of_values(X)
+            self.kind_, self.reason_ = kinds.kind_of_values(X)
         else:
             self.kind_, self.reason_ = self.kind, f"You said {self.kind}."
-        recipe = RECIPES[self.kind_]
-        rows = fill_zeros(X) if recipe.n_top is None else X
-        learnt = learn_preparation(rows, self.kind_, recipe.power)
+        recipe = recipes.RECIPES[self.kind_]
+        rows = recipes.fill_zeros(X) if recipe.n_top is None else X
+        learnt = recipes.learn_preparation(rows, self.kind_, recipe.power)
         share = recipe.share if self.share is None else self.share
         n_top = recipe.n_top if self.share is None else None
         n_top = n_top if self.n_top_genes is None else self.n_top_genes
         if n_top is None:
-            self.features_ = leading_features(learnt.order, share)
+            self.features_ = recipes.leading_features(learnt.order, share)
         else:
             self.features_ = np.sort(learnt.order[: learnt.n_expressed][:n_top])
         self.preparation_, self.components_ = learnt, None
-        n_samples, n_kept = X.shape[0], self.features_.size
+        n_samples, n_kept, most = X.shape[0], self.features_.size, recipes.N_COMPONENTS
         n_components = self.n_components
         if n_components is None:
-            many = recipe.n_top is not None and n_samples > max(MANY_CELLS, n_kept)
-            n_components = N_COMPONENTS if many and n_kept > N_COMPONENTS else 0
+            many = n_kept > most and n_samples > max(recipes.MANY_CELLS, n_kept)
+            n_components = most if many and recipe.n_top is not None else 0
         if n_components:
-            kept = prepare(X, learnt, self.features_)
-            self.components_ = Components.of(kept, n_components)
+            kept = recipes.prepare(X, learnt, self.features_)
+            self.components_ = recipes.Components.of(kept, n_components)
 
     def _change(self, X: Array | sparse.csr_array) -> Array:
-        kept = prepare(X, self.preparation_, self.features_)
+        kept = recipes.prepare(X, self.preparation_, self.features_)
         return kept if self.components_ is None else self.components_.apply(kept)
 
     def get_feature_names_out(
@@ -380,10 +358,10 @@ class UnitScaler(OneToOneFeatureMixin, _Transformer):
 
     def _learn(self, X: Array) -> None:
         names = getattr(self, "feature_names_in_", None)
-        self.mixed_, self.reason_ = find_mixed_units(X, names)
+        self.mixed_, self.reason_ = kinds.find_mixed_units(X, names)
         if self.always:
             self.mixed_, self.reason_ = True, "You said so."
-        self.scales_ = learn_scales(X)
+        self.scales_ = kinds.learn_scales(X)
 
     def _change(self, X: Array) -> Array:
-        return scale_features(X, self.scales_) if self.mixed_ else X
+        return kinds.scale_features(X, self.scales_) if self.mixed_ else X
