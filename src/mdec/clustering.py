@@ -36,7 +36,7 @@ from mdec.confidence import (
     sum_profiles,
 )
 from mdec.consensus import find_consensus
-from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble import DistributedEnsemble, Ensemble
 from mdec.ensemble.numbering import renumber_columns
 from mdec.ensemble.plan import is_count
 from mdec.generation import check_resumable, generate_ensemble, refuse_unseen
@@ -92,7 +92,7 @@ class Clustering:
 
     Attributes
     ----------
-    ensemble : Ensemble or DistributedEnsemble
+    ensemble : Ensemble
         The base clusterings.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
@@ -112,7 +112,7 @@ class Clustering:
         Seconds by step.
     """
 
-    ensemble: LabelBlocks
+    ensemble: Ensemble
     weights: Array
     labels: Labels
     n_clusters: int
@@ -256,7 +256,7 @@ def cluster_tables(
 
 
 def cluster_ensemble(
-    ensemble: LabelBlocks,
+    ensemble: Ensemble,
     settings: Settings,
     rows: Sequence[TrainingRows] = (),
     *,
@@ -267,7 +267,7 @@ def cluster_ensemble(
 
     Parameters
     ----------
-    ensemble : Ensemble or DistributedEnsemble
+    ensemble : Ensemble
         The base clusterings, made by `generate_ensemble` or the user's own.
     settings : Settings
         How they become one.
@@ -325,13 +325,13 @@ def cluster_ensemble(
 
 
 def _choose_k(
-    ensemble: LabelBlocks,
+    ensemble: Ensemble,
     settings: Settings,
     rows: Sequence[TrainingRows],
     k_range: Sequence[int] | None,
 ) -> KSelection:
     """Measure numbers of clusters and suggest one."""
-    if not isinstance(ensemble, Ensemble):
+    if isinstance(ensemble, DistributedEnsemble):
         # The labels are on the workers; here are those of the landmarks' pool.
         plan, members = rows[0].plan, rows[0].members
         labels = renumber_columns(rows[0].labels)

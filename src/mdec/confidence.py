@@ -13,7 +13,7 @@ from scipy import sparse
 from mdec._support.arrays import Array, Labels
 from mdec._support.memory import require_memory
 from mdec.coassociation import divide_by_presence, factor_rows, presence_rows
-from mdec.ensemble import Ensemble, LabelBlocks
+from mdec.ensemble import Ensemble
 from mdec.rows.work import ordered_sum
 
 # Below this confidence the best other cluster has at least two thirds of the sample's
@@ -34,7 +34,7 @@ class Profiles:
     ones.
     """
 
-    ensemble: LabelBlocks
+    ensemble: Ensemble
     clusters: list[Any]
     weights: Array
     sums: Any
@@ -74,7 +74,7 @@ class Profiles:
 
 
 def sum_profiles(
-    ensemble: LabelBlocks, clusters: list[Any], weights: Array, n_clusters: int
+    ensemble: Ensemble, clusters: list[Any], weights: Array, n_clusters: int
 ) -> Profiles:
     """Sum the co-association's factor over each consensus cluster.
 

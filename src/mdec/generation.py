@@ -24,12 +24,13 @@ from mdec.base.pairs import Metric
 from mdec.engines import cluster_members
 from mdec.engines.checkpoint import Checkpoint, Outcome
 from mdec.engines.gpu import resolve_device
-from mdec.ensemble import DistributedEnsemble, Ensemble, Failure, LabelBlocks
+from mdec.ensemble import DistributedEnsemble, Ensemble, Failure
 from mdec.ensemble.draws import Kernel, check_kernel
 from mdec.ensemble.numbering import number_blocks
 from mdec.ensemble.plan import Member, Plan
 from mdec.preparation.kinds import kind_of_values
 from mdec.rows.blocks import Rows, as_rows, digest_of_rows, refuse_useless
+from mdec.rows.dask import as_dask_array
 from mdec.rows.sources import RowSource, check_indices, is_dask_array
 from mdec.rows.work import Executor
 
@@ -63,7 +64,7 @@ def generate_ensemble(
     random_state: RandomState = None,
     verbose: int = 0,
     progress: Progress | None = None,
-) -> Ensemble | Any:
+) -> Ensemble:
     r"""Make an ensemble of base clusterings, Eq. 14.
 
     Each member uses random features and a random kernel, and cuts the similarity
@@ -257,7 +258,7 @@ def _number_clusters(
     return member, numbered
 
 
-def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelBlocks:
+def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> Ensemble:
     """Put finished members side by side, where they are; report those that failed.
 
     Raises if more than a tenth of them failed, and warns if fewer did.
@@ -280,12 +281,14 @@ def _collect_ensemble(rows: Rows, plan: Plan, outcomes: list[Outcome]) -> LabelB
     members = tuple(member for member, _ in made)
     columns = zip(*(parts for _, parts in made), strict=True)
     parts = [rows.executor.call(np.stack, list(each), 1) for each in columns]
-    if rows.source is None:
-        return DistributedEnsemble(rows.executor, parts, plan, members, failures)
-    return Ensemble(parts[0], members, failures, plan.to_json())
+    made_by = members, failures, plan.to_json()
+    if rows.source is not None:
+        return Ensemble(parts[0], *made_by)
+    labels = as_dask_array(parts, plan.bounds, np.int32, len(members))
+    return DistributedEnsemble(labels, *made_by, executor=rows.executor, parts=parts)
 
 
-def refuse_unseen(ensemble: LabelBlocks) -> None:
+def refuse_unseen(ensemble: Ensemble) -> None:
     """Raise if some samples are in no member, so that nothing is known of them."""
     if ensemble.is_complete:
         return

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdec._support.arrays import Array
-from mdec.ensemble import LabelBlocks
+from mdec.ensemble import Ensemble
 from mdec.rows.work import ordered_sum
 
 # What is counted at once; on a cluster each round trip costs.
 _COUNTED_BYTES = 2**24
 
 
-def cluster_entropy(ensemble: LabelBlocks, member: int) -> Array:
+def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
     r"""Return the entropy of every base cluster with regard to one member.
 
     Parameters
@@ -49,7 +49,7 @@ def cluster_entropy(ensemble: LabelBlocks, member: int) -> Array:
 
 
 def count_shared_samples(
-    ensemble: LabelBlocks, first: int, last: int
+    ensemble: Ensemble, first: int, last: int
 ) -> NDArray[np.int64]:
     """Count the samples that clusters of some members share with every base cluster.
 
@@ -86,7 +86,7 @@ def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None)
     return (log2(sizes) - within / sizes.clip(1)).clip(0.0)
 
 
-def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
+def ensemble_entropy(ensemble: Ensemble, device: str = "cpu") -> Array:
     r"""Return the entropy of every base cluster with regard to all members.
 
     Parameters
@@ -127,7 +127,7 @@ def ensemble_entropy(ensemble: LabelBlocks, device: str = "cpu") -> Array:
 
 
 def ensemble_driven_cluster_index(
-    ensemble: LabelBlocks, theta: float = 1.0, device: str = "cpu"
+    ensemble: Ensemble, theta: float = 1.0, device: str = "cpu"
 ) -> Array:
     r"""Return the weight of every base cluster (ECI).
 
@@ -170,7 +170,7 @@ def ensemble_driven_cluster_index(
 
 
 def uniform_weights(
-    ensemble: LabelBlocks,
+    ensemble: Ensemble,
     device: str = "cpu",  # noqa: ARG001
 ) -> Array:
     """Return a weight of one for every base cluster, the ablation of the paper.

@@ -11,7 +11,7 @@ from mdec._support.random import RandomState
 from mdec.consensus.dendrogram import hierarchical
 from mdec.consensus.graph_cuts import bipartite, cut_graph, spectral
 from mdec.consensus.matrix import from_matrix
-from mdec.ensemble import LabelBlocks
+from mdec.ensemble import Ensemble
 
 __all__ = [
     "CONSENSUS",
@@ -32,7 +32,7 @@ CONSENSUS: dict[str, Callable[..., NDArray[np.int32]]] = {
 
 
 def find_consensus(
-    ensemble: LabelBlocks,
+    ensemble: Ensemble,
     n_clusters: int,
     consensus: str,
     weights: Array,

@@ -25,7 +25,7 @@ from mdec.consensus.partitions import (
     trivial_partition,
     warn_of_fewer,
 )
-from mdec.ensemble import Ensemble, LabelBlocks, membership
+from mdec.ensemble import DistributedEnsemble, Ensemble, membership
 from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
 from mdec.numerics.eigen import Operator
@@ -152,7 +152,7 @@ def spectral(
 
 
 def cut_graph(
-    ensemble: LabelBlocks,
+    ensemble: Ensemble,
     n_clusters: int,
     weights: Array | None,
     random_state: RandomState,
@@ -241,7 +241,7 @@ def embedding_memory(ensemble: Ensemble, n_clusters: int, *, of_samples: bool) -
 
 
 def cut_blocks(
-    ensemble: LabelBlocks,
+    ensemble: Ensemble,
     n_clusters: int,
     weights: Array,
     random_state: RandomState = None,
@@ -281,7 +281,7 @@ def cut_blocks(
     require_for_consensus(ensemble, small_side_memory(ensemble))
     rng = consensus_stream(random_state)
     rows: Any = None
-    if device != "cpu" and isinstance(ensemble, Ensemble):
+    if device != "cpu" and not isinstance(ensemble, DistributedEnsemble):
         from mdec.engines import tensors
 
         place = tensors.find_device(device)
@@ -312,14 +312,14 @@ def cut_blocks(
     return numbered
 
 
-def draw_rows(ensemble: LabelBlocks, n_rows: int, rng: np.random.Generator) -> Any:
+def draw_rows(ensemble: Ensemble, n_rows: int, rng: np.random.Generator) -> Any:
     """Return the executor's handle of the labels of at most so many samples."""
     n_samples = ensemble.n_samples
     drawn = np.sort(rng.choice(n_samples, min(n_samples, n_rows), replace=False))
     return gather_rows(ensemble.executor, ensemble.parts, ensemble.bounds, drawn)
 
 
-def small_side_memory(ensemble: LabelBlocks) -> int:
+def small_side_memory(ensemble: Ensemble) -> int:
     """Estimate the bytes of the matrix of base clusters and its eigenvectors.
 
     Either the matrix and its copies for the solver, or the partial sums that are there

@@ -16,7 +16,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
-from mdec.ensemble import LabelBlocks
+from mdec.ensemble import Ensemble
 from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.eigen import is_dense
 from mdec.rows.work import LocalExecutor
@@ -26,7 +26,7 @@ from mdec.weights import ensemble_driven_cluster_index
 HOST_ORDER = 500
 
 
-def resolve_weights(ensemble: LabelBlocks, weights: Array | None) -> Array:
+def resolve_weights(ensemble: Ensemble, weights: Array | None) -> Array:
     """Return the given weights of the base clusters, or the ECI."""
     if weights is None:
         return ensemble_driven_cluster_index(ensemble)
@@ -55,7 +55,7 @@ def trivial_partition(n_samples: int, n_clusters: int) -> NDArray[np.int32] | No
     return None
 
 
-def require_for_consensus(ensemble: LabelBlocks, n_bytes: int) -> None:
+def require_for_consensus(ensemble: Ensemble, n_bytes: int) -> None:
     """Raise if a consensus function cannot have the bytes that it needs."""
     purpose = f"the consensus of {len(ensemble)} base clusterings of "
     what = f"{purpose}{ensemble.n_samples} samples"

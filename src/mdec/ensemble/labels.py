@@ -25,7 +25,7 @@ from mdec.ensemble.provenance import (
     view_shares,
 )
 from mdec.rows.blocks import block_bounds
-from mdec.rows.work import LocalExecutor
+from mdec.rows.work import Executor, LocalExecutor
 
 # Files of format 1 have no digests; they are read, but no longer written.
 _FORMAT = 2
@@ -155,11 +155,8 @@ class Ensemble:
         views: list[View] = []
         origins: list[int] = []
         for i, (name, part) in enumerate(ensembles.items()):
-            own, known = (
-                part.origins or (0,) * len(part),
-                part.names.get("features", ()),
-            )
-            whole = View(name, None, part.parameters, part.failures, known)
+            own, features = part.origins or (0,) * len(part), part.names.get("features")
+            whole = View(name, None, part.parameters, part.failures, features or ())
             origins += [len(views) + v for v in own]
             for v, view in enumerate(part.views or [whole]):
                 # The share of an ensemble is divided by those of its views.
@@ -184,17 +181,16 @@ class Ensemble:
         """
         view, number = self.views[number], range(len(self.views))[number]
         some = self[[m for m, origin in enumerate(self.origins) if origin == number]]
-        names = {**self.names, **({"features": view.features} if view.features else {})}
-        return Ensemble(
-            some.labels, some.members, view.failures, view.parameters, names
-        )
+        known = {"features": view.features} if view.features else {}
+        own = view.failures, view.parameters, {**self.names, **known}
+        return Ensemble(some.labels, some.members, *own)
 
     def among(self, samples: NDArray[np.integer]) -> Ensemble:
         """Return the ensemble of some samples, with clusters numbered anew.
 
         Of the members that cluster any of them; how these were made is left out.
         """
-        labels = self.labels[samples]
+        labels = self.gather().labels[samples]
         clustering = np.flatnonzero((labels >= 0).any(axis=0))
         origins = tuple(self.origins[m] for m in clustering) if self.origins else ()
         labels = renumber_columns(labels[:, clustering])
@@ -233,7 +229,7 @@ class Ensemble:
         return Plan.from_json(self.parameters)
 
     @property
-    def executor(self) -> LocalExecutor:
+    def executor(self) -> Executor:
         """Who works on the parts: this process."""
         return LocalExecutor()
 
@@ -262,7 +258,8 @@ class Ensemble:
     @cached_property
     def cluster_counts(self) -> NDArray[np.int64]:
         """Number of clusters in each member."""
-        return self.labels.max(axis=0).astype(np.int64) + 1
+        greatest = self.executor.values(self.executor.map(np.max, self.parts, 0))
+        return np.max(greatest, axis=0).astype(np.int64) + 1
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -332,10 +329,11 @@ class Ensemble:
         chosen = np.atleast_1d(np.arange(len(self))[key])
         if chosen.size == 0:
             raise IndexError("an ensemble needs at least one member.")
+        whole = self.gather()
         members = tuple(self.members[m] for m in chosen) if self.members else ()
-        labels = np.ascontiguousarray(self.labels[:, chosen])
+        labels = np.ascontiguousarray(whole.labels[:, chosen])
         origins = tuple(self.origins[m] for m in chosen) if self.origins else ()
-        return replace(self, labels=labels, members=members, origins=origins)
+        return replace(whole, labels=labels, members=members, origins=origins)
 
     def __repr__(self) -> str:
         return (
@@ -405,9 +403,7 @@ class Ensemble:
             len(self.members) in (0, len(self)),
             len(self.origins) == (len(self) if n_views else 0),
             all(origin in range(n_views) for origin in self.origins),
-            all(
-                len(each) == numbers.get(n, len(each)) for n, each in self.names.items()
-            ),
+            all(len(own) == numbers.get(n, len(own)) for n, own in self.names.items()),
             all(isinstance(text, str) for each in self.names.values() for text in each),
             all(plan.n_samples == self.n_samples for plan in plans),
         )

@@ -27,7 +27,7 @@ from mdec._support.memory import MAX_BYTES
 from mdec.base import name_of
 from mdec.base.landmarks import pool_rows
 from mdec.clustering import Clustering, Settings, check_n_clusters
-from mdec.ensemble import Ensemble
+from mdec.ensemble import DistributedEnsemble, Ensemble
 from mdec.ensemble.plan import current_names, is_count
 from mdec.prediction import Placement, TrainingRows
 from mdec.preparation.recipes import RECIPES, Preparation
@@ -67,7 +67,7 @@ def write_model(
     clustering: Clustering = model.clustering_
     _check_parameters(model._parameters, clustering)
     ensemble, placement = clustering.ensemble, clustering.placement
-    if not isinstance(ensemble, Ensemble):
+    if isinstance(ensemble, DistributedEnsemble):
         raise ValueError(
             "the labels of this model lie on a Dask cluster and are not saved from "
             "there; fit an array or a file, or save model.ensemble_.gather()."
