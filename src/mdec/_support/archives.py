@@ -61,10 +61,21 @@ def write_sealed(
 def read_sealed(
     path: str | os.PathLike[str], max_bytes: int = MAX_BYTES
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read the JSON and the arrays that `write_sealed` wrote, and check them.
+    """Read what `write_sealed` wrote, and check it.
 
-    A file that claims to unpack to more bytes than allowed is refused. The arrays of a
-    file without seals, of the first version, are not compared.
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_bytes : int
+        A file that claims to unpack to more is refused.
+
+    Returns
+    -------
+    provenance : dict
+        The JSON.
+    arrays : dict of ndarray
+        By name. Those of a file without seals, of the first version, are not compared.
     """
     name = os.fspath(path)
     # A device or a pipe may never end.
@@ -131,7 +142,11 @@ def _read_array(archive: ZipFile, name: str) -> NDArray[Any]:
 def read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape of an array, whether columns come first, and its type.
 
-    A header that is not of version 1 or 2, or damaged, raises one of `DAMAGED`.
+    Raises
+    ------
+    ValueError, KeyError
+        If there is no header of version 1 or 2; other errors that damage causes are in
+        `DAMAGED`.
     """
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,

@@ -48,9 +48,12 @@ _OWN = (_LOCK, _SOFT_LOCK, _HOLDER, _BUILDING, _NEW, _OLD)
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file that takes its name only when the block has ended well.
 
-    An old one is replaced at the end, and the new one has its permissions. A link is
-    replaced too, and what is not a file, such as a pipe or /dev/null, is written to as
-    it is.
+    Parameters
+    ----------
+    path : path-like
+        The file; an old one is replaced at the end, and the new one has its
+        permissions. A link is replaced too, and what is not a file, such as a pipe or
+        /dev/null, is written to as it is.
     """
     target = Path(path)
     if target.exists() and not (target.is_file() or target.is_dir()):
@@ -81,7 +84,13 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def check_not_replaced(
     read: Iterable[str | os.PathLike[str]], written: Iterable[str | os.PathLike[str]]
 ) -> None:
-    """Raise if a file that is read would be replaced, under whatever name."""
+    """Raise if a file that is read would be replaced, under whatever name.
+
+    Parameters
+    ----------
+    read, written : iterable of path-like
+        Files; those that do not exist are none of each other.
+    """
     for source, target in product(map(Path, read), map(Path, written)):
         if source.exists() and target.exists() and source.samefile(target):
             raise ValueError(
@@ -100,7 +109,15 @@ def check_files(paths: Iterable[Path]) -> None:
 
 
 def copy_permissions(old: Path, new: Path) -> None:
-    """Let a new file be read and written by those who may do so with the old one."""
+    """Let a new file be read and written by those who may do so with the old one.
+
+    Parameters
+    ----------
+    old : Path
+        The file that is replaced; if there is none, the new one stays as it is.
+    new : Path
+        The file that takes its place.
+    """
     if old.is_file():
         new.chmod(stat.S_IMODE(old.stat().st_mode))
 
@@ -124,8 +141,15 @@ def sync_folder(folder: str | os.PathLike[str]) -> None:
 def hold_lock(path: Path) -> Iterator[None]:
     """Hold a lock that the system releases if the process is killed.
 
-    Nothing else is kept in its file, which is removed at the end. If someone else holds
-    it, a BlockingIOError is raised.
+    Parameters
+    ----------
+    path : Path
+        File of the lock, which nothing else is kept in; removed at the end.
+
+    Raises
+    ------
+    BlockingIOError
+        If someone else holds it.
     """
     import filelock
 
@@ -159,7 +183,10 @@ def _delete(path: Path) -> None:
 def claim_folder(folder: Path) -> Iterator[None]:
     """Reserve a folder for this run; a second run is refused.
 
-    It is created if it does not exist, and removed again if it stays empty.
+    Parameters
+    ----------
+    folder : Path
+        Created if it does not exist, and removed again if it stays empty.
     """
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{os.fspath(folder)!r} is a file; give a folder.")
@@ -212,9 +239,13 @@ def _remove_empty(folders: list[Path]) -> None:
 def replace_together(folder: Path, gone: Iterable[str] = ()) -> Iterator[Path]:
     """Yield a folder for new files, which take their places together at the end.
 
-    Files of the same names in the folder of results, see `claim_folder`, are replaced,
-    those that are `gone` are removed in the same step unless a new one replaces them,
-    and everything else is left alone. After an error it is as before.
+    Parameters
+    ----------
+    folder : Path
+        The folder of results, see `claim_folder`. Files of the same names are
+        replaced, everything else in it is left alone. After an error it is as before.
+    gone : iterable of str
+        Names of files that are removed in the same step unless a new one replaces them.
     """
     building = folder / _BUILDING
     try:

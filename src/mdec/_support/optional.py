@@ -16,8 +16,20 @@ class MissingPackageError(ImportError):
 def import_optional(name: str, *, needed_for: str, install: str) -> Any:
     """Return a module, or raise one sentence that says how to install it.
 
-    With what the user asked for, and what to give to ``pip install``; for an extra of
-    mdec, which need not be in any index, the package itself is named.
+    Parameters
+    ----------
+    name : str
+        Module to import.
+    needed_for : str
+        What the user asked for.
+    install : str
+        What to give to ``pip install``; for an extra of mdec, which need not be in any
+        index, the package itself is named.
+
+    Returns
+    -------
+    module
+        The imported module.
 
     Examples
     --------

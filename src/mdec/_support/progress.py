@@ -32,8 +32,17 @@ def progress_to(
 ) -> Iterator[None]:
     """Pass the progress of every fit inside the block on to hooks.
 
-    They are called as ``members(done, total)`` after each base clustering, and as
-    ``null(done, total)`` after each draw of the null reference.
+    Parameters
+    ----------
+    members : callable
+        Called as ``members(done, total)`` after each base clustering.
+    null : callable
+        Called as ``null(done, total)`` after each draw of the null reference.
+
+    Yields
+    ------
+    None
+        While the hooks are in place.
 
     Examples
     --------
@@ -72,8 +81,19 @@ def duration(seconds: float) -> str:
 def report_progress(progress: Progress | None, total: int, verbose: int) -> Progress:
     """Return a hook that passes progress on and, on request, writes it to stderr.
 
-    Silent with 0 as `verbose`; above, about ten lines in all; above 1, one for each of
-    the `total` pieces of work.
+    Parameters
+    ----------
+    progress : callable or None
+        Called as ``progress(done, total)``.
+    total : int
+        Pieces of work.
+    verbose : int
+        0 for silence; above, about ten lines in all; above 1, one for each piece.
+
+    Returns
+    -------
+    callable
+        To be called as ``hook(done, total)``.
     """
     start = time.monotonic()
     step = 1 if verbose > 1 else max(1, total // 10)

@@ -31,10 +31,18 @@ _STREAMS = (
 
 
 def root_entropy(random_state: RandomState) -> int:
-    """Return the entropy from which every stream of a run is derived.
+    """Return the integer from which every stream of a run is derived.
 
-    An integer is used as it is; a generator is asked for 128 bits; None takes fresh
-    entropy from the operating system.
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        An integer is used as it is; a generator is asked for 128 bits; None
+        takes fresh entropy from the operating system.
+
+    Returns
+    -------
+    int
+        Entropy for a `numpy.random.SeedSequence`.
     """
     if random_state is None:
         return secrets.randbits(128)

@@ -96,10 +96,30 @@ def canonical_rows(X: Any) -> sparse.csr_array:
 def read_checked_header(
     file: IO[bytes], n_bytes: int, name: str
 ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return what the header of an .npy array of so many bytes says, if it can be true.
+    """Return what the header of an .npy array says, if it can be true.
 
-    Its shape, whether columns come first, and the type of its numbers; Python objects
-    are refused. The file is read from its first byte on; messages name it.
+    Parameters
+    ----------
+    file : file
+        The array, from its first byte on.
+    n_bytes : int
+        Its size.
+    name : str
+        How messages name it.
+
+    Returns
+    -------
+    shape : tuple of int
+        Of the array.
+    by_columns : bool
+        Whether columns come first.
+    dtype : dtype
+        Type of its numbers; Python objects are refused.
+
+    Raises
+    ------
+    DamagedFileError
+        One sentence that says what is wrong.
     """
     try:
         shape, by_columns, dtype = read_npy_header(file)
