@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from typer import Argument, Option
 
 from mdec._support.progress import duration
 from mdec.bench.datasets import (
@@ -23,7 +24,7 @@ from mdec.bench.datasets import (
     list_datasets,
 )
 from mdec.bench.pages import write_report
-from mdec.bench.records import read_records
+from mdec.bench.records import Parameters, read_records
 from mdec.bench.run import Notify, StudyProgress, run_study
 from mdec.bench.study import narrow, read_study, study_names
 
@@ -40,7 +41,7 @@ datasets_app = typer.Typer(
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--folder", help="Folder of raw files; else MDEC_DATA, else yours."),
+    Option("--folder", help="Folder of raw files; else MDEC_DATA, else yours."),
 ]
 
 
@@ -56,40 +57,29 @@ def list_studies() -> None:
     "mdec bench run my-study.toml --dataset DS-05"
 )
 def run(
-    study: Annotated[str, typer.Argument(help="A .toml file, or a study's name.")],
+    study: Annotated[str, Argument(help="A .toml file, or a study's name.")],
     records: Annotated[
-        Path | None, typer.Option(help="File of records; else NAME.jsonl.")
+        Path | None, Option(help="File of records; else NAME.jsonl.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Runs at the same time.")] = 1,
+    jobs: Annotated[int, Option(help="Runs at the same time.")] = 1,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="Only these ids, names or kinds.")
+        list[str] | None, Option(help="Only these ids, names or kinds.")
     ] = None,
-    method: Annotated[list[str] | None, typer.Option(help="Only these.")] = None,
-    repetitions: Annotated[
-        int | None, typer.Option(help="At most so many of each.")
-    ] = None,
+    method: Annotated[list[str] | None, Option(help="Only these.")] = None,
+    repetitions: Annotated[int | None, Option(help="At most so many of each.")] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Repeat runs that gave no labels.")
+        bool, Option("--retry", help="Repeat runs that gave no labels.")
     ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Download nothing.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print errors only.")
-    ] = False,
+    offline: Annotated[bool, Option("--offline", help="Download nothing.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Run what is not recorded yet; safe to stop and to start again."""
-    chosen = narrow(
-        read_study(study),
-        datasets=dataset or (),
-        methods=method or (),
-        repetitions=repetitions,
-    )
+    part: Parameters = {"datasets": dataset or (), "methods": method or ()}
+    chosen = narrow(read_study(study), **part, repetitions=repetitions)
     target = records or Path(f"{chosen.name}.jsonl")
     with _show_progress(quiet=quiet) as show:
-        end = run_study(
-            chosen, target, n_jobs=jobs, retry=retry, offline=offline, notify=show
-        )
+        how: Parameters = {"n_jobs": jobs, "retry": retry, "offline": offline}
+        end = run_study(chosen, target, **how, notify=show)
     for name, reason in end.unavailable.items():
         typer.echo(f"left out {name}: {reason}", err=True)
     if not quiet:
@@ -113,44 +103,36 @@ def _show_progress(*, quiet: bool) -> Iterator[Notify | None]:
             nonlocal last
             left = f"about {duration(now.eta)} left, " if now.eta else ""
             text = f"{left}{now.last}"
-            bar.update(
-                task, total=now.n_runs, completed=now.n_done, description=escape(text)
-            )
+            bar.update(task, description=escape(text))
+            bar.update(task, total=now.n_runs, completed=now.n_done)
             due = time.monotonic() - last >= SECONDS_BETWEEN_LINES
             if lines and (due or now.n_done == now.n_runs):
                 last = time.monotonic()
-                counts = f"{now.n_done} of {now.n_runs} runs"
-                typer.echo(f"mdec: {counts}, {text}", err=True)
+                done = f"{now.n_done} of {now.n_runs} runs"
+                typer.echo(f"mdec: {done}, {text}", err=True)
 
         yield None if quiet else show
 
 
 @bench_app.command(epilog="Examples:\n\nmdec bench report paper-tables.jsonl")
 def report(
-    records: Annotated[Path, typer.Argument(help="File that `bench run` wrote.")],
-    output: Annotated[
-        Path | None, typer.Option(help="Folder; else RECORDS-report.")
-    ] = None,
+    records: Annotated[Path, Argument(help="File that `bench run` wrote.")],
+    output: Annotated[Path | None, Option(help="Folder; else RECORDS-report.")] = None,
     metric: Annotated[
-        list[str] | None, typer.Option(help="Scores, instead of the study's.")
+        list[str] | None, Option(help="Scores, instead of the study's.")
     ] = None,
     published: Annotated[
-        bool | None, typer.Option(help="Print the paper's numbers beside ours.")
+        bool | None, Option(help="Print the paper's numbers beside ours.")
     ] = None,
-    figures: Annotated[bool, typer.Option(help="Draw figures.")] = True,
+    figures: Annotated[bool, Option(help="Draw figures.")] = True,
 ) -> None:
     """Write tables, figures and pages from records; nothing is fitted again."""
     if not records.is_file():
         raise FileNotFoundError(f"there is no file {records}; check the path.")
     stem = records.name.removesuffix(".gz").removesuffix(".jsonl")
     folder = output or records.with_name(f"{stem}-report")
-    files = write_report(
-        read_records(records),
-        folder,
-        metrics=metric or (),
-        published=published,
-        with_figures=figures,
-    )
+    shown: Parameters = {"metrics": metric or (), "published": published}
+    files = write_report(read_records(records), folder, with_figures=figures, **shown)
     typer.echo(f"{len(files)} files in {folder}; start with {folder / 'report.html'}")
 
 
@@ -158,7 +140,7 @@ def report(
 def list_known_datasets(
     kind: Annotated[
         str | None,
-        typer.Option(help="gene expression, image, speech, single cells, built-in."),
+        Option(help="gene expression, image, speech, single cells, built-in."),
     ] = None,
     folder: Folder = None,
 ) -> None:
@@ -176,7 +158,7 @@ def list_known_datasets(
 
 
 @datasets_app.command(epilog="Examples:\n\nmdec datasets info DS-05")
-def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
+def info(name: Annotated[str, Argument(help="Id or name.")]) -> None:
     """Show what is known about a dataset."""
     found = dataset_info(name)
     typer.echo(f"{found.id}  {found.name}")
@@ -202,11 +184,11 @@ def info(name: Annotated[str, typer.Argument(help="Id or name.")]) -> None:
 @datasets_app.command(epilog="Examples:\n\nmdec datasets fetch DS-05 DS-20")
 def fetch(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Ids or names; none for all.")
+        list[str] | None, Argument(help="Ids or names; none for all.")
     ] = None,
     folder: Folder = None,
     mirror: Annotated[
-        str, typer.Option(help="Address that serves owner/name/commit/path.")
+        str, Option(help="Address that serves owner/name/commit/path.")
     ] = BASE_URL,
 ) -> None:
     """Download datasets, checking every byte."""
@@ -219,7 +201,7 @@ def fetch(
 @datasets_app.command(epilog="Examples:\n\nmdec datasets path DS-05")
 def path(
     name: Annotated[
-        str | None, typer.Argument(help="Id or name; none for the folder of all.")
+        str | None, Argument(help="Id or name; none for the folder of all.")
     ] = None,
     folder: Folder = None,
 ) -> None:

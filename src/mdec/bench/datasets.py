@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,16 +29,8 @@ from mdec.tables.budget import ending_of
 from mdec.tables.cells import is_number
 from mdec.tables.reading import ENDINGS
 
-__all__ = [
-    "BASE_URL",
-    "Dataset",
-    "DatasetInfo",
-    "data_dir",
-    "dataset_info",
-    "fetch_dataset",
-    "list_datasets",
-    "load_dataset",
-]
+__all__ = ["BASE_URL", "Dataset", "DatasetInfo", "data_dir", "dataset_info"]
+__all__ += ["fetch_dataset", "list_datasets", "load_dataset"]
 
 Parsed = tuple[NDArray[Any], NDArray[Any]]
 
@@ -427,22 +419,18 @@ def mat(paths: Sequence[Path]) -> Parsed:
     return compact(values), np.concatenate([table.labels for table in tables])
 
 
-def mat_label_first(paths: Sequence[Path]) -> Parsed:
-    """Read a MATLAB file whose table holds the label in its first column."""
-    table = read_table(paths[0], features=["*"]).values
-    return compact(table[:, 1:]), table[:, 0].astype(np.int64)
+def labelled_table(paths: Sequence[Path], columns: slice) -> Parsed:
+    """Read a table, of MATLAB or comma-separated, of which some columns are the class.
 
-
-def one_hot_csv(paths: Sequence[Path], n_classes: int = 10) -> Parsed:
-    """Read comma-separated values that end in a one-hot class."""
-    table = np.loadtxt(paths[0], delimiter=",")
-    return compact(table[:, :-n_classes]), table[:, -n_classes:].argmax(axis=1)
-
-
-def csv_label_last(paths: Sequence[Path]) -> Parsed:
-    """Read comma-separated values, gzipped or not, with the label at the end."""
-    table = np.loadtxt(paths[0], delimiter=",")
-    return compact(table[:, :-1]), table[:, -1].astype(np.int64)
+    Several are one for each class, with a one in that of the sample.
+    """
+    if paths[0].suffix == ".mat":
+        table = read_table(paths[0], features=["*"]).values
+    else:
+        table = np.loadtxt(paths[0], delimiter=",")
+    labels, values = table[:, columns], np.delete(table, columns, axis=1)
+    one_hot = labels.shape[1] > 1
+    return compact(values), labels.argmax(1) if one_hot else labels[:, 0].astype("i8")
 
 
 def gisette(paths: Sequence[Path]) -> Parsed:
@@ -500,9 +488,12 @@ def _make_gaussians(info: DatasetInfo) -> Parsed:
     return centers[labels] + rng.normal(size=(labels.size, info.n_features)), labels
 
 
-_PARSERS: tuple[Callable[[Sequence[Path]], Parsed], ...] = (
-    *(gene_table, mat, mat_label_first, one_hot_csv, csv_label_last),
-    *(gisette, pgm_folders, jpeg_folder, sparse_cells),
-)
-FORMATS = {parser.__name__: parser for parser in _PARSERS}
+FORMATS: dict[str, Callable[[Sequence[Path]], Parsed]] = {
+    "mat_label_first": partial(labelled_table, columns=slice(1)),
+    "csv_label_last": partial(labelled_table, columns=slice(-1, None)),
+    "one_hot_csv": partial(labelled_table, columns=slice(-10, None)),
+} | {
+    parser.__name__: parser
+    for parser in (gene_table, mat, gisette, pgm_folders, jpeg_folder, sparse_cells)
+}
 _BUILT_IN = {"sklearn": _load_sklearn, "generated": _make_gaussians}

@@ -76,18 +76,11 @@ def resolve(function: str) -> Any:
 
 
 def mdec(
-    ensemble: Ensemble,
-    n_clusters: int,
-    *,
-    consensus: str,
-    weighting: str = "entropy",
-    random_state: int,
+    ensemble: Ensemble, n_clusters: int, *, consensus: str, **options: Any
 ) -> Labels:
     """Apply a consensus function of MDEC with the weights it asks for."""
-    weights = WEIGHTINGS[weighting](ensemble)
-    return CONSENSUS[consensus](
-        ensemble, n_clusters, weights, random_state=random_state
-    )
+    weights = WEIGHTINGS[options.pop("weighting", "entropy")](ensemble)
+    return CONSENSUS[consensus](ensemble, n_clusters, weights, **options)
 
 
 def baseline(ensemble: Ensemble, n_clusters: int, *, name: str, **options: Any) -> Any:

@@ -16,26 +16,15 @@ import numpy as np
 
 from mdec._support.files import write_atomically
 from mdec._support.optional import import_optional
-from mdec.bench import figures
+from mdec.bench import figures, summary
 from mdec.bench.records import OK, Parameters, Record, Records
 from mdec.bench.summary import (
-    ALPHA,
     METRIC_TITLES,
-    NOT_RUN,
     ScoreTable,
     Sweep,
-    comparable_parts,
-    format_value,
     hardware,
-    method_of,
-    parameter_grid,
-    published_bars,
-    published_points,
     published_table,
-    rank_test,
     score_table,
-    short_title,
-    sweep,
 )
 
 _CLOCKS = {
@@ -47,11 +36,11 @@ _CLOCKS = {
 # How scores against a parameter are drawn, with what of the paper, and in what words.
 _DRAWINGS = {
     "curves": (
-        *(figures.curves_figure, published_points, "against", "bands"),
+        *(figures.curves_figure, summary.published_points, "against", "bands"),
         "; stars are the paper's tables, over the same datasets",
     ),
     "bars": (
-        *(figures.bars_figure, published_bars, "by", "whiskers"),
+        *(figures.bars_figure, summary.published_bars, "by", "whiskers"),
         "; diamonds are the paper's text, over thirty datasets",
     ),
 }
@@ -190,7 +179,8 @@ def _origin(records: Records) -> str:
 
 
 def _sections(records: Records, options: Parameters) -> Iterator[Section]:
-    grid, published = parameter_grid(records.study), options.get("published", False)
+    grid = summary.parameter_grid(records.study)
+    published = options.get("published", False)
     for metric in options["metrics"]:
         table = score_table(records, metric)
         if grid:
@@ -271,7 +261,7 @@ def describe_scores(table: ScoreTable) -> str:
 
 def describe_test(table: ScoreTable) -> str:
     """Return what Friedman's and Nemenyi's tests say of the ranks."""
-    test = rank_test(table)
+    test = summary.rank_test(table)
     if np.isnan(test.p_value):
         return "Too few datasets or methods for a test of the ranks."
     best, *others = test.order()
@@ -279,7 +269,7 @@ def describe_test(table: ScoreTable) -> str:
     near = [table.methods[j] for j in others if behind[j] <= test.critical_difference]
     return (
         f"Friedman's test of equal ranks: chi-square {test.statistic:.2f}, p = "
-        f"{test.p_value:.2g}; Nemenyi's critical difference at {ALPHA:g} is "
+        f"{test.p_value:.2g}; Nemenyi's critical difference at {summary.ALPHA:g} is "
         f"{test.critical_difference:.2f} mean ranks over {test.n_datasets} datasets. "
         f"No significant difference from the best, {table.methods[best]}: "
         f"{', '.join(near) or 'none'}."
@@ -307,7 +297,7 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
             # Adding zero turns a rounded minus zero into zero.
             difference = round(float(mean - value), 2) + 0.0
             notes.append(f"paper {value:.2f}, {difference:+.2f}")
-        elif published is not None and published.status[i, j] != NOT_RUN:
+        elif published is not None and published.status[i, j] != summary.NOT_RUN:
             notes.append(f"paper {published.status[i, j]}")
         spread = f"{table.std[i, j]:.2f}" if count > 1 else ""
         place = int(places[i, j])
@@ -315,8 +305,8 @@ def score_rows(table: ScoreTable, published: ScoreTable | None = None) -> Rows:
     if table.lower_is_better:
         return rows
     names = ("average score", "average rank", "top three")
-    summary = zip(names, _summarize(table.in_common()), strict=True)
-    return rows + plain_rows([(name, *texts) for name, texts in summary])
+    ends = zip(names, _summarize(table.in_common()), strict=True)
+    return rows + plain_rows([(name, *texts) for name, texts in ends])
 
 
 def plain_rows(rows: Sequence[Sequence[object]]) -> Rows:
@@ -332,7 +322,7 @@ def summary_section(table: ScoreTable) -> Section:
     headers = ["method", "average score", "paper", "average rank", "paper"]
     return Section(
         f"{table.metric}_summary",
-        f"{short_title(table.metric)}: summary beside the paper's",
+        f"{summary.short_title(table.metric)}: summary beside the paper's",
         f"Both from the same {len(table.datasets)} datasets and methods.",
         [*headers, "among the first three", "paper"],
         plain_rows(list(zip(table.methods, *columns, strict=True))),
@@ -356,7 +346,7 @@ def distance_section(table: ScoreTable) -> Section:
     headers = ["method", "datasets", "average score", "paper", "mean difference"]
     return Section(
         f"{table.metric}_distance",
-        f"{short_title(table.metric)}: distance from the paper",
+        f"{summary.short_title(table.metric)}: distance from the paper",
         "Over all datasets with both scores. Far off is more than 3 points and two "
         "published standard deviations.",
         [*headers, "mean absolute difference", "far off"],
@@ -376,13 +366,13 @@ def _sweep_sections(
             raise ValueError(
                 f"the study does not vary {axis['x']!r}; name a varied parameter."
             )
-    for number, part in enumerate(comparable_parts(table), 1):
-        section = _sweep_section(sweep(part, x, grid[x]), published)
+    for number, part in enumerate(summary.comparable_parts(table), 1):
+        section = _sweep_section(summary.sweep(part, x, grid[x]), published)
         section.name += f"_{number}" if number > 1 else ""
         n_datasets = _count(len(part.datasets), "dataset")
         for kind, axis in axes.items():
             draw, of_paper, versus, spread, beside = _DRAWINGS[kind]
-            scores = sweep(part, axis["x"], grid[axis["x"]])
+            scores = summary.sweep(part, axis["x"], grid[axis["x"]])
             paper = of_paper(scores) if published else {}
             words = (
                 f"{title} {versus} {axis['label']}, mean over {n_datasets}; {spread} "
@@ -393,7 +383,7 @@ def _sweep_sections(
         yield section
         kinds = part.by_kind()
         for kind, alike in kinds.items() if len(kinds) > 1 else ():
-            inner = _sweep_section(sweep(alike, x, grid[x]), published)
+            inner = _sweep_section(summary.sweep(alike, x, grid[x]), published)
             inner.name = f"{section.name}_{kind.replace(' ', '_')}"
             inner.heading += f", {kind}"
             yield inner
@@ -408,11 +398,11 @@ def _sweep_section(scores: Sweep, with_published: bool | None) -> Section:
     """Return a row of means for each value of a parameter, the best marked."""
     metric, datasets = scores.table.metric, scores.table.datasets
     best = np.nan_to_num(scores.mean, nan=-np.inf).argmax(axis=0)
-    paper = published_points(scores) if with_published else {}
-    rows: Rows = [(format_value(value), []) for value in scores.values]
+    paper = summary.published_points(scores) if with_published else {}
+    rows: Rows = [(summary.format_value(value), []) for value in scores.values]
     for j, column in enumerate(scores.columns):
         # The first of the columns of a method has the settings of the paper's tables.
-        points = paper.pop(method_of(column), np.full(len(rows), np.nan))
+        points = paper.pop(summary.method_of(column), np.full(len(rows), np.nan))
         for i, (_, cells) in enumerate(rows):
             mean, error = scores.mean[i, j], scores.error[i, j]
             note = "" if np.isnan(points[i]) else f"paper {points[i]:.2f}"

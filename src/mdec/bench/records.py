@@ -47,15 +47,9 @@ FAILED = "failed"
 _GZIP = b"\x1f\x8b"
 # The beginning of a file that `run_study` writes.
 _BEGINNING = b'{"record":"study",'
-# The fields that a line of each kind must have.
-_NEEDED = {
-    "study": {"study"},
-    "dataset": {"dataset"},
-    "run": {
-        *("dataset", "method", "generator_parameters", "parameters"),
-        *("repetition", "status"),
-    },
-}
+# What identifies a run, and the fields that a line of each kind must have.
+_KEY = ("dataset", "method", "generator_parameters", "parameters", "repetition")
+_NEEDED = {"study": {"study"}, "dataset": {"dataset"}, "run": {*_KEY, "status"}}
 
 
 def encode_labels(labels: NDArray[np.integer]) -> str:
@@ -79,8 +73,7 @@ def decode_labels(text: str) -> NDArray[np.integer]:
 
 def run_key(record: Record) -> str:
     """Return what identifies a run: names, parameters and repetition."""
-    names = ("dataset", "method", "generator_parameters", "parameters", "repetition")
-    return json.dumps([record[name] for name in names], sort_keys=True)
+    return json.dumps([record[name] for name in _KEY], sort_keys=True)
 
 
 @dataclass

@@ -270,10 +270,7 @@ class _Worker:
 
 
 def _run_groups(
-    study: Study,
-    groups: list[Group],
-    n_jobs: int,
-    append: Callable[[Record], None],
+    study: Study, groups: list[Group], n_jobs: int, append: Callable[[Record], None]
 ) -> None:
     """Run groups in worker processes, one thread each, and append their records."""
     lock, waiting = threading.Lock(), groups[::-1]

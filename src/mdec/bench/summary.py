@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -52,7 +52,8 @@ Where = Callable[[Record], bool]
 
 # Mean, standard deviation, number of runs and status.
 Score = tuple[float, float, int, str]
-_CELL = np.dtype([("mean", "f8"), ("std", "f8"), ("counts", "i8"), ("status", "U16")])
+_FIELDS = ("mean", "std", "counts", "status")
+_CELL = list(zip(_FIELDS, ("f8", "f8", "i8", "U16"), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class ScoreTable:
         absent = (np.nan, np.nan, 0, NOT_RUN)
         cells = [scores.get((d, m), absent) for d in datasets for m in methods]
         table = np.array(cells, dtype=_CELL).reshape(len(datasets), len(methods))
-        columns = [table[name] for name in _CELL.names or ()]
+        columns = [table[name] for name in _FIELDS]
         return cls(metric, tuple(datasets), tuple(methods), *columns)
 
     @property
@@ -129,13 +130,10 @@ class ScoreTable:
     def take(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> Self:
         """Return some of the datasets, and some of the methods or all."""
         columns = range(len(self.methods)) if columns is None else columns
-        cells = {
-            name: getattr(self, name)[np.ix_(rows, columns)]
-            for name in _CELL.names or ()
-        }
         datasets = tuple(self.datasets[i] for i in rows)
         methods = tuple(self.methods[j] for j in columns)
-        return replace(self, datasets=datasets, methods=methods, **cells)
+        cells = (getattr(self, name)[np.ix_(rows, columns)] for name in _FIELDS)
+        return type(self)(self.metric, datasets, methods, *cells)
 
     def in_common(self) -> Self:
         """Return the rows in which every method was run, or all if there are none.

@@ -28,14 +28,7 @@ from mdec._support.parallel import single_threaded_blas
 from mdec.bench.baselines import BASELINES, generate_kmeans_ensemble
 from mdec.bench.datasets import Dataset, load_dataset
 from mdec.bench.methods import resolve, scanpy_leiden
-from mdec.bench.records import (
-    FAILED,
-    MISSING,
-    OK,
-    OUT_OF_MEMORY,
-    Record,
-    encode_labels,
-)
+from mdec.bench.records import FAILED, MISSING, OK, OUT_OF_MEMORY, Record, encode_labels
 from mdec.bench.study import DatasetSpec, Group
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC

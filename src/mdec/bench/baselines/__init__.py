@@ -24,39 +24,11 @@ from mdec.bench.baselines._partitioning import EXAMPLE, cspa, hgpa, mcla
 from mdec.bench.baselines._spce import spce
 from mdec.weights import ensemble_driven_cluster_index
 
-__all__ = [
-    "BASELINES",
-    "CSPA",
-    "EAC",
-    "ECC",
-    "GENERATION",
-    "HGPA",
-    "KCC",
-    "LWEA",
-    "LWGP",
-    "MCLA",
-    "PTA",
-    "PTGP",
-    "SEC",
-    "SPCE",
-    "SSCSPA",
-    "SSHGPA",
-    "SSMCLA",
-    "cspa",
-    "eac",
-    "ecc",
-    "generate_kmeans_ensemble",
-    "generate_stratified_ensemble",
-    "hgpa",
-    "kcc",
-    "lwea",
-    "lwgp",
-    "mcla",
-    "pta",
-    "ptgp",
-    "sec",
-    "spce",
-]
+__all__ = ["BASELINES", "CSPA", "EAC", "ECC", "GENERATION", "HGPA", "KCC", "LWEA"]
+__all__ += ["LWGP", "MCLA", "PTA", "PTGP", "SEC", "SPCE", "SSCSPA", "SSHGPA", "SSMCLA"]
+__all__ += ["cspa", "eac", "ecc", "generate_kmeans_ensemble"]
+__all__ += ["generate_stratified_ensemble", "hgpa", "kcc", "lwea", "lwgp", "mcla"]
+__all__ += ["pta", "ptgp", "sec", "spce"]
 
 
 class SSCSPA(StratifiedBaseline, consensus=cspa, example=EXAMPLE):

@@ -119,11 +119,9 @@ class Baseline(ClusterMixin, BaseEstimator):
         with single_threaded_blas():
             self.labels_ = self._consensus(self.ensemble_, **options)
         self.n_clusters_ = int(self.labels_.max()) + 1
-        self._keep_rows(data)
+        if hasattr(self, "predict"):
+            self._rows = data
         return self
-
-    def _keep_rows(self, data: Array) -> None:
-        """Keep what a method needs to predict: nothing, unless it does."""
 
     def _options(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return those of the parameters that a function takes."""
@@ -152,8 +150,7 @@ class PlacingBaseline(Baseline):
     _weigh: ClassVar[Callable[..., Array]] = staticmethod(uniform_weights)
     _by_degree: ClassVar[bool] = False
 
-    def _keep_rows(self, data: Array) -> None:
-        self._rows = data
+    _rows: Array
 
     def predict(self, X: ArrayLike) -> Labels:
         """Return the clusters of new rows.

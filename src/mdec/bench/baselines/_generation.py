@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -94,7 +93,7 @@ def generate_kmeans_ensemble(
     Ensemble(5 members, 30 samples, 19 base clusters)
     """
     shared = ensemble_size, base_n_clusters_range, n_jobs, random_state
-    return _generate(X, {"generation": "kmeans"}, *shared)
+    return _generate(X, shared, generation="kmeans")
 
 
 @check_options
@@ -133,7 +132,7 @@ def generate_stratified_ensemble(
     """
     shared = ensemble_size, base_n_clusters_range, n_jobs, random_state
     own = {"max_features": max_features, "n_strata": n_strata}
-    return _generate(X, {"generation": "stratified", **own}, *shared)
+    return _generate(X, shared, generation="stratified", **own)
 
 
 _SHARED = (generate_kmeans_ensemble.__doc__ or "").replace("te_kmeans", "te_stratified")
@@ -145,13 +144,11 @@ generate_stratified_ensemble.__doc__ = write_docstring(
 
 def _generate(
     X: ArrayLike,
-    own: Mapping[str, Any],
-    ensemble_size: int,
-    bounds: Bounds,
-    n_jobs: int | None,
-    random_state: RandomState,
+    shared: tuple[int, Bounds, int | None, RandomState],
+    **own: Any,
 ) -> Ensemble:
     """Make an ensemble that keeps what all members share, and its own parameters."""
+    ensemble_size, bounds, n_jobs, random_state = shared
     rows: Array = check_array(X, dtype=FLOATS, ensure_min_samples=3)
     refuse_useless(as_rows(rows))
     n_samples, n_features = rows.shape
@@ -170,13 +167,13 @@ def _generate(
     rows = rows - rows.mean(axis=0)
     if n_samples >= SINGLE_PRECISION_SAMPLES:
         rows = rows.astype(np.float32)
-    cluster = partial(_cluster_member, rows, parameters)
-    columns = list(map_parallel(cluster, members, n_jobs=n_jobs))
-    return Ensemble(np.stack(columns, axis=1), parameters=parameters)
+    given = rows, parameters
+    columns = map_parallel(_cluster_member, members, shared=given, n_jobs=n_jobs)
+    return Ensemble(np.stack(list(columns), axis=1), parameters=parameters)
 
 
 def _cluster_member(
-    X: Array, parameters: Mapping[str, Any], member: tuple[int, Features]
+    member: tuple[int, Features], X: Array, parameters: Mapping[str, Any]
 ) -> Labels:
     index, features = member
     entropy, (low, high) = parameters["entropy"], parameters["base_n_clusters_range"]

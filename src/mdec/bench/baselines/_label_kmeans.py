@@ -249,8 +249,9 @@ def _run_kcc(
     centers = H[np.resize(rows, n_clusters)].toarray().T
     best, total = np.zeros(ensemble.n_samples, dtype=np.int32), np.inf
     for _ in range(max_iterations):
-        labels, costs = _nearest_centers(H, distances(centers))
-        before, after = total, float(costs.sum())
+        costs = H @ distances(centers)
+        labels = costs.argmin(axis=1).astype(np.int32)
+        before, after = total, float(costs.min(axis=1).sum())
         if after > before:
             break
         best, total = labels, after
@@ -294,18 +295,20 @@ def _run_sec(
         table = sizes[:, None] * (means**2).sum(axis=0) - 2.0 * means
         # Centres past the distinct samples stay empty.
         table[:, rows.size :] = np.inf
-        found, costs = _nearest_centers(H, table)
-        _fill_empty(found, costs, rows.size)
+        costs = H @ table
+        found, least = costs.argmin(axis=1).astype(np.int32), costs.min(axis=1)
+        counts = np.bincount(found, minlength=n_clusters)
+        # Each empty cluster takes the sample that costs most, out of a larger one.
+        for k in np.flatnonzero(counts[: rows.size] == 0):
+            candidates = np.flatnonzero(counts[found] > 1)
+            worst = candidates[np.argmax(least[candidates])]
+            counts[found[worst]] -= 1
+            counts[k] = 1
+            found[worst], least[worst] = k, -np.inf
         if np.array_equal(found, labels):
             break
         labels, sums = found, shared_counts(H, found, n_clusters)
     return labels
-
-
-def _nearest_centers(H: sparse.csr_array, table: Array) -> tuple[Labels, Array]:
-    """Return the centre with the least summed entries of `table`, and that sum."""
-    costs = H @ table
-    return costs.argmin(axis=1).astype(np.int32), costs.min(axis=1)
 
 
 def shared_counts(
@@ -314,18 +317,6 @@ def shared_counts(
     """Count the samples that each base cluster shares with each group."""
     counts: Array = H.T @ np.eye(n_groups)[groups]
     return counts
-
-
-def _fill_empty(labels: Labels, costs: Array, n_clusters: int) -> None:
-    """Give each empty cluster the sample that costs most, out of a larger cluster."""
-    counts = np.bincount(labels, minlength=n_clusters)
-    for k in np.flatnonzero(counts[:n_clusters] == 0):
-        candidates = np.flatnonzero(counts[labels] > 1)
-        worst = candidates[np.argmax(costs[candidates])]
-        counts[labels[worst]] -= 1
-        counts[k] = 1
-        labels[worst] = k
-        costs[worst] = -np.inf
 
 
 def distinct_rows(
