@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,11 @@ class Profiles:
         co-association with a sample is divided by the root of that sample's degree, as
         the spectral and the bipartite consensus do.
         """
-        ensemble, (sums, present, _) = self.ensemble, self.split_sums()
+        sums, present, _ = self.split_sums()
         if by_degree:
-            pairs = list(zip(ensemble.parts, self.clusters, strict=True))
-            over = len(sums), ensemble.offsets, self.weights, True, sums.sum(axis=0)
-            scaled = ordered_sum(ensemble.executor, _sum_rows, pairs, *over)
-            sums = ensemble.executor.value(scaled)[:, : sums.shape[1]]
+            own = self.ensemble, self.clusters, self.weights, len(sums)
+            scaled = replace(self, sums=_sum_rows(*own, sums.sum(axis=0)))
+            sums = scaled.split_sums()[0]
         # As a row that every member clusters meets them.
         means: Array = sums / (present.sum(axis=1) / np.sqrt(present.shape[1]))[:, None]
         return means
@@ -88,38 +87,41 @@ def sum_profiles(
         f"comparing {n_clusters} clusters with {n_base} base clusters",
         "ask for fewer clusters, or make fewer base clusterings",
     )
-    pairs = list(zip(ensemble.parts, clusters, strict=True))
-    over = n_clusters, ensemble.offsets, weights, ensemble.is_complete
-    sums = ordered_sum(ensemble.executor, _sum_rows, pairs, *over)
-    return Profiles(ensemble, clusters, weights, sums)
+    own = ensemble, clusters, weights
+    return Profiles(*own, _sum_rows(*own, n_clusters))
 
 
 def _sum_rows(
-    parts: list[tuple[NDArray[np.int32], Labels]],
-    n_clusters: int,
-    offsets: NDArray[np.int64],
+    ensemble: Ensemble,
+    clusters: list[Any],
     weights: Array,
-    complete: bool,
+    n_clusters: int,
     totals: Array | None = None,
-) -> Array:
-    r"""Sum over each cluster the factor, presence and ones.
+) -> Any:
+    r"""Sum over each cluster the factor, presence and ones; return the handle.
 
     With the factor's sums over all samples, :math:`F^T 1`, each of its rows is divided
     by the root of its degree, :math:`D_{jj} = \sum_i A_{ij}`.
     """
-    n_base, n_members = int(offsets[-1]), 1 if complete else len(offsets) - 1
-    total = np.zeros((n_clusters, n_base + n_members + 1))
-    for labels, clusters in parts:
-        inside = cluster_indicator(clusters, n_clusters)
-        factor = factor_rows(labels, offsets, weights)
-        if totals is not None:
-            # A sample that no member clusters has no row to divide.
-            degrees = np.maximum(factor @ totals, np.finfo(np.float64).tiny)
-            factor = sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor
-        total[:, :n_base] += (inside @ factor).toarray()
-        total[:, n_base:-1] += inside @ presence_rows(labels, complete)
-        total[:, -1] += inside.sum(axis=1)
-    return total
+    offsets, complete = ensemble.offsets, ensemble.is_complete
+    n_base, n_members = int(offsets[-1]), 1 if complete else len(ensemble)
+
+    def add(parts: list[tuple[NDArray[np.int32], Labels]]) -> Array:
+        total = np.zeros((n_clusters, n_base + n_members + 1))
+        for labels, clusters in parts:
+            inside = cluster_indicator(clusters, n_clusters)
+            factor = factor_rows(labels, offsets, weights)
+            if totals is not None:
+                # A sample that no member clusters has no row to divide.
+                degrees = np.maximum(factor @ totals, np.finfo(np.float64).tiny)
+                factor = sparse.diags_array(1.0 / np.sqrt(degrees)) @ factor
+            total[:, :n_base] += (inside @ factor).toarray()
+            total[:, n_base:-1] += inside @ presence_rows(labels, complete)
+            total[:, -1] += inside.sum(axis=1)
+        return total
+
+    pairs = list(zip(ensemble.parts, clusters, strict=True))
+    return ordered_sum(ensemble.executor, add, pairs)
 
 
 def _split_columns(table: Array, n_base: int) -> tuple[Array, Array, Array]:

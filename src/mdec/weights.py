@@ -40,7 +40,6 @@ def cluster_entropy(ensemble: Ensemble, member: int) -> Array:
 
     Examples
     --------
-    >>> from mdec import Ensemble
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1], [0, 1], [0, 0]])
     >>> cluster_entropy(ensemble, 1)
     array([1., 0., 0.])
@@ -56,19 +55,19 @@ def count_shared_samples(
     The members go from `first` up to but without `last`. Counted block by block, where
     the labels are.
     """
-    over = ensemble.parts, range(first, last), ensemble.offsets
-    handle = ordered_sum(ensemble.executor, _count_overlaps, *over)
-    overlaps: NDArray[np.int64] = ensemble.executor.value(handle)
-    return overlaps
-
-
-def _count_overlaps(
-    parts: list[NDArray[np.int32]], members: range, offsets: NDArray[np.int64]
-) -> NDArray[np.int64]:
     from mdec.numerics.loops.landmarks import count_overlaps
 
-    tables = [sum(count_overlaps(each, m, offsets) for each in parts) for m in members]
-    return np.concatenate(tables)
+    offsets, members = ensemble.offsets, range(first, last)
+
+    def count(parts: list[NDArray[np.int32]]) -> NDArray[np.int64]:
+        each = [
+            sum(count_overlaps(part, m, offsets) for part in parts) for m in members
+        ]
+        return np.concatenate(each)
+
+    handle = ordered_sum(ensemble.executor, count, ensemble.parts)
+    overlaps: NDArray[np.int64] = ensemble.executor.value(handle)
+    return overlaps
 
 
 def entropy_of_overlaps(overlaps: Any, log2: Callable[[Any], Any] | None = None) -> Any:
@@ -154,7 +153,6 @@ def ensemble_driven_cluster_index(
 
     Examples
     --------
-    >>> from mdec import Ensemble
     >>> ensemble = Ensemble.from_labels([[0, 0], [0, 1], [0, 1], [0, 0]])
     >>> ensemble_driven_cluster_index(ensemble).round(4)
     array([0.6065, 1.    , 1.    ])

@@ -183,8 +183,14 @@ def measure_numbers(
     similarity = locally_weighted_coassociation(ensemble, weights)
     pairs, heights = merges(ensemble, weights)
     partitions = cut_merges(pairs, heights, ks)
-    # By numbers, and the halves of each.
-    halves = _cut_halves(ensemble, ks, weighting, rng).swapaxes(0, 1)
+    # Consensus clusters of both halves of random splits of the members.
+    size, parts = len(ensemble), [ensemble, ensemble]
+    if size > 1:
+        orders = [rng.permutation(size).tolist() for _ in range(N_SPLITS)]
+        chosen = [h for o in orders for h in (o[: size // 2], o[size // 2 :])]
+        parts = [ensemble[half] for half in chosen]
+    found = [cuts(part, WEIGHTINGS[weighting](part), ks) for part in parts]
+    halves = np.stack(found, axis=1)
     distributions = list(map(consensus_distribution, halves))
     columns = {
         "n_clusters": ks,
@@ -202,15 +208,3 @@ def measure_numbers(
     table = {name: np.array(column) for name, column in columns.items()}
     levels, cdf = distributions[0][0], np.stack([each[1] for each in distributions])
     return {"table": table, "cdf": cdf, "levels": levels}
-
-
-def _cut_halves(
-    ensemble: Ensemble, ks: Sequence[int], weighting: str, rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """Return consensus clusters of both halves of random splits of the members."""
-    size, halves = len(ensemble), [ensemble, ensemble]
-    if size > 1:
-        orders = [rng.permutation(size) for _ in range(N_SPLITS)]
-        chosen = [h for o in orders for h in (o[: size // 2], o[size // 2 :])]
-        halves = [ensemble[half.tolist()] for half in chosen]
-    return np.stack([cuts(half, WEIGHTINGS[weighting](half), ks) for half in halves])

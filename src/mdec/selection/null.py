@@ -389,6 +389,7 @@ def measure_groups(tables: Sequence[Array], clouds: Sequence[Cloud]) -> Array:
     `widest_gap`: a long cluster has eigenvalues near one too, but no gap.
     """
     n_samples = len(tables[0])
+    n_neighbors = max(1, min(N_NEIGHBORS, n_samples // 4))
     graph, products = np.zeros((2, n_samples, n_samples))
     for X, known in zip(tables, clouds, strict=True):
         own = _products_about_mean(X, known.kernel)
@@ -398,7 +399,12 @@ def measure_groups(tables: Sequence[Array], clouds: Sequence[Cloud]) -> Array:
             above = np.triu_indices(n_samples, 1)
             squared[above] = give_by_rank(squared[above], known.lengths)
             squared = np.triu(squared) + np.triu(squared).T
-        graph += _normalized_graph(squared, known.kernel) / len(tables)
+        try:
+            own = graph_from_distances(squared, known.kernel, n_neighbors, MU)
+        except CopiesError:
+            # Every sample is where others are, and only they are near.
+            own = sparse.csr_array((squared == 0.0).astype(np.float64))
+        graph += normalized_affinity(own).toarray() / len(tables)
     n_values = len(default_numbers(n_samples)[: MAX_TESTED - 1])
     last = [n_samples - 1 - n_values, n_samples - 2]
     values = linalg.eigvalsh(graph, subset_by_index=last)[::-1]
@@ -421,17 +427,6 @@ def _distances_at_norms(products: Array, norms: Array) -> Array:
     squared = wanted[:, None] + wanted - 2.0 * products * factors[:, None] * factors
     np.fill_diagonal(squared, 0.0)
     return np.where(squared > _ROUNDING * wanted.mean(), squared, 0.0)
-
-
-def _normalized_graph(squared: Array, kernel: str) -> Array:
-    """Return the similarity graph, divided by the roots of the degrees."""
-    n_neighbors = max(1, min(N_NEIGHBORS, len(squared) // 4))
-    try:
-        graph = graph_from_distances(squared, kernel, n_neighbors, MU)
-    except CopiesError:
-        # Every sample is where others are, and only they are near.
-        graph = sparse.csr_array((squared == 0.0).astype(np.float64))
-    return normalized_affinity(graph).toarray()
 
 
 def widest_gap(places: Array) -> float:

@@ -277,7 +277,16 @@ def suggest(
 
     The reason is a few sentences; one cluster is suggested only if `allow_one`.
     """
-    best, lead = candidates[0], _describe_lead(table, candidates[0].n_clusters)
+    ks, score, best = table["n_clusters"], table["score"], candidates[0]
+    row = int(np.flatnonzero(ks == best.n_clusters)[0])
+    words = [f"{each.replace('_', ' ')} {table[each][row]:.2f}" for each in EXPONENTS]
+    lead = f"K = {best.n_clusters} has the largest score ({', '.join(words)})."
+    close = ks[(score >= CLOSE_SHARE * score[row]) & (ks != best.n_clusters)]
+    if close.size and score[row] > 0.0:
+        numbers = ", ".join(map(str, close))
+        lead += f" Close to it: {numbers}; let what you know decide between them."
+    if len(ks) > 1 and best.n_clusters == ks[-1]:
+        lead += " It is the largest number compared, so compare larger ones too."
     verdict = "Whether there is more than one cluster was not tested."
     if null is not None:
         verdict = (
@@ -289,23 +298,6 @@ def suggest(
             split = f"the best split would be K = {best.n_clusters}: {best.sentence}"
             return 1, f"No firm groups; {split}. {verdict} {lead}"
     return best.n_clusters, f"{best.sentence}. {lead} {verdict}"
-
-
-def _describe_lead(table: dict[str, NDArray[Any]], k: int) -> str:
-    """Return why this number leads, whether others are close, and if it is an edge."""
-    ks, score = table["n_clusters"], table["score"]
-    row = int(np.flatnonzero(ks == k)[0])
-    words = ", ".join(
-        f"{name.replace('_', ' ')} {table[name][row]:.2f}" for name in EXPONENTS
-    )
-    sentences = f"K = {k} has the largest score ({words})."
-    close = ks[(score >= CLOSE_SHARE * score[row]) & (ks != k)].tolist()
-    if close and score[row] > 0.0:
-        numbers = ", ".join(map(str, close))
-        sentences += f" Close to it: {numbers}; let what you know decide between them."
-    if len(ks) > 1 and k == ks[-1]:
-        sentences += " It is the largest number compared, so compare larger ones too."
-    return sentences
 
 
 def suggestion_score(table: dict[str, NDArray[Any]]) -> Array:
