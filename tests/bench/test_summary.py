@@ -26,7 +26,6 @@ from mdec.bench.pages import (
 )
 from mdec.bench.records import Records, encode_labels
 from mdec.bench.summary import (
-    RankTest,
     ScoreTable,
     Sweep,
     comparable_parts,
@@ -291,11 +290,6 @@ def test_points_of_the_paper_are_those_of_its_tables_and_its_text() -> None:
     assert published_points(scores) == published_bars(scores) == {}
     bars = published_bars(scores._replace(table=replace(part, metric="nmi_max")))
     np.testing.assert_array_equal(bars["MDEC-HC"], [50.99, np.nan])
-
-
-def test_groups_are_the_longest_ranges_without_a_difference() -> None:
-    mean_ranks = np.array([3.0, 1.0, 1.5])
-    assert RankTest(0.0, 1.0, 1.6, 9, mean_ranks).groups() == [(0, 1), (1, 2)]
 
 
 def test_friedman_is_scipys_and_nemenyi_is_the_textbooks() -> None:

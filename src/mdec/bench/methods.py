@@ -30,10 +30,6 @@ from mdec.generation import generate_ensemble
 from mdec.preparation import DRAWN, ExpressionPreparation, kind_of_values
 from mdec.weights import WEIGHTINGS
 
-# Between which Leiden's resolution is searched, and in how many steps.
-_RESOLUTIONS = (1e-3, 16.0)
-_HALVINGS = 25
-
 Labels = NDArray[np.integer]
 Array = NDArray[Any]
 
@@ -182,8 +178,8 @@ def scanpy_leiden(
     if not search:
         return cluster(1.0)
     found: list[Labels] = []
-    low, high = _RESOLUTIONS
-    for _ in range(_HALVINGS):
+    low, high = 1e-3, 16.0  # between which the resolution is searched
+    for _ in range(25):
         resolution = (low * high) ** 0.5
         found.append(cluster(resolution))
         surplus = np.unique(found[-1]).size - n_clusters

@@ -174,7 +174,14 @@ class RankTest(NamedTuple):
         return np.argsort(self.mean_ranks, kind="stable")
 
     def groups(self) -> list[tuple[int, int]]:
-        """Return the longest ranges of indistinguishable methods, in their order."""
+        """Return the longest ranges of indistinguishable methods, in their order.
+
+        Examples
+        --------
+        >>> mean_ranks = np.array([1.0, 1.5, 3.0])
+        >>> RankTest(0.0, 1.0, 1.6, 9, mean_ranks).groups()
+        [(0, 1), (1, 2)]
+        """
         sorted_ranks = np.sort(self.mean_ranks)
         found: list[tuple[int, int]] = []
         for first, rank in enumerate(sorted_ranks):
@@ -254,7 +261,13 @@ def method_of(column: str) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return the value of a parameter as text, also where it is a list."""
+    """Return the value of a parameter as text, also where it is a list.
+
+    Examples
+    --------
+    >>> format_value(0.5), format_value(["cosine", "spearman"])
+    ('0.5', 'cosine + spearman')
+    """
     return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -33,11 +33,10 @@ from mdec.bench.study import DatasetSpec, Group
 from mdec.ensemble import Ensemble
 from mdec.estimator import MDEC
 
-_CACHED_DATASETS = 32
 _PACKAGES = ("mdec", "numpy", "scipy", "scikit-learn", "numba")
 
 
-@lru_cache(maxsize=_CACHED_DATASETS)
+@lru_cache(maxsize=32)
 def _load(spec: DatasetSpec) -> Dataset:
     return load_dataset(spec.source, target=spec.target, download=False)
 

@@ -255,6 +255,12 @@ def microclusters(
 
     Labels of each group, group of each sample, and size of each group. Unlike that of
     `Ensemble.microclusters`, the order does not depend on a hash.
+
+    Examples
+    --------
+    >>> labels, inverse, sizes = microclusters(Ensemble.from_labels([[0], [1], [0]]))
+    >>> inverse, sizes
+    (array([0, 1, 0]), array([2, 1]))
     """
     first, group, sizes = ensemble.microclusters
     order = np.lexsort(ensemble.labels[first].T[::-1])
