@@ -132,10 +132,7 @@ def map_parallel(
     with single_threaded_blas():
         if backend.supports_return_generator:
             kind = "generator" if ordered else "generator_unordered"
-            pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=kind)
-            yield from pool(tasks)
-            return
+            yield from Parallel(n_jobs, prefer="threads", return_as=kind)(tasks)
         # Ray's backend gives all results at the end, so it gets a few at a time.
-        pool = Parallel(n_jobs=n_jobs, prefer="threads")
         while some := list(islice(tasks, 4 * effective_n_jobs(n_jobs))):
-            yield from pool(some)
+            yield from Parallel(n_jobs, prefer="threads")(some)

@@ -42,32 +42,30 @@ def check_kernel(kernel: Kernel) -> str | Shares:
     (('cosine', 0.25), ('scaled_gaussian', 0.75))
     """
     known, given = ", ".join(KERNELS), f"kernel={kernel!r}"
-    if not isinstance(kernel, str | Mapping | list | tuple):
-        raise ValueError(
-            f"{given} is not a name, list of names or mapping of names to shares; the "
-            f"names are {known}."
-        )
+    several = isinstance(kernel, Mapping | list | tuple)
+    refusals = {
+        f"{given} is not a name, list of names or mapping of names to shares; the "
+        f"names are {known}.": not several and not isinstance(kernel, str),
+        f"{given} names no kernel; give one or more of {known}.": several
+        and not kernel,
+    }
+    refuse(refusals)
     names: list[Any] = [kernel] if isinstance(kernel, str) else list(kernel)
-    if not names:
-        raise ValueError(f"{given} names no kernel; give one or more of {known}.")
     shares: dict[str, float] = {}
     for name in names:
-        if not isinstance(name, str) or name not in KERNELS:
-            place = given if isinstance(kernel, str) else f"{name!r} in {given}"
-            raise ValueError(f"{place} is not one of {known}.")
-        if name in shares:
-            raise ValueError(
-                f"{given} names {name!r} twice; give shares instead, such as "
-                f"{{{name!r}: 2, ...}}."
-            )
+        place = given if isinstance(kernel, str) else f"{name!r} in {given}"
         share = kernel[name] if isinstance(kernel, Mapping) else 1.0
         # A bool is a number to Python, and True no share.
         number = isinstance(share, Real) and not isinstance(share, bool)
-        if not number or not 0.0 < share < math.inf:
-            raise ValueError(
-                f"the share {share!r} of the kernel {name!r} must be a number above 0; "
-                "leave out the kernels that no member is to draw."
-            )
+        refusals = {
+            f"{place} is not one of {known}.": name not in KERNELS,
+            f"{given} names {name!r} twice; give shares instead, such as "
+            f"{{{name!r}: 2, ...}}.": names.count(name) > 1,
+            f"the share {share!r} of the kernel {name!r} must be a number above 0; "
+            "leave out the kernels that no member is to draw.": not number
+            or not 0.0 < share < math.inf,
+        }
+        refuse(refusals)
         shares[str(name)] = float(share)
     if len(shares) == 1:
         return next(iter(shares))
