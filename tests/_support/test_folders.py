@@ -420,27 +420,3 @@ def test_results_keep_their_permissions(folder: Path) -> None:
         os.umask(before)
     assert (folder / "labels.csv").stat().st_mode & 0o777 == 0o600
     assert (folder / "summary.json").stat().st_mode & 0o777 == 0o640
-
-
-def test_a_lock_goes_where_open_files_cannot_be_deleted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on Windows: the lock is deleted once it is no longer open."""
-    unlink, release, held = Path.unlink, filelock.BaseFileLock.release, [True]
-
-    def refuse_held(path: Path, missing_ok: bool = False) -> None:
-        if path.name == ".mdec-lock" and held[0]:
-            raise PermissionError(errno.EACCES, "The file is in use")
-        unlink(path, missing_ok=missing_ok)
-
-    def noted_release(lock: filelock.BaseFileLock, force: bool = False) -> None:
-        release(lock, force)
-        held[0] = False
-
-    monkeypatch.setattr("mdec._support.files._OPEN_FILES_STAY", True)
-    monkeypatch.setattr(Path, "unlink", refuse_held)
-    monkeypatch.setattr(filelock.BaseFileLock, "release", noted_release)
-    with claim_folder(folder):
-        assert (folder / ".mdec-lock").exists()
-    assert not held[0]
-    assert not (folder / ".mdec-lock").exists()

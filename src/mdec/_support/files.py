@@ -19,17 +19,13 @@ import shutil
 import socket
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import IO
 
 # How systems answer that cannot write through a folder, or do not allow it.
 _CANNOT = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EACCES}
-
-# Where an open file cannot be deleted, a lock is deleted once it is released: then that
-# of the next holder stays as well.
-_OPEN_FILES_STAY = os.name == "nt"
 
 _SOFT = "-soft"
 _LOCK = ".mdec-lock"
@@ -154,29 +150,26 @@ def hold_lock(path: Path) -> Iterator[None]:
     import filelock
 
     lock: filelock.BaseFileLock = filelock.FileLock(path)
+    held: AbstractContextManager[object]
     try:
         try:
-            lock.acquire(timeout=0)
+            held = lock.acquire(timeout=0)
         except filelock.Timeout:
             raise
         except (OSError, NotImplementedError):
             # The file system has no locks; then the existence of a file is one.
             lock = filelock.SoftFileLock(f"{os.fspath(path)}{_SOFT}")
-            lock.acquire(timeout=0)
+            held = lock.acquire(timeout=0)
     except filelock.Timeout as error:
         raise BlockingIOError(f"{lock.lock_file!r} is locked.") from error
-    with ExitStack() as stack:
-        if _OPEN_FILES_STAY:
-            stack.callback(_delete, path)
-        stack.callback(lock.release)
-        # While it is locked: whoever has opened it meanwhile finds it gone.
-        stack.callback(_delete, path)
-        yield
-
-
-def _delete(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
+    with held:
+        try:
+            yield
+        finally:
+            # While it is locked: whoever has opened it meanwhile finds it gone. Where
+            # open files cannot be deleted, filelock does it.
+            with suppress(OSError):
+                path.unlink()
 
 
 @contextmanager
