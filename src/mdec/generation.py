@@ -217,10 +217,24 @@ def make_members(
 ) -> Iterator[Outcome]:
     """Yield the members of an ensemble as they are finished, in any order.
 
-    Each with its labels in row blocks, numbered in the order of first samples, or why
-    it was given up after a second draw. `cluster` gives members their labels, as
-    `mdec.engines.cluster_members`; the checkpoint has members of an earlier run, and
-    keeps those of this one.
+    Parameters
+    ----------
+    cluster : callable
+        Gives members their labels, as `mdec.engines.cluster_members`.
+    executor : Executor
+        Works on the blocks of labels.
+    plan : Plan
+        What the members share.
+    ensemble_size : int
+        M.
+    checkpoint : Checkpoint or None
+        Has members of an earlier run, and keeps those of this one.
+
+    Yields
+    ------
+    tuple of Member and list, or Failure
+        The member with its labels in row blocks, numbered in the order of first
+        samples, or why it was given up after a second draw.
     """
     waiting = []
     for index in range(ensemble_size):

@@ -176,8 +176,15 @@ class Ensemble:
     def view(self, number: int) -> Ensemble:
         """Return the members of one view, as they were before they were joined.
 
-        With the view's own parameters, failures and names; the number is its position
-        in ``views``.
+        Parameters
+        ----------
+        number : int
+            Position in ``views``.
+
+        Returns
+        -------
+        Ensemble
+            With the view's own parameters, failures and names.
         """
         view, number = self.views[number], range(len(self.views))[number]
         some = self[[m for m, origin in enumerate(self.origins) if origin == number]]

@@ -171,11 +171,8 @@ class Plan:
 
     def _check_together(self) -> None:
         """Raise for parts that do not go together, or leave nothing to cluster."""
-        shares, features, samples = (
-            self.kernel_shares,
-            self.max_features,
-            self.max_samples,
-        )
+        shares, samples = self.kernel_shares, self.max_samples
+        features = self.max_features
         draws.check_kernel(self.kernel if isinstance(self.kernel, str) else shares)
         landmark, n_landmarks = self.base == "landmark", self.n_landmarks
         here_only = self.has_own_base or self.metric
@@ -214,7 +211,15 @@ class Plan:
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """Return the plan that `to_json` wrote; raise if it is none.
 
-        From ``ensemble.parameters``, or what JSON made of them.
+        Parameters
+        ----------
+        content : mapping
+            ``ensemble.parameters``, or what JSON made of them.
+
+        Returns
+        -------
+        Plan
+            Equal to the one written.
         """
         content = current_names(content)
         names = {field.name for field in fields(cls)}
@@ -265,7 +270,17 @@ class Plan:
     def member(self, index: int, attempt: int = 0) -> Member:
         """Draw the parameters of one member, Eqs. 4 to 7.
 
-        The same for any number of members; a second attempt, 1, has streams of its own.
+        Parameters
+        ----------
+        index : int
+            Position in the ensemble.
+        attempt : int, default=0
+            1 for the second attempt, with streams of its own.
+
+        Returns
+        -------
+        Member
+            The same for any number of members.
         """
 
         def stream(name: str) -> np.random.Generator:
@@ -315,7 +330,17 @@ class Plan:
     def stream(self, member: Member, name: str) -> np.random.Generator:
         """Return the generator of one purpose inside one member.
 
-        It is the same for the same plan, member, attempt and name.
+        Parameters
+        ----------
+        member : Member
+            Who draws.
+        name : str
+            What is drawn, one of the names of the random streams.
+
+        Returns
+        -------
+        Generator
+            The same for the same plan, member, attempt and name.
         """
         return member_stream(self.entropy, member.index, name, member.attempt)
 
@@ -331,7 +356,17 @@ class Plan:
     ) -> NDArray[np.int64]:
         """Return the sorted features of a member, drawn again from its seed.
 
-        At least one, and as many as its kernel needs, of all or of some sorted ones.
+        Parameters
+        ----------
+        member : Member
+            Whose features.
+        among : ndarray, optional
+            Sorted features to draw from; None for all.
+
+        Returns
+        -------
+        ndarray
+            At least one, and as many as its kernel needs.
         """
         rng = self.stream(member, "subspace")
         n_features = self.n_features if among is None else among.size

@@ -39,12 +39,25 @@ _BLOCK = 2**20
 
 
 def stabilize(X: Array, power: float) -> Array:
-    r"""Return values to a power, whose variance grows less with their mean.
+    r"""Return values whose variance grows less with their mean.
 
-    1 leaves them as they are, 1/2 is the square root, 0 is :math:`\log_2(1 + x)`. Zero
-    stays zero. A negative value, as background subtraction leaves it, becomes minus
-    what its size becomes: order and sign are kept, and noise around zero stays noise
-    around zero.
+    Parameters
+    ----------
+    X : ndarray
+        Values.
+    power : float
+        1 leaves them as they are, 1/2 is the square root, 0 is :math:`\log_2(1 + x)`.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape and precision.
+
+    Notes
+    -----
+    Zero stays zero. A negative value, as background subtraction leaves it, becomes
+    minus what its size becomes: order and sign are kept, and noise around zero stays
+    noise around zero.
 
     Examples
     --------
@@ -330,7 +343,19 @@ def learn_preparation(
 ) -> Preparation:
     """Learn from training samples what preparing others takes.
 
-    It serves every member that draws this power.
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Training samples.
+    kind : str
+        What the values are, see `KINDS`.
+    power : float
+        Of the transform.
+
+    Returns
+    -------
+    Preparation
+        Serves every member that draws this power.
 
     Examples
     --------
@@ -352,9 +377,21 @@ def learn_preparation(
 def prepare(
     X: Array | sparse.csr_array, preparation: Preparation, features: NDArray[np.int64]
 ) -> Array:
-    """Return some features of samples, prepared by what training samples taught.
+    """Return some features of samples, prepared.
 
-    The samples have all their features; each one's values depend on that sample alone.
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Samples with all their features, those of training or new ones.
+    preparation : Preparation
+        What was learnt from the training samples.
+    features : ndarray
+        Numbers of the features wanted.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, len(features))
+        Each sample's values depend on that sample alone.
 
     Examples
     --------

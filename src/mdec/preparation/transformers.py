@@ -69,8 +69,8 @@ class _Transformer(TransformerMixin, BaseEstimator):
         return self._change(self._validate(X, reset=False))
 
     def _validate(self, X: ArrayLike, *, reset: bool = True) -> Any:
-        floats, sparse = (np.float64, np.float32), self._accept_sparse
-        return validate_data(self, X, dtype=floats, accept_sparse=sparse, reset=reset)
+        how = {"dtype": (np.float64, np.float32), "accept_sparse": self._accept_sparse}
+        return validate_data(self, X, reset=reset, **how)
 
     def _learn(self, X: Any) -> None:
         """Set the attributes that depend on the training samples."""
