@@ -67,6 +67,7 @@ def write_model(
     clustering: Clustering = model.clustering_
     _check_parameters(model._parameters, clustering)
     ensemble, placement = clustering.ensemble, clustering.placement
+    names = model._feature_names
     if isinstance(ensemble, DistributedEnsemble):
         raise ValueError(
             "the labels of this model lie on a Dask cluster and are not saved from "
@@ -75,7 +76,8 @@ def write_model(
     assert placement is not None  # of a fit
     arrays: Arrays = {"ensemble": ensemble.labels}
     arrays |= _named("", clustering, _CLUSTERING) | _named("", placement, _PLACEMENT)
-    for table, prefix in zip(placement.tables, _prefixes(ensemble), strict=True):
+    for i, table in enumerate(placement.tables):
+        prefix = f"view_{i}_" if ensemble.views else ""
         if sparse.issparse(table.rows):
             arrays |= _named(f"{prefix}rows_", table.rows, _SPARSE)
         else:
@@ -84,10 +86,7 @@ def write_model(
             arrays[f"{prefix}order_{number}"] = each.order
     of_tables: dict[str, Any] = {
         "n_features": [each.plan.n_features for each in placement.tables],
-        "feature_names": [
-            None if names is None else list(map(str, names))
-            for names in model._feature_names
-        ],
+        "feature_names": [n if n is None else list(map(str, n)) for n in names],
         "learnt": [
             [_named("", each, _LEARNT) for each in table.learnt.values()]
             for table in placement.tables
@@ -157,11 +156,6 @@ def _under(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): arrays[name] for name in mine}
 
 
-def _prefixes(ensemble: Ensemble) -> list[str]:
-    """Return what the names of each table's arrays begin with."""
-    return [f"view_{number}_" for number in range(len(ensemble.views))] or [""]
-
-
 def _require(fitting: Any, part: str) -> None:
     """Raise unless a part of a file fits the others."""
     if not fitting:
@@ -212,8 +206,8 @@ def _restore_clustering(
     for texts, size in zip(names, sizes, strict=True):
         words = all(isinstance(text, str) for text in texts or ())
         _require(texts is None or (words and len(texts) == size), "names")
-    own = [_under(prefix, arrays) for prefix in _prefixes(ensemble)]
-    weights = arrays["weights"]
+    several = [_under(f"view_{i}_", arrays) for i in range(len(ensemble.views))]
+    own, weights = several or [arrays], arrays["weights"]
     clustering = Clustering(
         ensemble,
         weights,
@@ -229,9 +223,7 @@ def _restore_clustering(
             *(arrays[name] for name in _PLACEMENT),
         ),
     )
-    return clustering, [
-        None if texts is None else np.array(texts, dtype=object) for texts in names
-    ]
+    return clustering, [n if n is None else np.array(n, dtype=object) for n in names]
 
 
 def _restore_settings(
