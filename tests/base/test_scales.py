@@ -224,7 +224,7 @@ def test_no_landmark_is_made_up() -> None:
     """Scores that are not finite leave places unwritten, which nothing may read."""
     scores = np.array([[0.0, 1.0, 2.0], [np.nan, np.inf, 0.0]])
     index = np.full((2, 2), 60_000, dtype=np.uint16)
-    assert not landmarks.smallest_columns(scores, 2, index)
+    assert not landmarks.smallest_columns(scores, index)
     assert index.max() < 3
     points = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
     prepared = index_landmarks(points, np.random.default_rng(0))

@@ -120,13 +120,13 @@ def test_what_rounding_leaves_in_doubt_is_asked_in_double(
     old = groups[np.arange(200) % 2] + rng.normal(size=(200, 6))
     new = groups[np.arange(20) % 2] + rng.normal(size=(20, 6))
     asked = []
-    double = NearestRows._by_double_products
+    double = NearestRows._round_double
 
-    def counted(self: NearestRows, rows: np.ndarray, k: int) -> tuple:
+    def counted(self: NearestRows, rows: np.ndarray) -> tuple:
         asked.append(len(rows))
-        return double(self, rows, k)
+        return double(self, rows)
 
-    monkeypatch.setattr(NearestRows, "_by_double_products", counted)
+    monkeypatch.setattr(NearestRows, "_round_double", counted)
     expected = naive(old, new, 7)[0]
     np.testing.assert_array_equal(NearestRows(old).nearest(new, 7)[0], expected)
     assert asked == [20]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -215,6 +216,25 @@ def test_what_is_kept_between_calls_changes_no_answer(preparation):
     np.testing.assert_array_equal(first.spacing[both], second.spacing[both])
     assert both.any()
     assert "spacing" not in vars(pickle.loads(pickle.dumps(model)).clustering_.rows[0])
+
+
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
+def test_distances_that_the_fit_found_are_those_derived_again(kernel):
+    rng = np.random.default_rng(4)
+    X, new = rng.normal(size=(1100, 30)), rng.normal(size=(150, 30))
+    model = MDEC(3, kernel=kernel, ensemble_size=4, random_state=0).fit(X)
+    known = model.clustering_.rows[0]
+    derived = replace(known)
+    assert np.isfinite(known.spacing).all()
+    assert np.isnan(derived.spacing).all()
+    expected = predict_base_clusters(new, derived)
+    np.testing.assert_array_equal(predict_base_clusters(new, known), expected)
+    asked = np.isfinite(derived.spacing)
+    assert asked.mean() > 0.3
+    np.testing.assert_array_equal(derived.spacing[asked], known.spacing[asked])
+    # In single precision differences are made otherwise.
+    single = MDEC(3, ensemble_size=2, random_state=0).fit(X.astype(np.float32))
+    assert np.isnan(single.clustering_.rows[0].spacing).all()
 
 
 def test_a_new_row_of_another_magnitude_leaves_what_is_kept_alone():

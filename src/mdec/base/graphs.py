@@ -31,7 +31,11 @@ MAX_OPEN_SHARE = 0.05
 
 
 def similarity_graph(
-    X: Array | sparse.csr_array, kernel: str, n_neighbors: int, mu: float
+    X: Array | sparse.csr_array,
+    kernel: str,
+    n_neighbors: int,
+    mu: float,
+    means: Array | None = None,
 ) -> sparse.csr_array:
     """Return the similarity graph of one member, Eqs. 8 to 10.
 
@@ -45,6 +49,9 @@ def similarity_graph(
         Similarities kept per sample, fewer than the samples.
     mu : float
         Width of the scaled kernels; the others have none.
+    means : ndarray of shape (n_samples,), optional
+        Where the mean neighbour distances are written, if differences in float64 give
+        them, as they do for new rows.
 
     Returns
     -------
@@ -77,7 +84,8 @@ def similarity_graph(
         if len(rows) <= DENSE_SAMPLES:
             distances = squared_distances(rows.astype(np.float64, copy=False))
             return graph_from_distances(distances, kernel, n_neighbors, mu)
-    return _search_graph(rows, kernel, n_neighbors, mu)
+    noted = means if rows.dtype == np.float64 else None
+    return _search_graph(rows, kernel, n_neighbors, mu, noted)
 
 
 def graph_from_distances(
@@ -117,7 +125,9 @@ def graph_from_distances(
     return _graph(*dense.largest_both_ways(order, similarity, n_samples, n_neighbors))
 
 
-def _search_graph(X: Any, kernel: str, n_neighbors: int, mu: float) -> sparse.csr_array:
+def _search_graph(
+    X: Any, kernel: str, n_neighbors: int, mu: float, noted: Array | None
+) -> sparse.csr_array:
     """Find the k largest similarities of each row without looking at all pairs.
 
     Those of the scaled Gaussian are not always of the nearest samples, because the
@@ -135,6 +145,8 @@ def _search_graph(X: Any, kernel: str, n_neighbors: int, mu: float) -> sparse.cs
     distances, pairs, means, kth = _candidates(X, n_neighbors, n_candidates)
     if kernel == "scaled_exponential":
         means, _ = pairs.nearest(n_neighbors, np.sqrt)
+    if noted is not None:
+        noted[:] = means
     rho = means if kernel in kernels.ANGULAR else kernels.mean_neighbor_distance(means)
 
     def similarity(rows: Any, columns: Any, squared: Array) -> Array:

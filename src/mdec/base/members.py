@@ -101,11 +101,13 @@ class DrawnRows:
             return X.T[self.features].T
         return X.T[np.ix_(self.features, samples)].T
 
-    def graph(self, kernel: str, n_neighbors: int, mu: float) -> sparse.csr_array:
-        """Return their similarity graph."""
+    def graph(
+        self, kernel: str, n_neighbors: int, mu: float, means: Array | None = None
+    ) -> sparse.csr_array:
+        """Return their similarity graph; note their `means` as it does."""
         drawn = kernel, n_neighbors, mu
         if self.about_mean is None or kernel in ANGULAR:
-            return similarity_graph(self.take(), *drawn)
+            return similarity_graph(self.take(), *drawn, means)
         centred = self._take(self.about_mean, self.samples)
         return graph_from_distances(distances_about_mean(centred, self.take), *drawn)
 
@@ -191,6 +193,7 @@ def base_clustering(
     plan: Plan,
     base: Base | None = None,
     metric: Metric | None = None,
+    means: Array | None = None,
 ) -> NDArray[np.int32]:
     """Return the labels of one member, Eqs. 11 to 13.
 
@@ -206,6 +209,8 @@ def base_clustering(
         Clusters in place of the graph.
     metric : callable, default=None
         As in `member_similarity`.
+    means : ndarray of shape (n_clustered,), optional
+        As in `similarity_graph`.
 
     Returns
     -------
@@ -222,7 +227,7 @@ def base_clustering(
     elif isinstance(X, Pairs) or metric is not None:
         found = _cut_graph(member_similarity(X, member, plan, metric), member, plan)
     else:
-        found = _cluster_rows(X, member, plan)
+        found = _cluster_rows(X, member, plan, means)
     return among_all_samples(found, member, plan)
 
 
@@ -247,7 +252,9 @@ def _cut_graph(W: sparse.csr_array, member: Member, plan: Plan) -> NDArray[np.in
     )
 
 
-def _cluster_rows(X: Any, member: Member, plan: Plan) -> NDArray[np.int32]:
+def _cluster_rows(
+    X: Any, member: Member, plan: Plan, means: Array | None
+) -> NDArray[np.int32]:
     """Cluster the rows of a member, or the distinct ones where all have copies.
 
     Rows that are no more than the clusters wanted, but for copies, are the clusters.
@@ -258,7 +265,7 @@ def _cluster_rows(X: Any, member: Member, plan: Plan) -> NDArray[np.int32]:
         return few
     kernel, k = plan.kernel_of(member), member.n_neighbors
     try:
-        return _cut_graph(rows.graph(kernel, k, member.mu), member, plan)
+        return _cut_graph(rows.graph(kernel, k, member.mu, means), member, plan)
     except CopiesError:
         drawn = rows.take()
         group = group_copies(drawn)

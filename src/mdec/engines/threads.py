@@ -63,7 +63,8 @@ def cluster_members(
         # Members then copy whole columns and need not convert them.
         columns = np.asfortranarray(data, dtype=np.float64)
         data = center_once(columns, plan.kernel_shares)
-    shared, make = (data, pool, base, metric), partial(_cluster_member, plan=plan)
+    shared = data, pool, base, metric, rows.spacing
+    make = partial(_cluster_member, plan=plan)
     yield from map_parallel(make, members, shared=shared, n_jobs=n_jobs, ordered=False)
 
 
@@ -73,12 +74,17 @@ def _cluster_member(
     pool: Array | None,
     base: Base | None,
     metric: Metric | None,
+    spacing: dict[Any, Array],
     plan: Plan,
 ) -> Labels:
     """Make one member by its graph, or by landmarks if there is a pool for them."""
     try:
         if pool is None:
-            return member, [base_clustering(data, member, plan, base, metric)]
+            means = np.full(plan.n_clustered, np.nan)
+            found = base_clustering(data, member, plan, base, metric, means)
+            if len(means) == plan.n_samples and np.isfinite(means).all():
+                spacing[plan, member] = means
+            return member, [found]
         blocks = as_rows(data).blocks
         parts = landmark_clustering(LocalExecutor(), blocks, pool, member, plan)
         return member, [np.concatenate(parts)]

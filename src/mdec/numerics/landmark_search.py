@@ -196,29 +196,27 @@ def _search(
     """Return the nearest of some landmarks for each row, and their distances."""
     from mdec.numerics.loops import landmarks
 
-    is_sparse, few = sparse.issparse(rows), rows.shape[0] < FEW
     half_norms, points = known.half_norms[around], known.points[around]
+    share = 4.0 * (rows.shape[1] + 2) * np.finfo(rows.dtype).eps
+    index = np.empty((rows.shape[0], k), dtype=np.uint16)
+    distances = np.empty(index.shape, dtype=rows.dtype)
+    is_sparse, few = sparse.issparse(rows), rows.shape[0] < FEW
     others = by_feature(points) if is_sparse and not few else points.T
-    # One more tells whether rounding leaves the last one in doubt.
-    n_rows, wide = rows.shape[0], min(k + 1, around.size)
-    index = np.empty((n_rows, wide), dtype=np.uint16)
-    distances = np.empty((n_rows, k), dtype=rows.dtype)
-    for start in range(0, n_rows, TILE):
+    for start in range(0, rows.shape[0], TILE):
         part = slice(start, start + TILE)
-        tile, found = rows[part], index[part]
+        tile, nearest = rows[part], index[part]
         if is_sparse and few:
             scores = np.ascontiguousarray(products(points, by_feature(tile)).T)
         else:
             scores = products(tile, others)
         np.subtract(half_norms, scores, out=scores)
-        if not landmarks.smallest_columns(scores, wide, found):
-            raise ValueError("X holds values that are not finite or too large.")
-        nearest = found[:, :k]
         if is_sparse:
+            found = landmarks.smallest_columns(scores, nearest)
             nearest[:], distances[part] = by_distance(tile, points, nearest)
-            continue
-        if wide > k:
-            given = tile, points, halves[part], found, distances[part]
-            landmarks.settle_nearest(scores, *given)
-        landmarks.order_by_distance(tile, points, nearest, distances[part])
-    return index[:, :k], distances
+        else:
+            limits = share * halves[part], 0.0, around.size
+            places = nearest, distances[part], np.empty(len(tile), dtype=bool)
+            found = landmarks.nearest_points(scores, tile, points, *limits, *places)
+        if not found:
+            raise ValueError("X holds values that are not finite or too large.")
+    return index, distances

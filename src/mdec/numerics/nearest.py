@@ -19,8 +19,9 @@ from mdec.numerics.neighbors import (
     sum_of_products,
 )
 
-# Candidates beyond the wanted ones; distances that are made together.
-SPARE = 8
+# Candidates beyond the wanted ones, before products in float64 are asked; distances
+# that are made together.
+SPARE = 64
 TILE_ENTRIES = 2**21
 
 # If only one in so many rows is wanted, the subspace of the others is not copied.
@@ -56,7 +57,7 @@ class SearchIndex:
         self.rows = np.ascontiguousarray(rows, dtype=np.float64)
         self.center, centred, norms, _ = center_rows(self.rows)
         self.factor = to_power(float(np.sqrt(norms.max())), TOP)
-        centred *= self.factor
+        centred *= -2.0 * self.factor
         # A feature is a row of this, so that a subspace is copied in long pieces.
         self.columns = np.ascontiguousarray(centred.T, dtype=np.float32)
 
@@ -64,10 +65,10 @@ class SearchIndex:
 class NearestRows:
     r"""Finds the nearest of given rows, whatever their scale and offset.
 
-    Products of centred rows in float32 choose candidates; their distances are computed
-    from differences in float64. A row whose candidates rounding leaves in doubt gets
-    others from products in float64, and if these do as well, it is compared with all.
-    So the answer for a row depends on no other.
+    Products of centred rows in float32 choose candidates, all that rounding leaves in
+    question; their distances are computed from differences in float64. A row with too
+    many candidates gets others from products in float64. So the answer for a row
+    depends on no other.
 
     Parameters
     ----------
@@ -83,8 +84,8 @@ class NearestRows:
     array([[2, 1]])
     """
 
-    # From fast to sure; what one leaves in doubt goes to the next.
-    _searches: Sequence[str] = ("_by_single_products", "_by_double_products", "_of_all")
+    # From fast to sure; rows that one leaves too much in doubt go to the next.
+    _searches: Sequence[str] = ("_round_single", "_round_double")
 
     def __init__(
         self, old: Array | SearchIndex, features: NDArray[np.integer] | None = None
@@ -104,11 +105,14 @@ class NearestRows:
 
     @cached_property
     def _columns(self) -> Array:
-        """The centred rows in columns, and under these their squared norms."""
-        columns = self.known.columns
-        if self.features is not None:
-            columns = columns[self.features]
-        return np.vstack([columns, np.einsum("ij,ij->j", columns, columns)])
+        """Centred rows times -2 in columns, and under these their squared norms."""
+        known, features = self.known.columns, self.features
+        chosen = slice(None) if features is None else features
+        columns = np.empty((known[chosen].shape[0] + 1, len(self)), dtype=known.dtype)
+        columns[:-1] = known[chosen]
+        np.einsum("ij,ij->j", columns[:-1], columns[:-1], out=columns[-1])
+        columns[-1] *= 0.25
+        return columns
 
     @cached_property
     def _centred(self) -> tuple[Array, Array, Array]:
@@ -117,12 +121,9 @@ class NearestRows:
 
     def rows(self, chosen: NDArray[np.integer]) -> Any:
         """Return some of the old rows, in the subspace."""
-        if self._are_many(chosen):
+        if self.features is None or _FEW * len(chosen) > len(self):
             return self.old if len(chosen) == len(self) else self.old[chosen]
         return self.known.rows[chosen].take(self.features, axis=1)
-
-    def _are_many(self, chosen: NDArray[np.integer]) -> bool:
-        return self.features is None or _FEW * len(chosen) > len(self)
 
     def nearest(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array]:
         """Return the k nearest old rows of each new row.
@@ -145,103 +146,81 @@ class NearestRows:
         squared = np.empty((new.shape[0], k))
         height = max(1, TILE_ENTRIES // len(self))
         for start in range(0, new.shape[0], height):
-            part = slice(start, start + height)
-            index[part], squared[part] = self._search(new[part], k)
+            rows = np.arange(start, min(start + height, new.shape[0]))
+            most = [k + SPARE] * (len(self._searches) - 1) + [len(self)]
+            for search, n_points in zip(self._searches, most, strict=True):
+                some = new if len(rows) == new.shape[0] else new[rows]
+                rounded: tuple[Array, Array, float] = getattr(self, search)(some)
+                found = self._settle(some, *rounded, k, n_points)
+                crowded, index[rows], squared[rows] = found
+                rows = rows[crowded]
+                if not rows.size:
+                    break
         return index, squared
 
-    def _search(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array]:
-        index = np.empty((new.shape[0], k), dtype=np.int64)
-        squared, doubtful = np.empty(index.shape), np.arange(new.shape[0])
-        for search in self._searches[-1 if k + SPARE >= len(self) else 0 :]:
-            if doubtful.size:
-                found = getattr(self, search)(new[doubtful], k)
-                index[doubtful], squared[doubtful], least = found
-                doubtful = doubtful[~(squared[doubtful, -1] < least)]
-        return index, squared
+    def _round_single(self, new: Array) -> tuple[Array, Array, float]:
+        """Return distances rounded to float32, less a number for each row.
 
-    def _by_single_products(
-        self, new: Array, k: int
-    ) -> tuple[NDArray[np.int64], Array, Array]:
-        """Return the nearest of candidates, and what all others are at least."""
-        factor, n_features, center = self.known.factor, new.shape[1], self.known.center
+        And how far rounding may have moved one beyond another: a number for each row
+        and a share of the distance.
+        """
+        n_features, center = new.shape[1], self.known.center
         moved = new - (center if self.features is None else center[self.features])
-        moved *= factor
+        moved *= self.known.factor
         norms = np.einsum("ij,ij->i", moved, moved)
         far = ~(norms < _LARGEST_NORM)
-        moved[far], norms[far] = 0.0, 0.0
+        moved[far] = 0.0
         left = np.ones((len(new), n_features + 1), dtype=np.float32)
-        np.multiply(moved, -2.0, out=left[:, :-1], casting="same_kind")
-        rounded = sum_of_products(left, self._columns)
-        index, squared, farthest = self._nearest_candidates(new, rounded, k)
+        left[:, :-1] = moved
         limits = np.finfo(np.float32)
         unit = 0.5 * float(limits.eps)
         # The norms of old rows are sums in float32 as well.
-        share = rounding_share(n_features, unit) + n_features * unit
-        slack = 3.0 * share * norms + n_features * float(limits.tiny)
-        least = (norms + farthest - slack) / (1.0 + 2.0 * share)
-        least[far] = -np.inf
-        return index, squared, least / (factor * factor)
+        share = 8.0 * (rounding_share(n_features, unit) + n_features * unit)
+        errors = share * norms + 2.0 * n_features * float(limits.tiny)
+        rounded = sum_of_products(left, self._columns)
+        return rounded, np.where(far, np.inf, errors), share
 
-    def _by_double_products(
-        self, new: Any, k: int
-    ) -> tuple[NDArray[np.int64], Array, Array]:
-        """Return the same as `_by_single_products`, from products in float64."""
-        rounded, norms, n_terms = self._round_distances(new)
-        index, squared, farthest = self._nearest_candidates(new, rounded, k)
-        unit = 0.5 * float(np.finfo(np.float64).eps)
-        share = rounding_share(n_terms, unit, max(n_terms, SUMMED))
-        blur = share * (3.0 * norms + 2.0 * np.abs(farthest))
-        return index, squared, farthest - 2.0 * blur
-
-    def _round_distances(self, new: Any) -> tuple[Array, Array, int]:
-        """Return rounded squared distances, norms of new rows and terms of products."""
+    def _round_double(self, new: Any) -> tuple[Array, Array, float]:
+        """Return what `_round_single` does, from products in float64."""
         center, centred, old_norms = self._centred
-        moved = new - center
-        norms = np.einsum("ij,ij->i", moved, moved)
-        rounded = norms[:, None] + old_norms - 2.0 * (moved @ centred.T)
-        return rounded, norms, new.shape[1]
+        moved, n_features = new - center, new.shape[1]
+        rounded = old_norms - 2.0 * (moved @ centred.T)
+        unit = 0.5 * float(np.finfo(np.float64).eps)
+        share = 8.0 * rounding_share(n_features, unit, max(n_features, SUMMED))
+        return rounded, share * np.einsum("ij,ij->i", moved, moved), share
 
-    def _nearest_candidates(
-        self, new: Any, rounded: Array, k: int
-    ) -> tuple[NDArray[np.int64], Array, Array]:
-        """Return the nearest of the candidates, and the largest rounded of these."""
+    def _settle(
+        self, new: Any, rounded: Array, errors: Array, share: float, k: int, most: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.integer], Array]:
+        """Return which rows have too many others in question, and what is nearest.
+
+        Those with more than `most` have; all others are settled by differences.
+        """
         from mdec.numerics.loops import landmarks
 
-        index = np.empty((new.shape[0], k + SPARE), dtype=np.int32)
-        landmarks.smallest_columns(rounded, k + SPARE, index)
-        farthest = np.take_along_axis(rounded, index, axis=1).max(axis=1)
-        ordered, squared = self._order(new, index)
-        return ordered[:, :k], squared[:, :k], farthest.astype(np.float64)
+        chosen = np.arange(len(self))
+        if self.features is not None and _FEW * k * len(new) < len(self):
+            kth = np.partition(rounded, k - 1, axis=1)[:, k - 1]
+            limit = kth + errors + share * np.abs(kth)
+            chosen = np.flatnonzero((rounded <= limit[:, None]).any(axis=0))
+            rounded = np.ascontiguousarray(rounded[:, chosen])
+        new, crowded = np.ascontiguousarray(new), np.empty(len(new), dtype=bool)
+        index, squared = np.empty((len(new), k), np.int32), np.empty((len(new), k))
+        given = new, self.rows(chosen), errors, share, most, index, squared, crowded
+        landmarks.nearest_points(rounded, *given)
+        return crowded, chosen[index], squared
 
-    def _order(
-        self, new: Any, index: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], Array]:
-        """Sort each new row's old rows by their distances, and return these."""
-        from mdec.numerics.loops import landmarks
 
-        squared, used = np.empty(index.shape), np.zeros(len(self), dtype=bool)
-        used[index] = True
-        chosen = np.flatnonzero(used)
-        if self._are_many(chosen):
-            rows, chosen = self.old, np.arange(len(self))
-        else:
-            rows, index = self.rows(chosen), (np.cumsum(used) - 1)[index]
-        place, new = index.astype(np.int32), np.ascontiguousarray(new)
-        landmarks.order_by_distance(new, rows, place, squared)
-        return chosen[place], squared
+def nearest_others(
+    search: Any, chosen: NDArray[np.integer], k: int
+) -> tuple[NDArray[np.int64], Array]:
+    """Return the k nearest other old rows of some old rows, and squared distances.
 
-    def _of_all(self, new: Any, k: int) -> tuple[NDArray[np.int64], Array, float]:
-        """Return the nearest of all old rows, from all differences."""
-        index = np.empty((new.shape[0], k), dtype=np.int64)
-        squared = np.empty(index.shape)
-        for row in range(new.shape[0]):
-            distances = self._distances(new[[row]])
-            index[row] = np.argsort(distances, kind="stable")[:k]
-            squared[row] = distances[index[row]]
-        return index, squared, np.inf
-
-    def _distances(self, new: Any) -> Array:
-        """Return the squared distances of one new row, from differences."""
-        apart = self.old - new
-        distances: Array = np.einsum("ij,ij->i", apart, apart)
-        return distances
+    The search is one of `NearestRows` or of anything that has its methods.
+    """
+    index, squared = search.nearest(search.rows(chosen), k + 1)
+    others = index != chosen[:, None]
+    # Among many copies a row may be missing from its own list; then the last goes.
+    others[others.all(axis=1), -1] = False
+    shape = len(chosen), k
+    return index[others].reshape(shape), squared[others].reshape(shape)

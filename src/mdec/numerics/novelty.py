@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mdec._support.arrays import Array
 from mdec.numerics.magnitude import to_power
-from mdec.numerics.nearest import NearestRows
+from mdec.numerics.nearest import NearestRows, nearest_others
 from mdec.numerics.sparse_rows import NearestSparseRows, with_data
 
 # Neighbours of a row; known rows that are compared with; the share of those that are
@@ -95,12 +95,8 @@ class NoveltyDetector:
             scale = to_power(float(np.abs(moved).max()), 0)
             search = NearestRows(moved * scale)
         k = min(N_NEIGHBORS, size - 1)
-        index, squared = search.nearest(search.old, k + 1)
-        others = index != np.arange(size)[:, None]
-        # Among many copies a row may be missing from its own list; then the last goes.
-        others[others.all(axis=1), -1] = False
-        nearest = index[others].reshape(size, k)
-        means = np.sqrt(squared[others].reshape(size, k)).mean(axis=1)
+        nearest, squared = nearest_others(search, np.arange(size), k)
+        means = np.sqrt(squared).mean(axis=1)
         positive = means[means > 0.0]
         typical = float(np.median(positive)) if positive.size else 1.0
         spacing = np.maximum(means, _FLOOR * typical)

@@ -350,7 +350,7 @@ class NearestSparseRows(NearestRows):
     array([[2, 1]])
     """
 
-    _searches = ("_by_double_products", "_of_all")
+    _searches = ("_round_double",)
 
     def __init__(self, old: sparse.csr_array) -> None:
         self.old, self.features = old, None
@@ -366,19 +366,26 @@ class NearestSparseRows(NearestRows):
         longest = int(np.diff(centred.indptr).max()) + 1
         return center, by_feature(centred), squared_norms(centred), longest
 
-    def _round_distances(self, new: Any) -> tuple[Array, Array, int]:
+    def _round_double(self, new: Any) -> tuple[Array, Array, float]:
         center, centred, old_norms, longest = self._prepared
         moved = less(new, center)
-        norms = squared_norms(moved)
-        rounded = norms[:, None] + old_norms - 2.0 * products(moved, centred)
-        return rounded, norms, longest
+        share = 8.0 * rounding_share(longest, _UNIT, longest)
+        rounded = old_norms - 2.0 * products(moved, centred)
+        return rounded, share * squared_norms(moved), share
 
-    def _order(
-        self, new: Any, index: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], Array]:
-        return by_distance(new, self.old, index)
+    def _settle(
+        self, new: Any, rounded: Array, errors: Array, share: float, k: int, most: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.integer], Array]:
+        from mdec.numerics.loops import landmarks
 
-    def _distances(self, new: Any) -> Array:
-        every = np.arange(len(self))
-        apart = exact_distances(new, self.old, np.zeros_like(every), every)
-        return np.maximum(apart, 0.0)
+        found = np.empty((new.shape[0], k), dtype=np.int32)
+        landmarks.smallest_columns(rounded, found)
+        index, squared = by_distance(new, self.old, found)
+        kth = np.take_along_axis(rounded, found[:, -1:], axis=1)
+        within = rounded <= kth + errors[:, None] + share * np.abs(kth)
+        n_within = within.sum(axis=1)
+        for row in np.flatnonzero(n_within > k):
+            among = np.flatnonzero(within[row])[None]
+            nearest, apart = by_distance(new[[row]], self.old, among)
+            index[row], squared[row] = nearest[0, :k], apart[0, :k]
+        return n_within > most, index, squared

@@ -29,8 +29,9 @@ from mdec.base.landmarks import (
 from mdec.base.pairs import PRECOMPUTED, PairwiseRows, compare_new_pairs
 from mdec.confidence import row_slices
 from mdec.ensemble.plan import Member, Plan
+from mdec.numerics.digits import nine_digits
 from mdec.numerics.magnitude import at_safe_scale, has_safe_scale
-from mdec.numerics.nearest import NearestRows, SearchIndex
+from mdec.numerics.nearest import NearestRows, SearchIndex, nearest_others
 from mdec.numerics.novelty import NoveltyDetector
 from mdec.numerics.sparse_rows import NearestSparseRows, at_safe_sparse_scale
 from mdec.preparation.recipes import Preparation, Versions, prepare
@@ -89,7 +90,11 @@ class TrainingRows:
         else:
             known, labels = rows.in_memory, ensemble.labels
         learnt = Versions.of(known, plan.preparation).learnt
-        return cls(known, learnt, labels, ensemble.members, plan)
+        found = cls(known, learnt, labels, ensemble.members, plan)
+        for column, member in enumerate(ensemble.members):
+            if (plan, member) in rows.spacing:
+                found.spacing[:, column] = rows.spacing[plan, member]
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields; what is derived from them is made again when needed."""
@@ -121,21 +126,20 @@ class TrainingRows:
         angular = set(self.plan.kernel_shares) <= set(kernels.ANGULAR)
         if sparse.issparse(self.rows) or angular or self.plan.max_samples < 1.0:
             return {}
-        versions: dict[Any, Array] = self.versions.made or {None: self.rows}
-        doubles = {
-            power: X.astype(np.float64, copy=False) for power, X in versions.items()
-        }
-        if not all(map(has_safe_scale, doubles.values())):
+        made: dict[Any, Array] = self.versions.made or {None: self.rows}
+        made = {power: X.astype(np.float64, copy=False) for power, X in made.items()}
+        if not all(map(has_safe_scale, made.values())):
             return {}
-        return {power: SearchIndex(X) for power, X in doubles.items()}
+        return {power: SearchIndex(X) for power, X in made.items()}
 
     @cached_property
     def spacing(self) -> Array:
         """Mean distance of the rows to their neighbours, by members.
 
-        Not a number until a new row has it among its neighbours in that member.
+        As the fit found it, where these are the rows of a fit in this process; else not
+        a number until a new row has it among its neighbours in that member.
         """
-        return np.full(self.labels.shape, np.nan)
+        return np.full(self.labels.shape, np.nan, order="F")
 
     @cached_property
     def landmarks(self) -> dict[int, Any]:
@@ -226,34 +230,26 @@ def predict_base_clusters(
         there, n_jobs = tensors.find_device(device), 1
     ask: Callable[..., NDArray[np.int32]]
     shared: tuple[Any, ...]
-    if plan.metric is not None:
-        ask, shared = _ask_pairs, _compare_pairs(X_new, known)
+    if plan.metric == PRECOMPUTED:
+        ask, shared = _ask_pairs, compare_new_pairs(known.rows, X_new)
+    elif plan.metric is not None:
+        raise ValueError(
+            f"metric={plan.metric} measures the rows of fit among themselves, and not "
+            "new ones; fit with metric='precomputed' to place rows by their distances."
+        )
     elif plan.base == "landmark":
         ask, shared = _ask_landmarks, (known.rows, known.landmarks, X_new, there)
     else:
-        asked = known.versions_of(X_new)
-        indices, shown = known.search_indices, [X_new, *asked.made.values()]
-        if indices and not all(
-            has_safe_scale(X.astype(np.float64, copy=False)) for X in shown
-        ):
+        asked, indices = known.versions_of(X_new), known.search_indices
+        shown = [X_new, *asked.made.values()] if indices else []
+        if not all(has_safe_scale(X.astype(np.float64, copy=False)) for X in shown):
             indices = {}
         search = NearestRows if there is None else tensors.RowSearch(there)
-        ask = _ask_member
+        ask = _ask_rows
         shared = known.versions, indices, known.spacing, asked, search
     items = zip(range(n_members), known.members, known.labels.T, strict=True)
     columns = map_parallel(partial(ask, plan=plan), items, shared=shared, n_jobs=n_jobs)
     return np.stack(list(columns), axis=1)
-
-
-def _compare_pairs(X_new: Array, known: TrainingRows) -> tuple[Any, ...]:
-    """Return the pairs of old rows and those of new rows with old ones."""
-    if known.plan.metric != PRECOMPUTED:
-        raise ValueError(
-            f"metric={known.plan.metric} measures the rows of fit among themselves, "
-            "and not new ones; fit with metric='precomputed' to place rows by their "
-            "distances."
-        )
-    return compare_new_pairs(known.rows, X_new)
 
 
 def _ask_pairs(
@@ -261,40 +257,12 @@ def _ask_pairs(
 ) -> NDArray[np.int32]:
     """Return one member's base clusters of rows known by their pairs with old ones."""
     _, member, own = item
-    present = _present_rows(own)
-    if present is not None:
+    if own.min() < 0:
+        present = np.flatnonzero(own >= 0)
         old, new, own = old[np.ix_(present, present)], new[:, present], own[present]
     kernel = None if similar else plan.kernel_of(member)
     means = np.full(len(old), np.nan)
     return _vote_in_blocks(own, PairwiseRows(old), new, member, kernel, means)
-
-
-def _vote_in_blocks(
-    own: NDArray[np.int32],
-    search: Search,
-    new: Any,
-    member: Member,
-    kernel: str | None,
-    means: Array,
-) -> NDArray[np.int32]:
-    """Return one member's base clusters of new rows, some rows at a time.
-
-    As `nearest_similarities`; without a kernel pairs are similarities themselves.
-    """
-    found = np.empty(new.shape[0], dtype=np.int32)
-    for part in row_slices(len(found), int(own.max()) + 1):
-        if kernel is None:
-            near = search.nearest(new[part], min(member.n_neighbors, len(search)))
-            near = near[0], (-near[1]).clip(0.0)
-        else:
-            near = nearest_similarities(search, new[part], member, kernel, means)
-        found[part] = vote(own, *near)
-    return found
-
-
-def _present_rows(own: NDArray[np.int32]) -> NDArray[np.int64] | None:
-    """Return the rows that a member clusters; None for all."""
-    return None if own.min() >= 0 else np.flatnonzero(own >= 0)
 
 
 @dataclass(frozen=True)
@@ -336,8 +304,21 @@ def _ask_landmarks(
 ) -> NDArray[np.int32]:
     """Return one member's base clusters by its landmarks, and remember these."""
     index, member, labels = item
-    share = partial(_votes_at_landmarks, labels)
     voting = known.get(index)
+
+    def share(
+        drawn: NDArray[np.int64],
+        ties: NDArray[np.integer],
+        weights: Array,
+        n_landmarks: int,
+    ) -> Array:
+        """Return the shares of clusters at landmarks that drawn rows are tied to."""
+        votes = np.zeros((n_landmarks, int(labels.max()) + 1))
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        np.add.at(votes, (ties, labels[drawn, None]), shares)
+        votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return votes
+
     if voting is None and there is not None:
         from mdec.engines import tensors
 
@@ -354,22 +335,7 @@ def _ask_landmarks(
     return found
 
 
-def _votes_at_landmarks(
-    labels: NDArray[np.int32],
-    drawn: NDArray[np.int64],
-    index: NDArray[np.integer],
-    weights: Array,
-    n_landmarks: int,
-) -> Array:
-    """Return the shares of clusters at landmarks, by the ties of some rows to these."""
-    votes = np.zeros((n_landmarks, int(labels.max()) + 1))
-    shares = weights / weights.sum(axis=1, keepdims=True)
-    np.add.at(votes, (index, labels[drawn, None]), shares)
-    votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return votes
-
-
-def _ask_member(
+def _ask_rows(
     item: Asked,
     known: Versions,
     indices: dict[float | None, SearchIndex],
@@ -382,36 +348,47 @@ def _ask_member(
     index, member, own = item
     draw, kernel = member.preparation, plan.kernel_of(member)
     old, among = known.select(draw)
-    features = plan.features(member, among)
-    new = asked.select(draw)[0][:, features].astype(np.float64, copy=False)
-    present = _present_rows(own)
-    if indices and kernel not in kernels.ANGULAR and present is None:
-        rows = indices[None if draw is None else draw.power]
+    features, new = plan.features(member, among), asked.select(draw)[0]
+    is_sparse = sparse.issparse(new)
+    new = new[:, features] if is_sparse else np.take(new, features, axis=1)
+    new = new.astype(np.float64, copy=False)
+    if indices and kernel not in kernels.ANGULAR and own.min() >= 0:
+        search = search_among(indices[None if draw is None else draw.power], features)
         # Other processes cannot write to it.
         means = spacing[:, index] if spacing.flags.writeable else spacing[:, index] + 0
-        search = search_among(rows, features)
         return _vote_in_blocks(own, search, new, member, kernel, means)
-    old = old[:, features]
-    if present is not None:
-        old, own = old[present], own[present]
-    means = np.full(old.shape[0], np.nan)
-    return _vote_in_blocks(
-        own, *_as_kernel_looks(old, new, kernel, search_among), member, kernel, means
-    )
-
-
-def _as_kernel_looks(
-    old: Any, new: Any, kernel: str, search_among: Callable[..., Any]
-) -> tuple[Any, Any]:
-    """Return old rows to search among and new ones, at one scale for float64."""
-    n_old, is_sparse = old.shape[0], sparse.issparse(old)
+    present = np.flatnonzero(own >= 0)
+    old, own = old[present][:, features], own[present]
     stack: Any = partial(sparse.vstack, format="csr") if is_sparse else np.concatenate
+    # At one scale for float64.
     both = kernels.coordinates(stack([old, new]), kernel)
-    if is_sparse:
-        both = at_safe_sparse_scale(both)
-        return NearestSparseRows(both[:n_old]), both[n_old:]
-    both = at_safe_scale(both)
-    return search_among(both[:n_old]), both[n_old:]
+    both = at_safe_sparse_scale(both) if is_sparse else at_safe_scale(both)
+    search = (NearestSparseRows if is_sparse else search_among)(both[: len(own)])
+    means = np.full(len(own), np.nan)
+    return _vote_in_blocks(own, search, both[len(own) :], member, kernel, means)
+
+
+def _vote_in_blocks(
+    own: NDArray[np.int32],
+    search: Search,
+    new: Any,
+    member: Member,
+    kernel: str | None,
+    means: Array,
+) -> NDArray[np.int32]:
+    """Return one member's base clusters of new rows, some rows at a time.
+
+    As `nearest_similarities`; without a kernel pairs are similarities themselves.
+    """
+    found = np.empty(new.shape[0], dtype=np.int32)
+    for part in row_slices(len(found), int(own.max()) + 1):
+        if kernel is None:
+            near = search.nearest(new[part], min(member.n_neighbors, len(search)))
+            near = near[0], (-near[1]).clip(0.0)
+        else:
+            near = nearest_similarities(search, new[part], member, kernel, means)
+        found[part] = vote(own, *near)
+    return found
 
 
 def vote(
@@ -446,26 +423,32 @@ def nearest_similarities(
     """Return the k nearest old rows of each new row, and their similarities.
 
     `means` holds the mean neighbour distances of old rows; those that are asked for and
-    not known yet are written to it.
+    not known yet are written to it, as a graph has them.
     """
     k = min(member.n_neighbors, len(search) - 1)
     neighbors, squared = search.nearest(new, k)
     if kernel in kernels.ANGULAR:
         return neighbors, kernels.angular_similarity(squared)
+
+    def fill(rows: NDArray[np.int64]) -> None:
+        chosen = np.unique(rows[np.isnan(means[rows])])
+        others = nine_digits(nearest_others(search, chosen, k)[1])
+        # Added in order, so that the sums are those of the graph, bit for bit.
+        ordered = kernels.as_kernel_takes_them(others, kernel).T
+        means[chosen] = np.add.reduce(np.ascontiguousarray(ordered)) / k
+
     distance = kernels.as_kernel_takes_them(squared, kernel)
-    _fill_means(means, search, neighbors, k, kernel)
+    fill(neighbors)
     own, theirs = distance.mean(axis=1, keepdims=True), means[neighbors]
     if not (own.all() and theirs.all()):
         # The floor comes from fixed old rows: a new row must not depend on its company.
         n_probes = min(len(search), N_PROBES)
         probes = np.linspace(0, len(search) - 1, n_probes).astype(np.int64)
-        _fill_means(means, search, probes, k, kernel)
-        positive = means[probes][means[probes] > 0.0]
-        floor = 1.0
+        fill(probes)
+        positive, floor = means[probes][means[probes] > 0.0], 1.0
         if positive.size:
-            floor = min(
-                kernels.RELATIVE_FLOOR * float(np.median(positive)), positive.min()
-            )
+            relative = kernels.RELATIVE_FLOOR * float(np.median(positive))
+            floor = min(relative, positive.min())
         own = np.where(own > 0.0, own, floor)
         theirs = np.where(theirs > 0.0, theirs, floor)
     similarity = kernels.scaled_similarity(kernel, distance, own, theirs, member.mu)
@@ -473,23 +456,3 @@ def nearest_similarities(
     lost = similarity.sum(axis=1) == 0.0
     similarity[lost] = 1.0 / (1.0 + distance[lost])
     return neighbors, similarity
-
-
-def _fill_means(
-    means: Array,
-    search: Search,
-    rows: NDArray[np.int64],
-    n_neighbors: int,
-    kernel: str,
-) -> None:
-    """Write the mean distance of old rows to their k nearest other old rows."""
-    wanted = np.zeros(len(means), dtype=bool)
-    wanted[rows] = True
-    chosen = np.flatnonzero(wanted & np.isnan(means))
-    own: Any = search.rows(chosen)
-    index, squared = search.nearest(own, n_neighbors + 1)
-    itself = index == chosen[:, None]
-    # Among many copies a row may be missing from its own list; then the last goes.
-    itself[~itself.any(axis=1), -1] = True
-    others = squared[~itself].reshape(len(chosen), n_neighbors)
-    means[chosen] = kernels.as_kernel_takes_them(others, kernel).mean(axis=1)

@@ -8,7 +8,7 @@ order, so results do not depend on who does the work.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import getitem
 from typing import Any
@@ -56,7 +56,8 @@ class Rows:
     """Rows of numbers in blocks, wherever they are, and who works on them.
 
     The blocks are the executor's handles, with their bounds; `source` is what they are
-    read from, None for a Dask array.
+    read from, None for a Dask array. `spacing` holds the mean distance of each row to
+    its neighbours, by plan and member, where a graph was made in this process.
     """
 
     executor: Executor
@@ -65,6 +66,7 @@ class Rows:
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     source: Array | sparse.csr_array | RowSource | None = None
+    spacing: dict[Any, Array] = field(default_factory=dict)
 
     @property
     def array(self) -> Array | None:

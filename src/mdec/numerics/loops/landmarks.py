@@ -17,10 +17,13 @@ _HALVINGS = 8
 
 
 @inner()
-def _insert(value: Any, column: int, ordered: Any, columns: Any) -> None:
-    """Put a value and its column in their place, behind equals."""
+def _insert(value: Any, column: int, ordered: Any, columns: Any, before: Any) -> None:
+    """Put a value and its column in their place, ahead of equals `before` or later."""
     position = ordered.size - 1
-    while position > 0 and ordered[position - 1] > value:
+    while position > 0 and (
+        ordered[position - 1] > value
+        or (ordered[position - 1] == value and columns[position - 1] >= before)
+    ):
         ordered[position] = ordered[position - 1]
         columns[position] = columns[position - 1]
         position -= 1
@@ -48,89 +51,92 @@ def _bound_smallest(values: Any, k: int) -> Any:
     return high
 
 
-@jit()
-def smallest_columns(scores: Any, k: int, index: Any) -> Any:
-    """Write the columns of the k smallest entries of each row, in their order.
+@inner()
+def _find_smallest(row: Any, least: Any, kept: Any, columns: Any) -> None:
+    """Write the smallest entries of a row and their columns, in order.
 
-    The columns are dealt into groups. What k of the groups' least entries do not exceed
-    bounds the k-th smallest entry, so few groups need to be looked into. Equal entries
-    go to the first column of a group, not always to the first of all. Returns whether
-    every row has k entries below infinity.
+    The columns are dealt into groups. What as many of the groups' least entries do not
+    exceed bounds the entries, so few groups need to be looked into. Equal entries go to
+    the first column of a group, not always to the first of all.
     """
-    all_found = True
-    n_rows, n_columns = scores.shape
-    n_groups = min(n_columns, max(4 * k, _GROUPS))
-    least = np.empty(n_groups, dtype=scores.dtype)
+    n_groups, last = least.size, kept.size - 1
+    least[:] = row[:n_groups]
+    for start in range(n_groups, row.size, n_groups):
+        width = min(n_groups, row.size - start)
+        part = row[start : start + width]
+        for g in range(width):
+            least[g] = part[g] if part[g] < least[g] else least[g]
+    bound = _bound_smallest(least, kept.size)
+    kept[:] = np.inf
+    columns[:] = 0
+    for g in range(n_groups):
+        if least[g] <= bound:
+            for c in range(g, row.size, n_groups):
+                if row[c] <= bound and row[c] < kept[last]:
+                    _insert(row[c], c, kept, columns, row.size)
+
+
+@jit()
+def smallest_columns(scores: Any, index: Any) -> Any:
+    """Write the columns of the smallest entries of each row, in their order.
+
+    Of equal entries any may be left out. Returns whether every row has as many entries
+    below infinity as are asked for.
+    """
+    all_found, k = True, index.shape[1]
+    least = np.empty(min(scores.shape[1], max(4 * k, _GROUPS)), dtype=scores.dtype)
     kept = np.empty(k, dtype=scores.dtype)
-    for i in range(n_rows):
-        row = scores[i]
-        least[:] = row[:n_groups]
-        for start in range(n_groups, n_columns, n_groups):
-            width = min(n_groups, n_columns - start)
-            part = row[start : start + width]
-            for g in range(width):
-                least[g] = part[g] if part[g] < least[g] else least[g]
-        bound = _bound_smallest(least, k)
-        kept[:] = np.inf
-        columns = index[i]
-        columns[:] = 0
-        for g in range(n_groups):
-            if least[g] <= bound:
-                for c in range(g, n_columns, n_groups):
-                    value = row[c]
-                    if value <= bound and value < kept[k - 1]:
-                        _insert(value, c, kept, columns)
+    for i in range(scores.shape[0]):
+        _find_smallest(scores[i], least, kept, index[i])
         all_found &= kept[k - 1] < np.inf
     return all_found
 
 
 @jit()
-def settle_nearest(
-    scores: Any, X: Any, points: Any, halves: Any, index: Any, distances: Any
-) -> None:
-    """Choose the nearest points once more where rounding leaves them in doubt.
+def nearest_points(
+    scores: Any,
+    X: Any,
+    points: Any,
+    errors: Any,
+    share: float,
+    most: int,
+    index: Any,
+    distances: Any,
+    crowded: Any,
+) -> Any:
+    """Write the nearest points of each row by squared distance, the first of equals.
 
-    A score is half the squared norm of a point less its product with the row; `halves`
-    are half the row's squared norm and the largest of a point. `index` holds the points
-    of the k + 1 smallest scores, in order; `distances`, of k columns, is scratch.
-    Differences tell what products, which round as suits the processor and many rows at
-    a time, do not; the first of equals come first.
+    Scores tell what is near, up to the error of a row and a share of the score, because
+    products round as suits the processor and many rows at a time. Differences tell the
+    rest, and are what is written; those that are equal in their precision are equal.
+    Rows with more than `most` points in question are `crowded` and not searched.
+    Returns whether every row has as many scores below infinity as are asked for.
     """
-    k, share = distances.shape[1], (X.shape[1] + 2) * np.finfo(X.dtype).eps
+    n_points, k = scores.shape[1], index.shape[1]
+    all_found, wide = True, min(k + 1, n_points)
+    least = np.empty(min(n_points, max(4 * wide, _GROUPS)), dtype=scores.dtype)
+    kept = np.empty(wide, dtype=scores.dtype)
+    columns = np.empty(wide, dtype=np.int32)
     for i in range(scores.shape[0]):
-        row, columns, ordered = scores[i], index[i], distances[i]
-        limit = row[columns[k - 1]] + 4.0 * share * halves[i]
-        if row[columns[k]] > limit:
+        row, own, ordered = scores[i], index[i], distances[i]
+        own[:], ordered[:] = 0, np.inf
+        _find_smallest(row, least, kept, columns)
+        all_found &= kept[wide - 1] < np.inf
+        limit, n_within = kept[k - 1] + errors[i] + share * abs(kept[k - 1]), k
+        if wide > k and kept[k] <= limit:
+            n_within = 0
+            for c in range(n_points):
+                n_within += row[c] <= limit
+        crowded[i] = n_within > most
+        if crowded[i]:
             continue
-        ordered[:] = np.inf
-        for c in range(row.size):
+        for t in range(n_points if n_within > k else k):
+            c = t if n_within > k else columns[t]
             if row[c] <= limit:
                 value = ordered.dtype.type(precise_distance(X, i, points, c))
                 if value < ordered[k - 1]:
-                    _insert(value, c, ordered, columns[:k])
-
-
-@jit()
-def order_by_distance(X: Any, points: Any, index: Any, distances: Any) -> None:
-    """Sort each row's points by their squared distance, computed by differences.
-
-    `index` holds points of each row of X in any order; equal distances go to the lower
-    number, and those that are equal in the precision of the distances are equal.
-    """
-    for i in range(index.shape[0]):
-        columns, ordered = index[i], distances[i]
-        for t in range(ordered.size):
-            j, position = columns[t], t
-            value = ordered.dtype.type(precise_distance(X, i, points, j))
-            while position > 0 and (
-                ordered[position - 1] > value
-                or (ordered[position - 1] == value and columns[position - 1] > j)
-            ):
-                ordered[position] = ordered[position - 1]
-                columns[position] = columns[position - 1]
-                position -= 1
-            ordered[position] = value
-            columns[position] = j
+                    _insert(value, c, ordered, own, c)
+    return all_found
 
 
 @jit()
