@@ -43,7 +43,7 @@ from mdec.numerics.transfer import (
 )
 from mdec.prediction import nearest_profiles, predict_base_clusters
 from mdec.rows import blocks
-from mdec.rows.work import LocalExecutor
+from mdec.rows.work import Executor, LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
 
@@ -521,7 +521,7 @@ def test_weights_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     class Elsewhere(Ensemble):
         """Counts for many members at once, as on a cluster."""
 
-        executor = type("Executor", (), dict(vars(LocalExecutor)))()
+        executor = type("Other", (Executor,), dict(vars(LocalExecutor)))()
 
     ensemble, _ = noisy_ensemble(1000, 5)
     whole = ensemble_driven_cluster_index(ensemble)
