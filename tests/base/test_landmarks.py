@@ -553,7 +553,7 @@ def test_hierarchical_from_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     ensemble, y = noisy_ensemble(1200, 10)
     exact = hierarchical(ensemble, 4)
     monkeypatch.setattr(dendrogram, "LINKED_SAMPLES", 500)
-    monkeypatch.setattr(dendrogram, "REGIONS", 150)
+    monkeypatch.setattr(graph_cuts, "REGIONS", 150)
     linked = hierarchical(ensemble, 4, random_state=0)
     assert adjusted_rand_score(exact, linked) > 0.95
     assert adjusted_rand_score(y, linked) > 0.95

@@ -31,6 +31,7 @@ from mdec.consensus import (
     bipartite,
     dendrogram,
     find_consensus,
+    graph_cuts,
     hierarchical,
     spectral,
 )
@@ -587,9 +588,9 @@ def test_micro_regions_hold_what_the_ensemble_keeps_together(
     truth, labels = planted(200, 4, 15, 0.05, 2)
     ensemble = Ensemble.from_labels(labels)
     weights = ensemble_driven_cluster_index(ensemble)
-    monkeypatch.setattr(dendrogram, "REGIONS", 20)
+    monkeypatch.setattr(graph_cuts, "REGIONS", 20)
     rng = np.random.default_rng(0)
-    regions = dendrogram.micro_regions(ensemble, weights, rng)
+    regions = graph_cuts.micro_regions(ensemble, weights, rng)
     np.testing.assert_array_equal(np.unique(regions), np.arange(regions.max() + 1))
     assert 4 <= regions.max() + 1 <= 20
     whose = [np.bincount(truth[regions == r]).max() for r in np.unique(regions)]

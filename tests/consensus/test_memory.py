@@ -83,9 +83,9 @@ def test_estimates_of_blocks_hold(monkeypatch: pytest.MonkeyPatch, height: int) 
         cut(noisy(300, 5), 3, np.ones(noisy(300, 5).n_base_clusters), 0)
         peak = taken(lambda cut=cut: cut(ensemble, 6, weights, 0))
         assert peak < estimate < 1.5 * peak + 2**20
-    monkeypatch.setattr(dendrogram, "REGIONS", 100)
+    monkeypatch.setattr(graph_cuts, "REGIONS", 100)
     rng = np.random.default_rng(0)
-    peak = taken(lambda: dendrogram.micro_regions(ensemble, weights, rng))
+    peak = taken(lambda: graph_cuts.micro_regions(ensemble, weights, rng))
     assert peak < estimate < 1.5 * peak + 2**20
 
 
@@ -105,7 +105,7 @@ def test_the_linkage_asks_for_memory_too(monkeypatch: pytest.MonkeyPatch) -> Non
     ensemble = noisy(600, 40)
     weights, rng = np.ones(ensemble.n_base_clusters), np.random.default_rng(0)
     with pytest.raises(MemoryError, match=r"of 600 samples needs .* GB"):
-        dendrogram.micro_regions(ensemble, weights, rng)
+        graph_cuts.micro_regions(ensemble, weights, rng)
 
 
 @pytest.mark.parametrize("n_samples", [600, 1500])

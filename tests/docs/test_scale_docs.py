@@ -58,4 +58,4 @@ def test_the_stated_rules_are_the_code() -> None:
     assert graph_cuts.BLOCKED_SAMPLES == 100_000
     assert graph_cuts.BLOCKED_CLUSTERS == 10_000
     assert dendrogram.LINKED_SAMPLES == 60_000
-    assert dendrogram.REGIONS == 4000
+    assert graph_cuts.REGIONS == 4000

@@ -14,12 +14,7 @@ from mdec._support.arrays import Array
 from mdec._support.random import RandomState, consensus_stream
 from mdec.coassociation import coassociation_factor, divide_by_presence, presence_rows
 from mdec.confidence import sum_profiles
-from mdec.consensus.graph_cuts import (
-    bipartite_rows,
-    draw_rows,
-    halves_of_labels,
-    small_side_memory,
-)
+from mdec.consensus.graph_cuts import micro_regions
 from mdec.consensus.partitions import (
     number_by_appearance,
     require_for_consensus,
@@ -27,15 +22,7 @@ from mdec.consensus.partitions import (
     trivial_partition,
 )
 from mdec.ensemble import Ensemble
-from mdec.numerics.landmark_search import refine_landmarks
 from mdec.numerics.magnitude import to_power
-from mdec.numerics.transfer import (
-    assign_rows,
-    embed_rows,
-    small_side_affinity,
-    small_side_vectors,
-)
-from mdec.rows.work import ordered_sum
 
 Merges = tuple[NDArray[np.int64], Array]
 
@@ -44,11 +31,6 @@ LINKED_SAMPLES = 60_000
 
 # Above this many distinct samples the similarities of all pairs are in float32.
 DOUBLE_PRECISION_SAMPLES = 4000
-
-# Regions, drawn rows for each, and dimensions in which they are found.
-REGIONS = 4000
-ROWS_PER_REGION = 10
-DIMENSIONS = 50
 
 
 def hierarchical(
@@ -244,31 +226,6 @@ def link_regions(
     largest = float(similarity.diagonal().max())
     found = link_pairs(squareform(similarity, checks=False), sizes, largest)
     return cut(*found, sizes.size, n_clusters)[regions]
-
-
-def micro_regions(
-    ensemble: Ensemble, weights: Array, rng: np.random.Generator
-) -> NDArray[np.int32]:
-    """Group samples that the ensemble hardly tells apart, in regions from 0.
-
-    The samples are embedded by the transfer cut of the bipartite consensus, in 50
-    dimensions, and each joins the nearest of 4000 points that a short k-means has
-    placed among drawn rows. No region is empty.
-    """
-    require_for_consensus(ensemble, small_side_memory(ensemble))
-    parts, offsets = ensemble.parts, ensemble.offsets
-    halves = ordered_sum(ensemble.executor, halves_of_labels, parts, offsets, weights)
-    affinity = small_side_affinity(halves, weights)
-    n_vectors = min(DIMENSIONS, ensemble.n_base_clusters)
-    vectors = small_side_vectors(affinity, n_vectors, rng).astype(np.float32)
-    sample = draw_rows(ensemble, REGIONS * ROWS_PER_REGION, rng)
-    points = embed_rows(bipartite_rows(sample, offsets, weights), vectors)
-    centers = refine_landmarks(points, min(REGIONS, len(points)), rng)[1]
-    regions = [
-        assign_rows(bipartite_rows(part, offsets, weights), vectors, centers)
-        for part in parts
-    ]
-    return np.unique(np.concatenate(regions), return_inverse=True)[1].astype(np.int32)
 
 
 def region_similarities(

@@ -30,6 +30,7 @@ from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
 from mdec.numerics.eigen import Operator
 from mdec.numerics.kmeans import kmeans, kmeans_centers
+from mdec.numerics.landmark_search import refine_landmarks
 from mdec.numerics.transfer import (
     BipartiteRows,
     assign_rows,
@@ -51,6 +52,11 @@ BLOCKED_CLUSTERS = 10_000
 
 # Rows whose k-means gives the centres to which all rows are assigned.
 CENTER_ROWS = 50_000
+
+# Regions, drawn rows for each, and dimensions in which they are found.
+REGIONS = 4000
+ROWS_PER_REGION = 10
+DIMENSIONS = 50
 
 
 def bipartite(
@@ -310,6 +316,31 @@ def cut_blocks(
     numbered, n_found = number_blocks(executor, labels)
     warn_of_fewer(n_found, n_clusters)
     return numbered
+
+
+def micro_regions(
+    ensemble: Ensemble, weights: Array, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Group samples that the ensemble hardly tells apart, in regions from 0.
+
+    The samples are embedded by the transfer cut of the bipartite consensus, in 50
+    dimensions, and each joins the nearest of 4000 points that a short k-means has
+    placed among drawn rows. No region is empty.
+    """
+    require_for_consensus(ensemble, small_side_memory(ensemble))
+    parts, offsets = ensemble.parts, ensemble.offsets
+    halves = ordered_sum(ensemble.executor, halves_of_labels, parts, offsets, weights)
+    affinity = small_side_affinity(halves, weights)
+    n_vectors = min(DIMENSIONS, ensemble.n_base_clusters)
+    vectors = small_side_vectors(affinity, n_vectors, rng).astype(np.float32)
+    sample = draw_rows(ensemble, REGIONS * ROWS_PER_REGION, rng)
+    points = embed_rows(bipartite_rows(sample, offsets, weights), vectors)
+    centers = refine_landmarks(points, min(REGIONS, len(points)), rng)[1]
+    regions = [
+        assign_rows(bipartite_rows(part, offsets, weights), vectors, centers)
+        for part in parts
+    ]
+    return np.unique(np.concatenate(regions), return_inverse=True)[1].astype(np.int32)
 
 
 def draw_rows(ensemble: Ensemble, n_rows: int, rng: np.random.Generator) -> Any:
