@@ -105,28 +105,25 @@ def curves_figure(
     scores: Sweep, axis: Parameters, published: Mapping[str, Array]
 ) -> Any:
     """Return the mean curves: one panel, or one for each method if curves are split."""
-    methods = list(dict.fromkeys(map(method_of, scores.columns)))
-    labels = {"xlabel": axis["label"]}
-    labels["ylabel"] = f"{short_title(scores.table.metric)} (%)"
-    if "split" not in axis:
-        figure = _new_figure(7.2, 4.2)
-        ax = figure.add_subplot()
-        _draw_curves(ax, scores, published, methods)
-        ax.set(**labels)
-        handles = ax.get_legend_handles_labels()
-        figure.legend(*handles, loc="outside right center", **_LEGEND)
-        return figure
-    figure = _new_figure(3.0 * len(methods) + 0.4, 3.2)
-    panels = figure.subplots(1, len(methods), sharey=True, squeeze=False)[0]
-    for ax, method in zip(panels, methods, strict=True):
-        _draw_curves(ax, scores, published, [method])
-        ax.set(**labels)
-        ax.set_title(method, fontsize=10)
+    methods, split = (
+        list(dict.fromkeys(map(method_of, scores.columns))),
+        "split" in axis,
+    )
+    shown = [[method] for method in methods] if split else [methods]
+    figure = _new_figure(*((3.0 * len(shown) + 0.4, 3.2) if split else (7.2, 4.2)))
+    panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for ax, some in zip(panels, shown, strict=True):
+        _draw_curves(ax, scores, published, some)
+        ax.set(xlabel=axis["label"], ylabel=f"{short_title(scores.table.metric)} (%)")
         lines, names = ax.get_legend_handles_labels()
+        if not split:
+            figure.legend(lines, names, loc="outside right center", **_LEGEND)
+            return figure
         values = [name.split(", ")[-1] for name in names]
         title = {"title": axis["split"], "title_fontsize": 8}
         place = {"loc": "upper center", "ncols": len(values)}
         ax.legend(lines, values, **title, **place, **_LEGEND)
+        ax.set_title(some[0], fontsize=10)
         ax.label_outer()
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(low, high + 0.25 * (high - low))  # room for the legends
