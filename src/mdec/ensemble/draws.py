@@ -173,8 +173,9 @@ def check_cluster_range(
     asks = f"base_n_clusters_range={value} asks for more clusters than the"
     refusals = {
         f"{asks} {n_samples} samples; lower its end.": high > n_samples,
-        f"{asks} {n_landmarks} landmarks; lower its end, or use base='graph'.": high
-        > (n_landmarks or high),
+        f"{asks} {n_landmarks} landmarks; lower its end, or use base='graph'.": (
+            n_landmarks is not None and high > n_landmarks
+        ),
     }
     refuse(refusals)
     return low, high
@@ -182,9 +183,8 @@ def check_cluster_range(
 
 def check_range(name: str, value: Any, least: int | None = None) -> tuple[Any, Any]:
     """Return (low, high) in plain whole numbers from `least` up; None: above 0."""
-    kind, plain, whole = (
-        (Real, float, "") if least is None else (Integral, int, "whole ")
-    )
+    real = Real, float, ""
+    kind, plain, whole = real if least is None else (Integral, int, "whole ")
     if (
         len(value) != 2
         or not all(isinstance(end, kind) for end in value)

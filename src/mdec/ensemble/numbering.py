@@ -166,12 +166,8 @@ def _check_whole(present: NDArray[Any], index: int) -> None:
     for number in numbers:
         if not number.is_integer():
             shown = f"the word {str(number)!r}" if words else f"{number:.4g}"
-            cure = (
-                "whole numbers or strings"
-                if not words
-                else ("names that do not look like numbers, such as 'c1.5'")
-            )
             raise ValueError(
-                f"base clustering {index} holds {shown} and no labels; give {cure}, or "
-                "cluster a table of measurements with mdec.MDEC."
+                f"base clustering {index} holds {shown} and no labels; give whole "
+                "numbers or names such as 'c1.5', or cluster a table of measurements "
+                "with mdec.MDEC."
             )

@@ -155,15 +155,14 @@ class Plan:
         if len(clusters) == 0:
             clusters = draws.base_n_clusters_bounds(self.n_clustered, self.base)
         k_range = draws.check_range("n_neighbors_range", self.n_neighbors_range, 1)
+        clusters = draws.check_cluster_range(clusters, self.n_clustered, n_landmarks)
         # NumPy's numbers become Python's, which JSON can hold.
         plain = {
             "max_features": float(self.max_features),
             "max_samples": float(self.max_samples),
             "mu_range": draws.check_range("mu_range", self.mu_range),
             "n_neighbors_range": k_range,
-            "base_n_clusters_range": draws.check_cluster_range(
-                clusters, self.n_clustered, n_landmarks
-            ),
+            "base_n_clusters_range": clusters,
             "n_landmarks": n_landmarks,
         }
         for name, value in plain.items():
@@ -286,10 +285,8 @@ class Plan:
         def stream(name: str) -> np.random.Generator:
             return member_stream(self.entropy, index, name, attempt)
 
-        ranges = self.n_neighbors_range, self.mu_range
-        n_neighbors, mu = draws.draw_kernel_params(
-            self.n_clustered, *ranges, stream("kernel")
-        )
+        drawn = self.n_clustered, self.n_neighbors_range, self.mu_range
+        k, mu = draws.draw_kernel_params(*drawn, stream("kernel"))
         low, high = self.base_n_clusters_range
         n_clusters = int(stream("n_clusters").integers(low, high, endpoint=True))
         preparation = kernel = None
@@ -298,7 +295,7 @@ class Plan:
         if not isinstance(self.kernel, str):
             names, shares = zip(*self.kernel, strict=True)
             kernel = str(stream("which_kernel").choice(names, p=shares))
-        return Member(index, attempt, n_neighbors, mu, n_clusters, preparation, kernel)
+        return Member(index, attempt, k, mu, n_clusters, preparation, kernel)
 
     def refuse_foreign(self, member: Member) -> None:
         """Raise for a member that cannot be drawn with this plan, as from a file."""
@@ -381,10 +378,8 @@ def is_count(value: Any, least: int) -> bool:
     return whole and bool(value >= least)
 
 
-_COUNT, _SHARE = (
-    [Interval(Integral, 1, None, closed="left")],
-    [Interval(Real, 0.0, 1.0, closed="right")],
-)
+_COUNT = [Interval(Integral, 1, None, closed="left")]
+_SHARE = [Interval(Real, 0.0, 1.0, closed="right")]
 
 # What the parts of a plan can be, each by itself.
 _CONSTRAINTS = {

@@ -166,15 +166,11 @@ def _rules_of_positive(rows: Array) -> Iterator[tuple[bool, str, str]]:
     # Zeros are what is left of silent genes, or of neurons; genes have their levels.
     neurons = silent > 0.01 and agreement < _AGREEMENT
     span, logs = f"from {low:.3g} to {high:.3g}", _LOGGED[0] <= high <= _LOGGED[1]
-    reason = (
-        f"Values reach {span} without a long tail, as logarithms of intensities do."
-    )
+    reason = f"Values reach {span} without a long tail"
+    reason += ", as logarithms of intensities do."
     yield logs and not whole and not neurons, "logged", reason
-    yield (
-        True,
-        "other",
-        f"Values {span} are neither raw nor logged expression: {shown}.",
-    )
+    reason = f"Values {span} are neither raw nor logged expression: {shown}."
+    yield True, "other", reason
 
 
 def _rules_of_signed(X: Array, rows: Array) -> Iterator[tuple[bool, str, str]]:
