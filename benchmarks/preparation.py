@@ -33,13 +33,9 @@ from mdec.bench.evaluation import nmi_max
 from mdec.bench.methods import METHODS, resolve
 from mdec.consensus import CONSENSUS
 from mdec.datasets import load_dataset
-from mdec.preparation import (
-    DRAWN,
-    ExpressionPreparation,
-    SampleScaler,
-    kind_of_values,
-)
+from mdec.preparation import ExpressionPreparation, SampleScaler, kind_of_values
 from mdec.preparation.recipes import (
+    DRAWN,
     center_samples,
     leading_features,
     stabilize,

@@ -18,7 +18,8 @@ from mdec import MDEC, generate_ensemble
 from mdec.cli import main
 from mdec.cli.inputs import Run
 from mdec.cli.options import InputOptions
-from mdec.preparation import KINDS, RECIPES, ExpressionPreparation
+from mdec.preparation import ExpressionPreparation
+from mdec.preparation.recipes import KINDS, RECIPES
 from mdec.tables import Table, read_table
 from mdec.tables.steps import describe_recipe, prepare_table
 

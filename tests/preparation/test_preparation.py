@@ -30,20 +30,20 @@ import mdec
 from mdec import MDEC
 from mdec.datasets import load_dataset
 from mdec.preparation import (
-    KINDS,
-    RECIPES,
     ExpressionPreparation,
     MostVariable,
     SampleScaler,
     VarianceStabilizer,
     kind_of_values,
-    prepare,
 )
 from mdec.preparation.kinds import kind_of_layer
 from mdec.preparation.recipes import (
+    KINDS,
+    RECIPES,
     draw_preparation,
     leading_features,
     learn_preparation,
+    prepare,
     scale_to_spread,
     stabilize,
     variance_order,

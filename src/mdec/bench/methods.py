@@ -27,7 +27,8 @@ from mdec.bench.records import Parameters
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.generation import generate_ensemble
-from mdec.preparation import DRAWN, ExpressionPreparation, kind_of_values
+from mdec.preparation import ExpressionPreparation, kind_of_values
+from mdec.preparation.recipes import DRAWN
 from mdec.weights import WEIGHTINGS
 
 Labels = NDArray[np.integer]

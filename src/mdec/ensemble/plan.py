@@ -114,7 +114,7 @@ class Plan:
         Landmarks of a member, filled in where it is None; None with graphs.
     preparation : str or None
         The kind of the values where members draw their own preparation, one of
-        `mdec.preparation.KINDS`; None takes the values as they are.
+        `mdec.preparation.recipes.KINDS`; None takes the values as they are.
     metric : str or None
         "precomputed" where the data are all pairs of samples, or the name of the
         function that measures them; None for the distances of the kernel.

@@ -89,8 +89,8 @@ class Table:
     reading : dict
         What was read and how: numbers, strings and lists only.
     kind : str or None
-        What the file says the values are, one of `mdec.preparation.KINDS`: AnnData
-        files name their layers. None where the values must tell.
+        What the file says the values are, see `mdec.preparation.recipes.KINDS`, as
+        AnnData files name their layers. None where the values must tell.
     columns : dict of str to list of str
         The first columns that are not features, as they are written.
     encoding : dict of str to list of str

@@ -13,15 +13,7 @@ from scipy import sparse
 
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
-from mdec.preparation import (
-    RECIPES,
-    ExpressionPreparation,
-    Preparation,
-    Recipe,
-    find_mixed_units,
-    kind_of_values,
-    prepare,
-)
+from mdec.preparation import ExpressionPreparation, find_mixed_units, kind_of_values
 from mdec.preparation.kinds import (
     MIN_FEATURES,
     FeatureScales,
@@ -29,7 +21,16 @@ from mdec.preparation.kinds import (
     scale_features,
     standard_scales,
 )
-from mdec.preparation.recipes import MANY_CELLS, MIN_CELLS, Components, fill_zeros
+from mdec.preparation.recipes import (
+    MANY_CELLS,
+    MIN_CELLS,
+    RECIPES,
+    Components,
+    Preparation,
+    Recipe,
+    fill_zeros,
+    prepare,
+)
 from mdec.tables.budget import TableError, list_names
 from mdec.tables.reading import Table
 
