@@ -20,13 +20,12 @@ from mdec.coassociation import coassociation_factor
 from mdec.consensus.partitions import (
     gram_on_device,
     number_by_appearance,
+    number_clusters,
     require_for_consensus,
     resolve_weights,
     trivial_partition,
-    warn_of_fewer,
 )
 from mdec.ensemble import DistributedEnsemble, Ensemble, membership
-from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
 from mdec.numerics.eigen import Operator
 from mdec.numerics.kmeans import kmeans, kmeans_centers
@@ -313,9 +312,7 @@ def cut_blocks(
         labels = executor.map(assign, parts, cut)
     else:
         labels = ensemble.split(rows.assign(*cut))
-    numbered, n_found = number_blocks(executor, labels)
-    warn_of_fewer(n_found, n_clusters)
-    return numbered
+    return number_clusters(executor, labels, n_clusters)
 
 
 def micro_regions(

@@ -14,12 +14,12 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.cluster import contingency_matrix
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, Labels
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble
 from mdec.ensemble.numbering import number_blocks
 from mdec.numerics.eigen import is_dense
-from mdec.rows.work import LocalExecutor
+from mdec.rows.work import Executor, LocalExecutor
 from mdec.weights import ensemble_driven_cluster_index
 
 # Up to this order eigenvectors are found before a GPU has begun.
@@ -62,25 +62,26 @@ def require_for_consensus(ensemble: Ensemble, n_bytes: int) -> None:
     require_memory(n_bytes, what, "make a smaller ensemble")
 
 
-def warn_of_fewer(n_found: int, n_clusters: int, stacklevel: int = 3) -> None:
-    """Warn if there are fewer clusters than were asked for."""
+def number_clusters(
+    executor: Executor, labels: list[Any], n_clusters: int
+) -> list[Any]:
+    """Number clusters of blocks by their first samples; warn if some are missing."""
+    numbered, n_found = number_blocks(executor, labels)
     if n_found < n_clusters:
         warnings.warn(
             f"{n_found} clusters are returned instead of {n_clusters}: the base "
             "clusterings keep no more groups of samples apart, or some clusters of the "
             "consensus are empty.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=4,
         )
-
-
-def number_by_appearance(
-    labels: NDArray[np.integer], n_clusters: int
-) -> NDArray[np.int32]:
-    """Number clusters in the order of their first samples; warn if some are missing."""
-    (numbered,), n_found = number_blocks(LocalExecutor(), [labels])
-    warn_of_fewer(n_found, n_clusters, stacklevel=4)
     return numbered
+
+
+def number_by_appearance(labels: Labels, n_clusters: int) -> NDArray[np.int32]:
+    """Number clusters in the order of their first samples; warn if some are missing."""
+    (numbered,) = number_clusters(LocalExecutor(), [labels], n_clusters)
+    return np.asarray(numbered)
 
 
 def gram_on_device(

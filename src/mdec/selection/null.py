@@ -68,9 +68,8 @@ def default_numbers(n_samples: int) -> list[int]:
     >>> default_numbers(22)
     [2, 3, 4]
     """
-    return list(
-        range(2, max(2, min(MAX_CLUSTERS, n_samples // SAMPLES_PER_CLUSTER)) + 1)
-    )
+    most = max(2, min(MAX_CLUSTERS, n_samples // SAMPLES_PER_CLUSTER))
+    return list(range(2, most + 1))
 
 
 def draw_samples(
