@@ -23,7 +23,6 @@ from mdec.prediction import PlacedRows, Placement
 from mdec.preparation.kinds import describe_dominance
 from mdec.rows import Rows, RowSource, as_rows
 from mdec.rows.sources import check_indices, is_dask_array
-from mdec.selection import KSelection
 
 # Names of the features of a table, where it has names.
 FeatureNames = NDArray[Any] | None
@@ -36,15 +35,8 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
     _file_kind: ClassVar[str]
     _file_format: ClassVar[int]
 
+    # The others that a fit leaves are parts of the first, see `_set_attributes`.
     clustering_: Clustering
-    ensemble_: Any
-    cluster_weights_: Array
-    consensus_labels_: Any
-    confidence_: Any
-    labels_: Any
-    n_clusters_: int
-    views_: list[str]
-    k_selection_: KSelection
     _feature_names: list[FeatureNames]
 
     @property
