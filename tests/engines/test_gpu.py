@@ -47,7 +47,14 @@ torch = pytest.importorskip("torch", reason="needs PyTorch, the extra 'gpu'")
 
 from mdec.engines import gpu, tensors  # noqa: E402
 from mdec.engines.tensors import device as devices  # noqa: E402
-from mdec.engines.tensors import fused, graphs, landmarks, members, neighbors  # noqa: E402
+from mdec.engines.tensors import (  # noqa: E402
+    fused,
+    graphs,
+    kmeans,
+    landmarks,
+    members,
+    neighbors,
+)
 
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs an NVIDIA GPU"
@@ -361,32 +368,55 @@ def test_embeddings_have_the_digits_of_the_cpu() -> None:
     drawn = [DrawnRows.of(data.here, member, plan)]
     lists = members.neighbor_lists(data, drawn, plan, [member], 10**9)
     graph = graphs.join_graph(lists, len(X))
-    there = unit_rows(members.leading_vectors(graph, plan, [member]))
+    starts = members.Starts(plan, [member], len(X), place)
+    there = unit_rows(members.leading_vectors(graph, plan, [member], starts))
     np.testing.assert_allclose(there[0].cpu(), here, atol=1e-5)
 
 
 KERNELS_ALONE = """
 import numpy as np, torch
 from mdec.engines.tensors import fused
-from mdec.numerics.loops import vectors as loops
+from mdec.numerics.loops import kmeans, vectors
 fused.has_kernels = lambda _: True
 rng = np.random.default_rng(0)
-for width, n_known in ((16, 3), (80, 1)):
+for width in (16, 80):
     block = rng.normal(size=(2, 150, width)).astype(np.float32)
-    known = rng.normal(size=(2, 150, n_known)).astype(np.float32)
-    there, wide = torch.from_numpy(block), block.astype(np.float64)
-    shares = fused.inner_products(torch.from_numpy(known), there).numpy()
-    np.testing.assert_allclose(shares, known.swapaxes(1, 2) @ wide, rtol=1e-9)
-    products = fused.inner_products(there, there, upper=True).numpy()
     matrix = rng.normal(size=(2, width, width)).astype(np.float32)
-    turned = fused.multiply(there, torch.from_numpy(matrix)).numpy()
-    triangle = np.triu(rng.normal(size=(2, width, width)))
-    based = fused.multiply(there, torch.from_numpy(triangle)).numpy()
-    np.testing.assert_allclose(based, wide @ triangle, rtol=1e-3, atol=1e-5)
-    for m in range(2):
-        here = loops.inner_products(block[m], block[m])
-        np.testing.assert_array_equal(np.triu(products[m]), np.triu(here))
-        np.testing.assert_array_equal(turned[m], loops.multiply(block[m], matrix[m]))
+    turned = fused.multiply(torch.from_numpy(block), torch.from_numpy(matrix))
+    for own, m, found in zip(block, matrix, turned.numpy()):
+        np.testing.assert_array_equal(found, vectors.multiply(own, m))
+
+for dtype, shape, count in (("f4", (5, 1500), 28), ("f8", (5, 250), 40)):
+    rows = rng.normal(size=shape).astype(dtype)
+    rows[3], rows[4], rows[:, 7] = np.round(rows[3]), 0.0, np.inf
+    found = np.sort(fused.smallest(torch.from_numpy(rows), count).numpy())
+    expected = np.argsort(rows, axis=1, kind="stable")[:, :count]
+    np.testing.assert_array_equal(found, np.sort(expected))
+
+counts, points = [3, 40], np.zeros((2, 300, 40), dtype=np.float32)
+for own, k in zip(points, counts):
+    own[:, :k] = rng.normal(size=(300, k)) + 3.0 * np.eye(k)[rng.integers(k, size=300)]
+    own /= np.linalg.norm(own, axis=1, keepdims=True)
+numbers, uniforms = torch.tensor(counts, dtype=torch.int32), rng.random((2, 2, 40))
+there = torch.from_numpy(points)
+rounding = [kmeans.rounding_square(own[:, :k]) for own, k in zip(points, counts)]
+chosen = fused.choose_centers(
+    there, torch.from_numpy(uniforms), numbers, torch.tensor(rounding)
+).long()
+runs = fused.Lloyd(there, there[torch.arange(2)[:, None, None], chosen], numbers)
+for _ in range(3):
+    runs.step()
+for p, k in enumerate(counts):
+    own = np.ascontiguousarray(points[p, :, :k])
+    for s in range(2):
+        begin = kmeans.kmeans_plus_plus(own, uniforms[p, s, :k], rounding[p])
+        np.testing.assert_array_equal(own[chosen[p, s, :k]], begin)
+        before, after = (x[p, s, :k, :k].numpy() for x in (runs.before, runs.centers))
+        label = np.square(own[:, None] - before).sum(axis=2).argmin(axis=1)
+        np.testing.assert_array_equal(runs.labels[p, s], label)
+        groups = [own[label == c] for c in range(k)]
+        means = [g.mean(axis=0) if len(g) else c for g, c in zip(groups, before)]
+        np.testing.assert_allclose(after, means, atol=1e-6)
 """
 
 
@@ -410,26 +440,26 @@ def test_split_factors_have_the_same_product() -> None:
     assert float(((found - true).abs() / norms[:, None] / norms).max()) < 2.0**-22
 
 
-@pytest.mark.parametrize("many_rows", [10**6, 1])
-def test_kmeans_is_that_of_the_cpu(
-    place: torch.device, monkeypatch, many_rows: int
-) -> None:
-    monkeypatch.setattr(members, "MANY_ROWS", many_rows)
+def test_kmeans_is_that_of_the_cpu(place: torch.device) -> None:
     rng = np.random.default_rng(0)
     counts = [3, 7, 7]
     points = np.zeros((3, 400, 7), dtype=np.float32)
     for problem, k in enumerate(counts):
-        points[problem, :, :k] = blobs(400, k, problem, n_groups=k)
+        own = blobs(400, k, problem, n_groups=k)
+        points[problem, :, :k] = own / np.linalg.norm(own, axis=1, keepdims=True)
     uniforms = rng.random((3, 2, 7))
     there = torch.from_numpy(points).to(place)
-    centers = members.kmeans_plus_plus(there, torch.from_numpy(uniforms).to(place))
-    labels, inertia = members.lloyd(there, centers, counts, 100)
+    centers = kmeans.kmeans_plus_plus(
+        there, torch.from_numpy(uniforms).to(place), counts
+    )
+    labels, inertia = kmeans.lloyd(there, centers, counts, 100)
     for problem, k in enumerate(counts):
         for start in range(2):
-            own, rounding = points[problem], loops.rounding_square(points[problem])
+            own = np.ascontiguousarray(points[problem, :, :k])
+            rounding = loops.rounding_square(own)
             draws = uniforms[problem, start, :k]
             begin = loops.kmeans_plus_plus(own, draws, rounding)
-            mine = centers[problem, start, :k].cpu().numpy()
+            mine = centers[problem, start, :k, :k].cpu().numpy()
             np.testing.assert_array_equal(mine, begin)
             expected, total = loops.lloyd(own, begin.copy(), 100, rounding)
             found = labels[problem, start].cpu().numpy()
@@ -442,17 +472,17 @@ def test_kmeans_fills_empty_clusters(place: torch.device) -> None:
     there = torch.from_numpy(points).to(place)
     far = torch.full((1, 1, 4, 2), 1e3, device=place)
     far[0, 0, 0] = 0.0
-    labels, _ = members.lloyd(there, far, [4], 100)
+    labels, _ = kmeans.lloyd(there, far, [4], 100)
     assert sorted(set(labels.flatten().tolist())) == [0, 1, 2, 3]
 
 
 def test_kmeans_of_few_distinct_points_ends(place: torch.device) -> None:
     points = torch.zeros((1, 30, 2), device=place)
     points[0, 10:] = 1.0
-    centers = members.kmeans_plus_plus(
-        points, torch.rand((1, 1, 4), dtype=torch.float64, device=place)
+    centers = kmeans.kmeans_plus_plus(
+        points, torch.rand((1, 1, 4), dtype=torch.float64, device=place), [4]
     )
-    labels, inertia = members.lloyd(points, centers, [4], 100)
+    labels, inertia = kmeans.lloyd(points, centers, [4], 100)
     found = labels[0, 0].cpu().numpy()
     assert adjusted_rand_score(np.arange(30) >= 10, found) == 1.0
     assert inertia.item() == pytest.approx(0.0, abs=1e-9)
@@ -667,7 +697,7 @@ def test_centres_and_means_are_those_of_the_cpu(place: torch.device) -> None:
     for limit in (100, 10**6):
         labels = landmarks.nearest_centers(*there, limit).cpu().numpy()
         np.testing.assert_array_equal(labels, nearest_centers(points, centers))
-    means = landmarks.group_means(there[0], tensor(labels, place), there[1])
+    means = kmeans.group_means(there[0], tensor(labels, place), there[1])
     expected = group_means(points, labels, centers)
     np.testing.assert_array_equal(means.cpu().numpy(), expected)
 

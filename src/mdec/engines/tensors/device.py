@@ -93,10 +93,13 @@ def _host_pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(16, "mdec-device")
 
 
-def on_host(
+def begin_on_host(
     work: Callable[[Any], T], items: Iterable[Any], n_threads: int = 16
-) -> list[T]:
-    """Do work on each of some items in the threads of the host, and return all."""
+) -> Callable[[], list[T]]:
+    """Begin to do work on each of some items in the threads of the host.
+
+    What is returned waits for all of it, and returns that.
+    """
     each = list(items)
     n_parts = min(16, os.cpu_count() or 1, n_threads, len(each))
     found: dict[int, T] = {}
@@ -105,11 +108,23 @@ def on_host(
         for place in range(first, len(each), n_parts):
             found[place] = work(each[place])
 
-    if n_parts == 1:
-        do_some(0)
-    else:
-        list(_host_pool().map(do_some, range(n_parts)))
-    return [found[place] for place in range(len(each))]
+    begun = [_host_pool().submit(do_some, part) for part in range(n_parts)]
+
+    def wait() -> list[T]:
+        for part in begun:
+            part.result()
+        return [found[place] for place in range(len(each))]
+
+    return wait
+
+
+def on_host(
+    work: Callable[[Any], T], items: Iterable[Any], n_threads: int = 16
+) -> list[T]:
+    """Do work on each of some items in the threads of the host, and return all."""
+    if n_threads == 1:
+        return list(map(work, items))
+    return begin_on_host(work, items, n_threads)()
 
 
 @cache

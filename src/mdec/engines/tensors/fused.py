@@ -15,10 +15,8 @@ from torch import Tensor
 
 from mdec.engines.tensors.device import full_precision
 
-# Products are not fused with sums, whose digits would be others; but those of numbers
-# of float32 have no more digits than float64.
+# Products are not fused with sums, whose digits would be others.
 AS_WRITTEN = {"enable_fp_fusion": False, "num_warps": 1}
-EXACT = {"enable_fp_fusion": True, "num_warps": 1}
 
 try:
     import triton
@@ -79,40 +77,29 @@ def graph_step(
     return out
 
 
-def inner_products(left: Tensor, right: Tensor, *, upper: bool = False) -> Tensor:
+def inner_products(left: Tensor, right: Tensor) -> Tensor:
     """Return the products of vectors of blocks, (n_members, order, any), in float64.
 
-    Sums are those of `mdec.numerics.loops.vectors`, row by row. If only the `upper`
-    half is wanted, most of what is below the diagonal is left as it is.
+    Products of numbers of float32 are exact there, so that whatever the order of their
+    sums, these round to the same numbers of float32 as those of the CPU.
     """
-    if not has_kernels(left):
-        return left.to(torch.float64).mT @ right.to(torch.float64)
-    n_members, order, n_left = left.shape
-    shape, strides = (n_members, n_left, right.shape[2]), (order * n_left, n_left, 1)
-    out = torch.empty(shape, dtype=torch.float64, device=left.device)
-    grid = n_members * triton.cdiv(n_left, 8), triton.cdiv(shape[2], 64)
-    both, sizes = (left.contiguous(), right.contiguous()), (n_left, order, shape[2])
-    how = upper, False, True, 8, 64, 8
-    _add_products[grid](*both, out, *sizes, *strides, *how, **EXACT)
-    return out
+    return left.to(torch.float64).mT @ right.to(torch.float64)
 
 
 def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     """Return the products of blocks, (n_members, order, width), and square matrices.
 
-    Sums are those of `mdec.numerics.loops.vectors`, in the precision of the matrices.
-    Those in float64 are upper triangles.
+    Sums have the precision of the matrices; in float32 they are those of
+    `mdec.numerics.loops.vectors`, to the last digit.
     """
-    if not has_kernels(block):
+    if matrix.dtype == torch.float64 or not has_kernels(block):
         with full_precision():
             return (block.to(matrix.dtype) @ matrix).to(block.dtype)
     n_members, order, width = block.shape
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
     grid = n_members * triton.cdiv(order, 4), triton.cdiv(width, wide)
-    both, strides = (block.contiguous(), matrix.contiguous()), (order * width, 1, width)
-    in_float64, sizes = matrix.dtype == torch.float64, (order, width, width)
-    how = False, in_float64, in_float64, 4, wide, 4
-    _add_products[grid](*both, out, *sizes, *strides, *how, **AS_WRITTEN)
+    both = block.contiguous(), matrix.contiguous()
+    _add_products[grid](*both, out, order, width, 4, wide, 4, **AS_WRITTEN)
     return out
 
 
@@ -129,6 +116,79 @@ def gaussian_unlikeness(
     grid = n_members * n_rows, triton.cdiv(n_columns, 1024)
     _gaussian_unlikeness[grid](distance, *factors, n_rows, n_columns, 1024)
     return distance
+
+
+def smallest(block: Tensor, count: int) -> Tensor:
+    """Return what `mdec.engines.tensors.neighbors.smallest_in_rows` does."""
+    n_rows, n_columns = block.shape
+    slots = 2 * triton.next_power_of_2(count)
+    groups = min(1024, max(slots, triton.next_power_of_2(n_columns) // 4))
+    values = block.new_empty((n_rows, slots))
+    columns = torch.empty_like(values, dtype=torch.int32)
+    out = torch.empty((n_rows, count), dtype=torch.int64, device=block.device)
+    arrays = block.contiguous(), values, columns, out
+    _smallest[(n_rows,)](*arrays, n_columns, count, groups, slots)
+    return out
+
+
+def choose_centers(
+    points: Tensor, uniforms: Tensor, counts: Tensor, rounding: Tensor
+) -> Tensor:
+    """Return the rows that `mdec.engines.tensors.kmeans.kmeans_plus_plus` chooses.
+
+    Of each problem as many as `counts` tells; what is up to `rounding` is no distance.
+    """
+    n_problems, n_samples, width = points.shape
+    n_starts, most = uniforms.shape[1:]
+    nearest = uniforms.new_empty((n_problems, n_starts, n_samples))
+    chosen = torch.zeros(uniforms.shape, dtype=torch.int32, device=points.device)
+    arrays = (each.contiguous() for each in (points, uniforms, counts, rounding))
+    sizes = n_samples, width, n_starts, most
+    grid = (n_problems * n_starts,)
+    _choose_centers[grid](*arrays, nearest, chosen, *sizes, 256, 16, num_warps=8)
+    return chosen
+
+
+class Lloyd:
+    """The state of Lloyd's iteration on many problems, on a GPU.
+
+    As `mdec.engines.tensors.kmeans.Lloyd`, of rows up to length one. On tensor cores
+    numbers are sums of two of eleven binary digits, which is as exact as float32.
+    """
+
+    def __init__(self, points: Tensor, centers: Tensor, counts: Tensor) -> None:
+        self.points, self.counts = points.contiguous(), counts
+        self.centers = self.before = centers.contiguous()
+        shape = *centers.shape[:2], points.shape[1]
+        self.labels = torch.full(shape, -1, dtype=torch.int32, device=points.device)
+        self.changed = torch.ones_like(self.labels[..., 0])
+
+    def step(self) -> tuple[Tensor, Tensor]:
+        """Assign points and move centres; tell in which runs labels changed or lack."""
+        n_problems, n_starts, n_centers, width = self.centers.shape
+        n_samples, n_runs = self.points.shape[1], n_problems * n_starts
+        sizes = n_samples, width, n_starts, n_centers
+        tall = min(64, max(16, triton.next_power_of_2(n_centers)))
+        blocks, active = (64, tall, min(32, tall)), self.changed
+        half = 0.5 * self.centers.square().sum(dim=3)
+        self.changed, empty = torch.zeros_like(active), torch.zeros_like(active)
+        arrays = self.points, self.centers, half, self.counts, self.labels
+        grid = n_runs, triton.cdiv(n_samples, 64)
+        _assign[grid](*arrays, active, self.changed, *sizes, *blocks)
+        # Enough sums side by side to keep the GPU busy, and not many more.
+        n_parts = max(1, min(triton.cdiv(n_samples, 256), 2048 // n_runs))
+        span = 64 * triton.cdiv(n_samples, 64 * n_parts)
+        n_parts = triton.cdiv(n_samples, span)
+        sums = self.points.new_empty((n_runs, n_parts, n_centers, width))
+        held = self.points.new_empty((n_runs, n_parts, n_centers))
+        across = triton.cdiv(n_centers, blocks[1]) * triton.cdiv(width, blocks[2])
+        seen = self.points, self.labels, self.counts, active, sums, held
+        _add_up[(n_runs, n_parts, across)](*seen, *sizes, span, *blocks)
+        self.before, self.centers = self.centers, self.centers.clone()
+        moved = sums, held, self.counts, active, self.centers, empty
+        wide = triton.next_power_of_2(width)
+        _move[(n_runs, n_centers)](*moved, n_parts, *sizes[1:], wide, num_warps=1)
+        return self.changed, empty
 
 
 if triton is not None:
@@ -205,48 +265,29 @@ if triton is not None:
         left,
         right,
         out,
-        n_rows,
-        n_terms,
-        n_columns,
-        member_stride,
-        term_stride,
-        row_stride,
-        UPPER: tl.constexpr,
-        TRIANGLE: tl.constexpr,
-        IN_FLOAT64: tl.constexpr,
+        order,
+        width,
         ROWS: tl.constexpr,
         WIDE: tl.constexpr,
         TERMS: tl.constexpr,
     ):
-        n_groups = tl.cdiv(n_rows, ROWS)
+        n_groups = tl.cdiv(order, ROWS)
         member = (tl.program_id(0) // n_groups).to(tl.int64)
-        first = (tl.program_id(0) % n_groups) * ROWS
-        row = first + tl.arange(0, ROWS)[:, None]
+        row = tl.program_id(0) % n_groups * ROWS + tl.arange(0, ROWS)[:, None]
         column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)[None, :]
-        below, inside = row < n_rows, column < n_columns
-        dtype: tl.constexpr = tl.float64 if IN_FLOAT64 else tl.float32
-        own = left + member * member_stride + row * row_stride
-        other = right + member * n_terms * n_columns + column
-        total = tl.zeros((ROWS, WIDE), dtype)
-        stop, end = n_terms, (tl.program_id(1) + 1) * WIDE
-        if UPPER:
-            stop = tl.where(first < end, n_terms, 0)
-        if TRIANGLE:
-            stop = tl.minimum(n_terms, end)
+        below, inside = row < order, column < width
+        place = (member * order + row) * width
+        own, other = left + place, right + member * width * width + column
+        total = tl.zeros((ROWS, WIDE), tl.float32)
         # The loads of several terms are on their way together.
-        whole = stop - stop % TERMS
-        for start in range(0, whole, TERMS):
+        for start in range(0, width, TERMS):
             for step in tl.static_range(TERMS):
                 term = start + step
-                weights = tl.load(own + term * term_stride, mask=below, other=0.0)
-                values = tl.load(other + term * n_columns, mask=inside, other=0.0)
-                total += weights.to(dtype) * values.to(dtype)
-        for term in range(whole, stop):
-            weights = tl.load(own + term * term_stride, mask=below, other=0.0)
-            values = tl.load(other + term * n_columns, mask=inside, other=0.0)
-            total += weights.to(dtype) * values.to(dtype)
-        place = (member * n_rows + row) * n_columns + column
-        tl.store(out + place, total, mask=below & inside)
+                real = term < width
+                weights = tl.load(own + term, mask=below & real, other=0.0)
+                values = tl.load(other + term * width, mask=inside & real, other=0.0)
+                total += weights * values
+        tl.store(out + place + column, total, mask=below & inside)
 
     @triton.jit
     def _gaussian_unlikeness(
@@ -269,3 +310,267 @@ if triton is not None:
         scale = tl.load(width + member) * both
         share = value / scale
         tl.store(place, tl.log(scale) + share * share, mask=inside)
+
+    @triton.jit
+    def _smallest(
+        block,
+        values,
+        columns,
+        out,
+        n_columns,
+        count,
+        GROUPS: tl.constexpr,
+        SLOTS: tl.constexpr,
+    ):
+        row = tl.program_id(0).to(tl.int64)
+        lane, slot = tl.arange(0, GROUPS), tl.arange(0, SLOTS)
+        start_of = block + row * n_columns
+        least = tl.full((GROUPS,), float("inf"), block.dtype.element_ty)
+        for start in range(0, n_columns, GROUPS):
+            column = start + lane
+            near = tl.load(
+                start_of + column, mask=column < n_columns, other=float("inf")
+            )
+            least = tl.minimum(least, near)
+        # The groups with the smallest minima hold the smallest entries.
+        first = tl.sort(least)
+        limit = tl.max(tl.where(lane < count, first, -float("inf")))
+        n_found = tl.sum((lane < 0).to(tl.int32))
+        for start in range(0, n_columns, GROUPS):
+            column = start + lane
+            inside = column < n_columns
+            near = tl.load(start_of + column, mask=inside, other=float("inf"))
+            hit = (near <= limit) & inside
+            place = n_found + tl.cumsum(hit.to(tl.int32)) - 1
+            shown = hit & (place < SLOTS)
+            tl.store(values + row * SLOTS + place, near, mask=shown)
+            tl.store(columns + row * SLOTS + place, column, mask=shown)
+            n_found += tl.sum(hit.to(tl.int32))
+        tl.debug_barrier()
+        if n_found <= SLOTS:
+            real = slot < n_found
+            near = tl.load(values + row * SLOTS + slot, mask=real, other=float("inf"))
+            column = tl.load(columns + row * SLOTS + slot, mask=real, other=n_columns)
+            before = near[None, :] < near[:, None]
+            same = near[None, :] == near[:, None]
+            before |= same & (column[None, :] < column[:, None])
+            rank = tl.sum(before.to(tl.int32), axis=1)
+            tl.store(out + row * count + rank, column, mask=real & (rank < count))
+        else:
+            # So many are equal that they are taken one after another.
+            last = tl.full((), -float("inf"), block.dtype.element_ty)
+            taken = -1
+            for place in range(count):
+                best = tl.full((GROUPS,), float("inf"), block.dtype.element_ty)
+                where = tl.full((GROUPS,), n_columns, tl.int32)
+                for start in range(0, n_columns, GROUPS):
+                    column = start + lane
+                    inside = column < n_columns
+                    near = tl.load(start_of + column, mask=inside, other=float("inf"))
+                    left = (near > last) | ((near == last) & (column > taken))
+                    nearer = inside & left & ((near < best) | (where == n_columns))
+                    best = tl.where(nearer, near, best)
+                    where = tl.where(nearer, column, where)
+                last = tl.min(best)
+                taken = tl.min(tl.where(best == last, where, n_columns))
+                tl.store(out + row * count + place, taken)
+
+    @triton.jit
+    def _choose_centers(
+        points,
+        uniforms,
+        counts,
+        rounding,
+        nearest,
+        chosen,
+        n_samples,
+        width,
+        n_starts,
+        most,
+        ROWS: tl.constexpr,
+        STEP: tl.constexpr,
+    ):
+        run = tl.program_id(0).to(tl.int64)
+        problem = run // n_starts
+        own, n_centers = points + problem * n_samples * width, tl.load(counts + problem)
+        least = tl.load(rounding + problem)
+        first = (tl.load(uniforms + run * most) * n_samples).to(tl.int32)
+        last = tl.minimum(first, n_samples - 1)
+        tl.store(chosen + run * most, last)
+        for c in range(1, n_centers):
+            total = tl.load(uniforms + run * most) * 0.0
+            for start in range(0, n_samples, ROWS):
+                row = start + tl.arange(0, ROWS)
+                inside = row < n_samples
+                distance = tl.zeros((ROWS,), tl.float64)
+                for step in range(0, n_centers, STEP):
+                    feature = step + tl.arange(0, STEP)
+                    real = (feature < n_centers)[None, :]
+                    place = own + row[:, None] * width + feature[None, :]
+                    here = tl.load(place, mask=inside[:, None] & real, other=0.0)
+                    place = own + last * width + feature[None, :]
+                    there = tl.load(place, mask=real, other=0.0)
+                    difference = here.to(tl.float64) - there.to(tl.float64)
+                    distance += tl.sum(difference * difference, axis=1)
+                distance = tl.where(distance > least, distance, 0.0)
+                place = nearest + run * n_samples + row
+                known = tl.load(place, mask=inside & (c > 1), other=float("inf"))
+                distance = tl.minimum(known, distance)
+                tl.store(place, distance, mask=inside)
+                total += tl.sum(tl.where(inside, distance, 0.0))
+            tl.debug_barrier()
+            target = tl.load(uniforms + run * most + c) * total
+            running, found = total * 0.0, n_samples
+            for start in range(0, n_samples, ROWS):
+                row = start + tl.arange(0, ROWS)
+                place = nearest + run * n_samples + row
+                distance = tl.load(place, mask=row < n_samples, other=0.0)
+                beyond = running + tl.cumsum(distance) > target
+                found = tl.minimum(found, tl.min(tl.where(beyond, row, n_samples)))
+                running += tl.sum(distance)
+            last = tl.minimum(found, n_samples - 1)
+            tl.store(chosen + run * most + c, last)
+            tl.debug_barrier()
+
+    @triton.jit
+    def _in_halves(numbers):
+        first = numbers.to(tl.float16)
+        return first, (numbers - first.to(tl.float32)).to(tl.float16)
+
+    @triton.jit
+    def _assign(
+        points,
+        centers,
+        half_norms,
+        counts,
+        labels,
+        active,
+        changed,
+        n_samples,
+        width,
+        n_starts,
+        n_centers,
+        ROWS: tl.constexpr,
+        CENTERS: tl.constexpr,
+        WIDE: tl.constexpr,
+    ):
+        run = tl.program_id(0).to(tl.int64)
+        if tl.load(active + run) > 0:
+            problem, row = run // n_starts, tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+            count, inside = tl.load(counts + problem), row < n_samples
+            rows = points + (problem * n_samples + row)[:, None] * width
+            label = tl.zeros((ROWS,), tl.int32)
+            least = tl.full((ROWS,), float("inf"), tl.float32)
+            for first in range(0, count, CENTERS):
+                center = first + tl.arange(0, CENTERS)
+                known = center < count
+                place = run * n_centers + center
+                half = tl.load(half_norms + place, mask=known, other=float("inf"))
+                products = tl.zeros((ROWS, CENTERS), tl.float32)
+                for step in range(0, count, WIDE):
+                    feature = step + tl.arange(0, WIDE)
+                    real = feature < count
+                    here = tl.load(
+                        rows + feature[None, :],
+                        mask=inside[:, None] & real[None, :],
+                        other=0.0,
+                    )
+                    own = tl.load(
+                        centers + place[None, :] * width + feature[:, None],
+                        mask=known[None, :] & real[:, None],
+                        other=0.0,
+                    )
+                    here_1, here_2 = _in_halves(here)
+                    own_1, own_2 = _in_halves(own)
+                    # The product of both smaller halves is less than rounding.
+                    products = tl.dot(here_2, own_1, products)
+                    products = tl.dot(here_1, own_2, products)
+                    products = tl.dot(here_1, own_1, products)
+                scores = half[None, :] - products
+                nearest = tl.min(scores, axis=1)
+                label = tl.where(
+                    nearest < least, first + tl.argmin(scores, axis=1), label
+                )
+                least = tl.minimum(least, nearest)
+            place = labels + run * n_samples + row
+            before = tl.load(place, mask=inside, other=0)
+            tl.store(place, label, mask=inside)
+            n_changed = tl.sum(((label != before) & inside).to(tl.int32))
+            tl.atomic_add(changed + run, n_changed)
+
+    @triton.jit
+    def _add_up(
+        points,
+        labels,
+        counts,
+        active,
+        sums,
+        sizes,
+        n_samples,
+        width,
+        n_starts,
+        n_centers,
+        span,
+        ROWS: tl.constexpr,
+        CENTERS: tl.constexpr,
+        WIDE: tl.constexpr,
+    ):
+        run, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
+        problem, n_across = run // n_starts, tl.cdiv(n_centers, CENTERS)
+        count = tl.load(counts + problem)
+        center = tl.program_id(2) % n_across * CENTERS + tl.arange(0, CENTERS)
+        feature = tl.program_id(2) // n_across * WIDE + tl.arange(0, WIDE)
+        if (tl.load(active + run) > 0) & (tl.min(center) < count):
+            real = (feature < count)[None, :]
+            total = tl.zeros((CENTERS, WIDE), tl.float32)
+            size = tl.zeros((CENTERS,), tl.float32)
+            first = part * span
+            for start in range(first, tl.minimum(first + span, n_samples), ROWS):
+                row = start + tl.arange(0, ROWS)
+                inside = row < n_samples
+                here = (problem * n_samples + row)[:, None] * width + feature[None, :]
+                here = tl.load(points + here, mask=inside[:, None] & real, other=0.0)
+                label = tl.load(labels + run * n_samples + row, mask=inside, other=-1)
+                within = center[:, None] == label[None, :]
+                size += tl.sum(within.to(tl.float32), axis=1)
+                ones = within.to(tl.float16)
+                here_1, here_2 = _in_halves(here)
+                total = tl.dot(ones, here_2, total)
+                total = tl.dot(ones, here_1, total)
+            known = center < n_centers
+            out = (run * tl.num_programs(1) + part) * n_centers + center
+            tl.store(sizes + out, size, mask=known & (tl.min(feature) == 0))
+            out = out[:, None] * width + feature[None, :]
+            tl.store(sums + out, total, mask=known[:, None] & real)
+
+    @triton.jit
+    def _move(
+        sums,
+        sizes,
+        counts,
+        active,
+        centers,
+        empty,
+        n_parts,
+        width,
+        n_starts,
+        n_centers,
+        WIDE: tl.constexpr,
+    ):
+        run, center = tl.program_id(0).to(tl.int64), tl.program_id(1)
+        count = tl.load(counts + run // n_starts)
+        if (tl.load(active + run) > 0) & (center < count):
+            feature = tl.arange(0, WIDE)
+            real = feature < count
+            total, size = tl.zeros((WIDE,), tl.float64), 0.0
+            for part in range(n_parts):
+                place = (run * n_parts + part) * n_centers + center
+                size += tl.load(sizes + place)
+                place = sums + place * width + feature
+                total += tl.load(place, mask=real, other=0.0).to(tl.float64)
+            place = run * n_centers + center
+            if size > 0.0:
+                mean = (total / size).to(tl.float32)
+                tl.store(centers + place * width + feature, mean, mask=real)
+            else:
+                tl.atomic_add(empty + run, 1)

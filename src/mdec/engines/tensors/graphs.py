@@ -214,7 +214,7 @@ def _filter_blocks(
     block = orthonormal(block, widths)
     nothing = torch.zeros_like(cuts)
     image = graph.step(block, nothing + 1.0, nothing, torch.zeros_like(block))
-    products = to_host(fused.inner_products(block, image, upper=True))
+    products = to_host(fused.inner_products(block, image))
     turn = staging(products.shape, block.dtype, block.device)
     values = loops.eigenvectors_of_each(products, widths, turn.numpy(), _in_threads)
     turn = turn.to(block.device, non_blocking=True)
@@ -230,7 +230,7 @@ def orthonormal(block: Tensor, widths: NDArray[Any]) -> Tensor:
 
     done = np.zeros(len(widths), dtype=bool)
     for _ in range(loops.MAX_PASSES):
-        products = to_host(fused.inner_products(block, block, upper=True))
+        products = to_host(fused.inner_products(block, block))
         turn = staging(products.shape, torch.float64, block.device)
         own = products, widths, done, turn.numpy()
         done = loops.orthonormalizers(*own, _in_threads)

@@ -29,7 +29,8 @@ from mdec.base.landmarks import (
 from mdec.base.members import MEMBER_ERRORS
 from mdec.engines.tensors import graphs
 from mdec.engines.tensors.device import full_precision
-from mdec.engines.tensors.members import best_labels, leading_vectors
+from mdec.engines.tensors.kmeans import best_labels, group_means, order_by_group
+from mdec.engines.tensors.members import Starts, leading_vectors
 from mdec.engines.tensors.members import member_bytes as vector_bytes
 from mdec.engines.tensors.neighbors import SPARE, pair_squares, smallest_in_rows
 from mdec.ensemble.plan import Member, Plan
@@ -167,7 +168,7 @@ def _tiles(cell: Tensor, n_cells: int) -> tuple[Tensor, Tensor]:
 
     The tiles hold the places of rows, (n_tiles, TILE), -1 for none.
     """
-    order, starts, counts = _order_by_group(cell, n_cells)
+    order, starts, counts = order_by_group(cell, n_cells)
     n_tiles = (counts + TILE - 1) // TILE
     cells = torch.repeat_interleave(n_tiles)
     first_tile, ordered = n_tiles.cumsum(0) - n_tiles, cell[order]
@@ -175,14 +176,6 @@ def _tiles(cell: Tensor, n_cells: int) -> tuple[Tensor, Tensor]:
     places = torch.full((len(cells) * TILE,), -1, device=cell.device)
     places[first_tile[ordered] * TILE + within] = order
     return places.reshape(-1, TILE), cells
-
-
-def _order_by_group(labels: Tensor, n_groups: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return an order of rows by groups, where each group starts, and its size."""
-    ordered, order = labels.sort(stable=True)
-    groups = torch.arange(n_groups + 1, device=labels.device, dtype=labels.dtype)
-    ends = torch.searchsorted(ordered, groups)
-    return order, ends[:-1], ends.diff()
 
 
 def nearest_centers(points: Tensor, centers: Tensor, limit: int) -> Tensor:
@@ -225,17 +218,6 @@ def refine_landmarks(
             labels = nearest_centers(candidates, points, limit)
         points = group_means(candidates, labels.long(), points)
     return chosen, points
-
-
-def group_means(rows: Tensor, labels: Tensor, points: Tensor) -> Tensor:
-    """Return the mean of the rows of each group; a group without rows keeps its point.
-
-    Sums are made in the order of the rows, every time.
-    """
-    order, starts, counts = _order_by_group(labels, len(points))
-    sums = embedding_bag(order, rows.to(torch.float64), starts, mode="sum")
-    means = (sums / counts.clamp(min=1)[:, None]).to(points.dtype)
-    return torch.where(counts[:, None] > 0, means, points)
 
 
 @dataclass(frozen=True)
@@ -447,12 +429,13 @@ def _cut(
     if not fitted:
         return
     ties: list[list[Ties]] = [[] for _ in fitted]
+    assert plan.n_landmarks is not None
+    starts = Starts(plan, members, plan.n_landmarks, device)
     for block in blocks:
         here = rows_of(block)
         there = torch.from_numpy(np.ascontiguousarray(here)).to(device)
         for each, own in zip(fitted, ties, strict=True):
             own.append(each.tie(each.coordinates(here, there), limit))
-    assert plan.n_landmarks is not None
     graph, tied = join_landmarks(
         [shared_weights(own, plan.n_landmarks) for own in ties], plan.n_landmarks
     )
@@ -461,7 +444,7 @@ def _cut(
         for each, own in zip(members, tied, strict=True)
     ]
     roots = graph.degrees().clamp(min=torch.finfo(torch.float64).tiny).rsqrt()
-    vectors = leading_vectors(graph, plan, members, [len(own) for own in tied])
+    vectors = leading_vectors(graph, plan, members, starts, [len(own) for own in tied])
     vectors = vectors * torch.where(graph.degrees() > 0.0, roots, 0.0)[..., None]
     spread = []
     for places, found in zip(tied, vectors, strict=True):
@@ -475,7 +458,7 @@ def _cut(
     for number, (own, found) in enumerate(zip(ties, spread, strict=True)):
         centers = group_means(
             started[number],
-            nearest[number],
+            nearest[number].long(),
             started[number].new_full((members[number].n_clusters, found.shape[1]), 0.0),
         )
         used = torch.bincount(nearest[number], minlength=len(centers)) > 0

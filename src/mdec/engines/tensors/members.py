@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 from mdec.base.graphs import DENSE_SAMPLES
 from mdec.base.kernels import ANGULAR, angular_coordinates
 from mdec.base.members import DrawnRows
 from mdec.engines.tensors import graphs
 from mdec.engines.tensors.device import (
-    full_precision,
-    has_fast_tensor_cores,
+    begin_on_host,
     on_host,
     staging,
     to_host,
 )
-from mdec.engines.tensors.neighbors import Neighbors, list_neighbors, split_digits
+from mdec.engines.tensors.kmeans import best_labels
+from mdec.engines.tensors.neighbors import Neighbors, list_neighbors
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.affinity import TOLERANCE, component_roots, mix_roots, unit_rows
 from mdec.numerics.eigen import block_width
-from mdec.numerics.kmeans import MAX_ITER, N_INIT
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.preparation.recipes import Versions
 
@@ -36,9 +33,6 @@ LANES = 16
 
 # Numbers whose drawing keeps a thread of the host busy for a millisecond.
 _THREAD_WORTH = 100_000
-
-# From this many rows on the work of k-means takes longer than its launches.
-MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -124,6 +118,8 @@ def cluster_batch(
     for start in range(0, len(members), n_members):
         part = members[start : start + n_members]
         own_rows = [drawn[member.index] for member in part]
+        device = next(iter(data.there.values())).device
+        starts = Starts(plan, part, plan.n_clustered, device)
         lists = neighbor_lists(data, own_rows, plan, part, n_bytes // 4)
         graph = graphs.join_graph(lists, plan.n_clustered)
         whys = [each.errors.get(i) for each in lists for i in range(len(each.columns))]
@@ -132,7 +128,7 @@ def cluster_batch(
         if able:
             graph = graph.members(able) if any(whys) else graph
             own = [part[number] for number in able]
-            embeddings = unit_rows(leading_vectors(graph, plan, own))
+            embeddings = unit_rows(leading_vectors(graph, plan, own, starts))
             made = iter(best_labels(embeddings, plan, own).int().cpu().numpy())
         labels += [why or next(made) for why in whys]
     return labels
@@ -170,10 +166,59 @@ def neighbor_lists(
     return lists
 
 
+class Starts:
+    """What the solver starts from, drawn on the host while the device does something.
+
+    For graphs of so many vertices in one piece; those of others are drawn again.
+    """
+
+    def __init__(
+        self, plan: Plan, members: Sequence[Member], order: int, device: torch.device
+    ) -> None:
+        self.plan, self.order, self.device = plan, order, device
+        self.rows = {member.index: row for row, member in enumerate(members)}
+        self.widths = [block_width(each.n_clusters - 1, order - 1) for each in members]
+        lanes = -(-max(self.widths) // LANES) * LANES
+        self.blocks = staging((len(members), order, lanes), torch.float32, device)
+        sizes = [order] * len(members)
+        self.wait = self._begin(members, self.widths, sizes)
+
+    def _begin(
+        self, members: Sequence[Member], widths: Sequence[int], orders: Sequence[int]
+    ) -> Callable[[], object]:
+        def draw(number: int) -> None:
+            block = self.blocks.numpy()[self.rows[members[number].index]]
+            n, width = orders[number], widths[number]
+            solver = self.plan.stream(members[number], "solver")
+            block[:n, :width] = solver.standard_normal((n, width))
+            block[n:], block[:, width:] = 0.0, 0.0
+
+        n_numbers = len(members) * self.blocks[0].numel()
+        n_threads = 1 + n_numbers // _THREAD_WORTH
+        return begin_on_host(draw, range(len(members)), n_threads)
+
+    def take(
+        self, members: Sequence[Member], widths: Sequence[int], orders: Sequence[int]
+    ) -> Tensor:
+        """Return blocks of vectors of some members' own widths and orders."""
+        self.wait()
+        rows = [self.rows[member.index] for member in members]
+        drawn = [(self.widths[row], self.order) for row in rows]
+        own = zip(members, widths, orders, strict=True)
+        again = [
+            each for each, known in zip(own, drawn, strict=True) if each[1:] != known
+        ]
+        if again:
+            self._begin(*zip(*again, strict=True))()
+        there = self.blocks.to(self.device, non_blocking=True)
+        return there if rows == list(range(len(there))) else there[rows]
+
+
 def leading_vectors(
     graph: graphs.BatchGraph,
     plan: Plan,
     members: Sequence[Member],
+    starts: Starts,
     orders: Sequence[int] | None = None,
 ) -> Tensor:
     """Return leading eigenvectors of normalised graphs, zeros beyond a member's own.
@@ -183,234 +228,53 @@ def leading_vectors(
     only as many come out, mixed, and there is nothing to solve.
     """
     device, order = graph.data.device, graph.order
-    orders = [order] * len(members) if orders is None else orders
-    degrees, components = to_host(graph.degrees()), to_host(graph.components())
+    sizes = [order] * len(members) if orders is None else list(orders)
+    degrees, components = graph.degrees(), graph.components()
+    row = torch.arange(components.numel(), device=device).view_as(components)
+    real = row % order < torch.tensor(sizes, device=device)[:, None]
     ends = [member.n_clusters for member in members]
     # A component has the number of its first row.
-    is_first = components == np.arange(components.size).reshape(components.shape)
-    found = [int(own[:n].sum()) for own, n in zip(is_first, orders, strict=True)]
+    found = to_host(((components == row) & real).sum(dim=1)).tolist()
     widths = [
         block_width(end - n_known, n - n_known) if n_known < end else 0
-        for end, n_known, n in zip(ends, found, orders, strict=True)
+        for end, n_known, n in zip(ends, found, sizes, strict=True)
     ]
-    places = [i for i, width in enumerate(widths) if width]
     n_known = [min(each) for each in zip(found, ends, strict=True)]
-    known = staging((len(members), order, max(n_known)), torch.float32, device)
-    lanes = -(-max(widths) // LANES) * LANES
-    blocks = staging((len(places), order, lanes), torch.float32, device)
+    vectors = torch.zeros((len(members), order, max(ends)), device=device)
+    roots = torch.where(degrees > 0.0, degrees, 1.0).sqrt() * real
+    vectors[..., 0] = roots / torch.linalg.norm(roots, dim=1, keepdim=True)
+    several = [i for i, n in enumerate(found) if n > 1]
+    if several:
+        here = to_host(degrees[several]), to_host(components[several])
+        shape = len(several), order, max(n_known)
+        known = staging(shape, torch.float32, device)
 
-    def start(number: int) -> None:
-        """Write what is known of a member, and the solver's starting vectors."""
-        own, n, width = known.numpy()[number], orders[number], widths[number]
-        solver = plan.stream(members[number], "solver")
-        numbers, roots = component_roots(degrees[number, :n], components[number, :n])
-        own[:] = 0.0
-        if not width:
-            own[:n, : ends[number]] = mix_roots(numbers, roots, ends[number], solver)
-            return
-        own[np.arange(n), numbers] = roots
-        block = blocks.numpy()[places.index(number)]
-        block[:n, :width] = solver.standard_normal((n, width))
-        block[n:], block[:, width:] = 0.0, 0.0
+        def fill(place: int) -> None:
+            i, own = several[place], known.numpy()[place]
+            n, solver = sizes[i], plan.stream(members[i], "solver")
+            numbers, roots = component_roots(*(each[place, :n] for each in here))
+            own[:] = 0.0
+            if widths[i]:
+                own[np.arange(n), numbers] = roots
+            else:
+                own[:n, : ends[i]] = mix_roots(numbers, roots, ends[i], solver)
 
-    n_threads = 1 + blocks.numel() // _THREAD_WORTH
-    on_host(start, range(len(members)), n_threads=n_threads)
-    there = known.to(device, non_blocking=True)
-    vectors = torch.nn.functional.pad(there, (0, max(ends) - known.shape[2]))
+        on_host(fill, range(len(several)), 1 + known.numel() // _THREAD_WORTH)
+        there = known.to(device, non_blocking=True)
+        vectors[several, :, : known.shape[2]] = there
+    places = [i for i, width in enumerate(widths) if width]
     if places:
         affinity = graphs.normalized_graph(graph).members(places)
         wanted = [ends[i] - n_known[i] for i in places]
+        widths, sizes = ([each[i] for i in places] for each in (widths, sizes))
         solved = graphs.iterated_leading(
-            replace(affinity, data=affinity.data.to(known.dtype)),
-            blocks.to(device, non_blocking=True),
-            there[places],
-            [widths[i] for i in places],
+            replace(affinity, data=affinity.data.to(vectors.dtype)),
+            starts.take([members[i] for i in places], widths, sizes),
+            vectors[places, :, : max(n_known[i] for i in places)],
+            widths,
             wanted,
             TOLERANCE,
         )
         for i, width, new in zip(places, wanted, solved, strict=True):
             vectors[i, :, n_known[i] : ends[i]] = new[:, :width]
     return vectors
-
-
-def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Tensor:
-    """Return the labels of the best k-means run of each embedding, Eq. 13."""
-    counts = [member.n_clusters for member in members]
-    uniforms = np.zeros((len(members), N_INIT, max(counts)))
-    for place, (member, count) in enumerate(zip(members, counts, strict=True)):
-        rng = plan.stream(member, "kmeans")
-        uniforms[place, :, :count] = rng.random((N_INIT, count))
-    draws = torch.from_numpy(uniforms).to(embeddings.device)
-    centers = kmeans_plus_plus(embeddings, draws)
-    labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
-    best = inertia.argmin(dim=1)
-    return labels[torch.arange(len(members), device=best.device), best]
-
-
-def kmeans_plus_plus(points: Tensor, uniforms: Tensor) -> Tensor:
-    """Choose starting centres, each with chance proportional to its squared distance.
-
-    The points are (n_problems, n_samples, n_features). `uniforms`, in float64, has one
-    number in [0, 1) for each centre, (n_problems, n_starts, n_centers); the result has
-    these axes and the features.
-    """
-    n_problems, n_samples, _ = points.shape
-    n_starts, n_centers = uniforms.shape[1:]
-    wide = points.to(torch.float64)
-    norms = wide.square().sum(dim=2)[:, None]
-    problem = torch.arange(n_problems, device=points.device)[:, None]
-    chosen = (uniforms[..., 0] * n_samples).long().clamp(max=n_samples - 1)
-    nearest = torch.full((n_problems, n_starts, n_samples), torch.inf).to(norms)
-    picked = [chosen]
-    for c in range(1, n_centers):
-        center = wide[problem, chosen]
-        products = center @ wide.mT
-        distance = norms + norms[:, 0].gather(1, chosen)[..., None] - 2.0 * products
-        nearest = torch.minimum(nearest, distance.clamp_(min=0.0))
-        # A point is at no distance from itself, whatever rounding says.
-        nearest.scatter_(2, chosen[..., None], 0.0)
-        running = nearest.cumsum(dim=2)
-        target = uniforms[..., c, None] * running[..., -1:]
-        chosen = torch.searchsorted(running, target, right=True)[..., 0]
-        chosen = chosen.clamp(max=n_samples - 1)
-        picked.append(chosen)
-    return points[problem[..., None], torch.stack(picked, dim=2)]
-
-
-def lloyd(
-    points: Tensor, centers: Tensor, counts: list[int], max_iter: int
-) -> tuple[Tensor, Tensor]:
-    """Run Lloyd's iteration to its fixed point.
-
-    Points and centres are those of `kmeans_plus_plus`; each problem uses the first
-    `counts` centres. Returns the nearest centres, (n_problems, n_starts, n_samples),
-    and the sums of squared distances to them, (n_problems, n_starts).
-
-    An empty cluster restarts at the sample farthest from its centre. A problem leaves
-    the batch when all its starts have settled.
-    """
-    n_samples, seen = points.shape[1], points
-    if n_samples >= MANY_ROWS and has_fast_tensor_cores(points.device):
-        seen = split_digits(points, is_left=True)
-        # Tensor cores are slow where the scores of a row are no whole words.
-        centers = torch.nn.functional.pad(centers, (0, 0, 0, -centers.shape[2] % 4))
-    n_problems, n_starts, n_centers, _ = centers.shape
-    labels = torch.full((n_problems, n_starts, n_samples), -1, device=points.device)
-    inertia = torch.zeros((n_problems, n_starts), dtype=torch.float64).to(points.device)
-    place = torch.arange(n_centers, device=points.device)
-    used = place < torch.tensor(counts, device=points.device)[:, None]
-    used = used[:, None].expand(-1, n_starts, -1)
-    left, current = torch.arange(n_problems, device=points.device), labels
-    for iteration in range(1, max_iter + 1):
-        before = current
-        current, moved, changed = _iteration(points, seen, centers, used, before)
-        finished = iteration == max_iter or not any(changed)
-        stay = [i for i, moves in enumerate(changed) if moves and not finished]
-        if finished or 8 * (len(left) - len(stay)) > len(left):
-            still = set(stay)
-            out, going = (
-                torch.tensor(each, dtype=torch.int64, device=points.device)
-                for each in ([i for i in range(len(left)) if i not in still], stay)
-            )
-            labels[left[out]] = current[out]
-            inertia[left[out]] = _inertia(points[out], centers[out], current[out])
-            if finished:
-                break
-            left, moved, used, current = (
-                each[going] for each in (left, moved, used, current)
-            )
-            seen, rest = seen[going], points[going]
-            points, seen = rest, rest if seen.shape == rest.shape else seen
-        centers = moved
-    return labels, inertia
-
-
-def _iteration(
-    points: Tensor, seen: Tensor, centers: Tensor, used: Tensor, before: Tensor
-) -> tuple[Tensor, Tensor, list[bool]]:
-    """Assign the points and move the centres; tell which problems changed.
-
-    What tensor cores see of the points may be split from them.
-    """
-    flat, precision = centers.flatten(1, 2), "highest"
-    half_norms = torch.where(used, 0.5 * centers.square().sum(dim=3), torch.inf)
-    if seen is not points:
-        flat, precision = split_digits(flat, is_left=False), "high"
-    with full_precision(precision):
-        scores = torch.baddbmm(
-            half_norms.flatten(1)[:, None], seen, flat.mT, alpha=-1.0
-        )
-    scores = scores.reshape(*points.shape[:2], *centers.shape[1:3])
-    labels = scores.argmin(dim=3).mT.contiguous()
-    sums, sizes = _sums_of_clusters(points, labels, centers.shape[2])
-    empty = used & (sizes == 0)
-    flags = torch.stack([(labels != before).any(dim=2), empty.any(dim=2)])
-    changed, lost = flags.any(dim=2).tolist()
-    if any(lost):
-        _restart_empty(points, centers, labels, sizes, empty)
-        sums, sizes = _sums_of_clusters(points, labels, centers.shape[2])
-        changed = (labels != before).flatten(1).any(dim=1).tolist()
-    means = sums / sizes.clamp(min=1)[..., None]
-    return labels, torch.where(sizes[..., None] > 0, means, centers), changed
-
-
-def _sums_of_clusters(
-    points: Tensor, labels: Tensor, n_centers: int
-) -> tuple[Tensor, Tensor]:
-    """Return the sums of the points of each cluster, and how many these are.
-
-    Few points are multiplied with memberships, in few launches. Of many, those of a
-    cluster are added up in order, in blocks of some hundreds, and then the blocks.
-    """
-    n_problems, n_starts, n_samples = labels.shape
-    if n_samples < MANY_ROWS:
-        inside = points.new_zeros((n_problems, n_samples, n_starts, n_centers))
-        inside = inside.scatter_(3, labels.mT[..., None], 1.0).flatten(2)
-        with full_precision():
-            sums = inside.mT @ points
-        sizes = points.new_zeros((n_problems, n_starts, n_centers))
-        sizes.scatter_add_(2, labels, points.new_ones(()).expand(labels.shape))
-        return sums.reshape(*sizes.shape, -1), sizes
-    count = partial(torch.arange, device=points.device)
-    height = 256 * n_centers
-    n_blocks = (n_samples - 1) // height + 1
-    run = count(n_problems * n_starts).reshape(n_problems, n_starts, 1) * n_blocks
-    keys = (run + count(n_samples) // height) * n_centers + labels
-    keys, order = keys.flatten().sort(stable=True)
-    ends = torch.searchsorted(keys, count(run.numel() * n_blocks * n_centers + 1))
-    rows = order // (n_starts * n_samples) * n_samples + order % n_samples
-    sums = embedding_bag(
-        rows, points.flatten(0, 1), ends, mode="sum", include_last_offset=True
-    )
-    parts = n_problems, n_starts, n_blocks, n_centers
-    sums = sums.reshape(*parts, -1).sum(dim=2, dtype=torch.float64)
-    return sums.to(points.dtype), ends.diff().reshape(parts).sum(dim=2)
-
-
-def _restart_empty(
-    points: Tensor, centers: Tensor, labels: Tensor, sizes: Tensor, empty: Tensor
-) -> None:
-    """Give each empty cluster the sample farthest from its centre, in place."""
-    scale = torch.finfo(points.dtype).eps * points.abs().amax(dim=(1, 2))
-    # Copies of a point are this far from their mean by rounding alone.
-    rounding = points.shape[2] * (4.0 * scale) ** 2
-    for problem, start, cluster in empty.nonzero().tolist():
-        own = labels[problem, start]
-        difference = points[problem] - centers[problem, start][own]
-        distance = difference.square().sum(dim=1)
-        distance[sizes[problem, start][own] <= 1] = 0.0
-        farthest = distance.argmax()
-        if bool(distance[farthest] > rounding[problem]):
-            sizes[problem, start, own[farthest]] -= 1
-            sizes[problem, start, cluster] = 1
-            labels[problem, start, farthest] = cluster
-
-
-def _inertia(points: Tensor, centers: Tensor, labels: Tensor) -> Tensor:
-    """Return the sum of squared distances of each start."""
-    totals = []
-    for start in range(centers.shape[1]):
-        place = labels[:, start, :, None].expand_as(points)
-        difference = points - centers[:, start].gather(1, place)
-        totals.append(difference.square_().sum(dim=(1, 2), dtype=torch.float64))
-    return torch.stack(totals, dim=1)

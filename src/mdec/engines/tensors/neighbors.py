@@ -30,6 +30,9 @@ TENSOR_CORE_SAMPLES = 4000
 # by exact distances.
 SPARE = 8
 
+# Kernels of a GPU select no more entries of a row than this.
+MOST_SELECTED = 64
+
 # Groups of columns with about as many members as there are groups to look into.
 _GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -151,6 +154,8 @@ def smallest_in_rows(block: Tensor, count: int) -> Tensor:
     So one cheap pass over all entries is followed by two selections among few.
     """
     n_columns = block.shape[1]
+    if count <= MOST_SELECTED and fused.has_kernels(block):
+        return fused.smallest(block, count)
     size = max(s for s in _GROUP_SIZES if s == 1 or s * s * count <= n_columns)
     if size == 1:
         return torch.topk(block, count, largest=False, sorted=False).indices

@@ -1,0 +1,179 @@
+"""k-means of many members at once: starts, Lloyd's iteration, means of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from mdec.engines.tensors import fused
+from mdec.engines.tensors.device import full_precision
+from mdec.ensemble.plan import Member, Plan
+from mdec.numerics.kmeans import MAX_ITER, N_INIT
+
+# Up to this many rows one processor of a GPU chooses all centres of a start.
+FEW_ROWS = 4096
+
+
+def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Tensor:
+    """Return the labels of the best k-means run of each embedding, Eq. 13."""
+    counts = [member.n_clusters for member in members]
+    uniforms = np.zeros((len(members), N_INIT, max(counts)))
+    for place, (member, count) in enumerate(zip(members, counts, strict=True)):
+        rng = plan.stream(member, "kmeans")
+        uniforms[place, :, :count] = rng.random((N_INIT, count))
+    draws = torch.from_numpy(uniforms).to(embeddings.device)
+    centers = kmeans_plus_plus(embeddings, draws, counts)
+    labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
+    best = inertia.argmin(dim=1)
+    return labels[torch.arange(len(members), device=best.device), best]
+
+
+def kmeans_plus_plus(points: Tensor, uniforms: Tensor, counts: Sequence[int]) -> Tensor:
+    """Choose starting centres, each with chance proportional to its squared distance.
+
+    The points are (n_problems, n_samples, n_features). `uniforms`, in float64, has one
+    number in [0, 1) for each centre, (n_problems, n_starts, n_centers), of which each
+    problem uses the first of its `counts`; the result has these axes and the features.
+    """
+    n_samples, (n_starts, n_centers) = points.shape[1], uniforms.shape[1:]
+    problem = torch.arange(len(points), device=points.device)[:, None]
+    if fused.has_kernels(points) and n_samples <= FEW_ROWS:
+        numbers = torch.tensor(counts, dtype=torch.int32, device=points.device)
+        rounding = numbers.double() * _rounding(points) ** 2
+        chosen = fused.choose_centers(points, uniforms, numbers, rounding)
+        return points[problem[..., None], chosen.long()]
+    wide = points.to(torch.float64)
+    norms = wide.square().sum(dim=2)[:, None]
+    last = (uniforms[..., 0] * n_samples).long().clamp(max=n_samples - 1)
+    shape = len(points), n_starts, n_samples
+    nearest, picked = torch.full(shape, torch.inf).to(norms), [last]
+    for c in range(1, n_centers):
+        products = wide[problem, last] @ wide.mT
+        distance = norms + norms[:, 0].gather(1, last)[..., None] - 2.0 * products
+        nearest = torch.minimum(nearest, distance.clamp_(min=0.0))
+        # A point is at no distance from itself, whatever rounding says.
+        nearest.scatter_(2, last[..., None], 0.0)
+        running = nearest.cumsum(dim=2)
+        target = uniforms[..., c, None] * running[..., -1:]
+        last = torch.searchsorted(running, target, right=True)[..., 0]
+        last = last.clamp(max=n_samples - 1)
+        picked.append(last)
+    return points[problem[..., None], torch.stack(picked, dim=2)]
+
+
+def _rounding(points: Tensor) -> Tensor:
+    """Return how far a number of each problem is from a mean of its copies at most."""
+    largest = points.abs().amax(dim=(1, 2)).double()
+    return 4.0 * torch.finfo(points.dtype).eps * largest
+
+
+class Lloyd:
+    """The state of Lloyd's iteration on many problems.
+
+    Points and centres are those of `kmeans_plus_plus`; each problem uses the first of
+    its `counts` of centres. `before` are the centres to which the labels, (n_problems,
+    n_starts, n_samples), are nearest.
+    """
+
+    def __init__(self, points: Tensor, centers: Tensor, counts: Tensor) -> None:
+        self.points, self.centers, self.before = points, centers, centers
+        shape = *centers.shape[:2], points.shape[1]
+        self.labels = torch.full(shape, -1, dtype=torch.int32, device=points.device)
+        place = torch.arange(centers.shape[2], device=points.device)
+        self.used = (place < counts[:, None])[:, None]
+
+    def step(self) -> tuple[Tensor, Tensor]:
+        """Assign points and move centres; tell in which runs labels changed or lack."""
+        points, (n_problems, n_starts, n_centers, _) = self.points, self.centers.shape
+        half = torch.where(self.used, 0.5 * self.centers.square().sum(dim=3), torch.inf)
+        flat, half = self.centers.flatten(1, 2), half.flatten(1)[:, None]
+        with full_precision():
+            scores = torch.baddbmm(half, points, flat.mT, alpha=-1.0)
+        scores = scores.view(*scores.shape[:2], n_starts, n_centers)
+        labels = scores.argmin(dim=3).mT.int().contiguous()
+        changed = (labels != self.labels).any(dim=2)
+        run = torch.arange(n_problems * n_starts, device=points.device)
+        groups = (labels.flatten(0, 1) + n_centers * run[:, None]).flatten()
+        rows = points.repeat_interleave(n_starts, dim=0).flatten(0, 1)
+        means = group_means(rows, groups, self.centers.flatten(0, 2))
+        sizes = torch.bincount(groups, minlength=len(means))
+        empty = self.used & (sizes.view(n_problems, n_starts, n_centers) == 0)
+        self.labels, self.before = labels, self.centers
+        self.centers = means.view_as(self.centers)
+        return changed, empty.any(dim=2)
+
+
+def lloyd(
+    points: Tensor, centers: Tensor, counts: Sequence[int], max_iter: int
+) -> tuple[Tensor, Tensor]:
+    """Run Lloyd's iteration to its fixed point.
+
+    Points and centres are those of `kmeans_plus_plus`. Returns the nearest centres,
+    (n_problems, n_starts, n_samples), and the sums of squared distances to them,
+    (n_problems, n_starts). An empty cluster restarts at the sample farthest from its
+    centre.
+    """
+    numbers = torch.tensor(counts, dtype=torch.int32, device=points.device)
+    runs = (fused.Lloyd if fused.has_kernels(points) else Lloyd)(
+        points, centers, numbers
+    )
+    for _ in range(max_iter):
+        changed, empty = torch.stack(runs.step()).bool().tolist()
+        if not any(map(any, changed)):
+            break
+        for problem, count in enumerate(counts):
+            for start in range(centers.shape[1]):
+                if changed[problem][start] and empty[problem][start]:
+                    _restart_empty(runs, problem, start, count)
+    return runs.labels, _inertia(points, runs.before, runs.labels)
+
+
+def _restart_empty(runs: Lloyd | fused.Lloyd, problem: int, start: int, n: int) -> None:
+    """Give each empty cluster of a run the sample farthest from its centre."""
+    points, labels = runs.points[problem], runs.labels[problem, start]
+    # Copies of a point are this far from their mean by rounding alone.
+    rounding = float(n * _rounding(points[None]) ** 2)
+    before = runs.before[problem, start]
+    sizes = torch.bincount(labels, minlength=n)
+    for cluster in (sizes == 0).nonzero()[:, 0].tolist():
+        distance = (points - before[labels.long()]).square().sum(dim=1)
+        distance[sizes[labels.long()] <= 1] = 0.0
+        farthest = distance.argmax()
+        if float(distance[farthest]) > rounding:
+            sizes[labels[farthest].long()] -= 1
+            sizes[cluster] = 1
+            labels[farthest] = cluster
+    runs.centers[problem, start] = group_means(points, labels.long(), before)
+
+
+def _inertia(points: Tensor, centers: Tensor, labels: Tensor) -> Tensor:
+    """Return the sum of squared distances of each start."""
+    totals = []
+    for start in range(centers.shape[1]):
+        place = labels[:, start, :, None].long().expand_as(points)
+        difference = points - centers[:, start].gather(1, place)
+        totals.append(difference.square_().sum(dim=(1, 2), dtype=torch.float64))
+    return torch.stack(totals, dim=1)
+
+
+def order_by_group(labels: Tensor, n_groups: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return an order of rows by groups, where each group starts, and its size."""
+    ordered, order = labels.sort(stable=True)
+    groups = torch.arange(n_groups + 1, device=labels.device, dtype=labels.dtype)
+    ends = torch.searchsorted(ordered, groups)
+    return order, ends[:-1], ends.diff()
+
+
+def group_means(rows: Tensor, labels: Tensor, points: Tensor) -> Tensor:
+    """Return the mean of the rows of each group; a group without rows keeps its point.
+
+    Sums are made in the order of the rows, every time.
+    """
+    order, starts, counts = order_by_group(labels, len(points))
+    sums = embedding_bag(order, rows.to(torch.float64), starts, mode="sum")
+    means = (sums / counts.clamp(min=1)[:, None]).to(points.dtype)
+    return torch.where(counts[:, None] > 0, means, points)
