@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from subprocess import CalledProcessError
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -122,12 +123,12 @@ def smallest(block: Tensor, count: int) -> Tensor:
     """Return what `mdec.engines.tensors.neighbors.smallest_in_rows` does."""
     n_rows, n_columns = block.shape
     slots = 2 * triton.next_power_of_2(count)
-    groups = min(1024, max(slots, triton.next_power_of_2(n_columns) // 4))
     values = block.new_empty((n_rows, slots))
     columns = torch.empty_like(values, dtype=torch.int32)
+    n_found = torch.zeros_like(columns[:, 0])
     out = torch.empty((n_rows, count), dtype=torch.int64, device=block.device)
-    arrays = block.contiguous(), values, columns, out
-    _smallest[(n_rows,)](*arrays, n_columns, count, groups, slots)
+    arrays = block.contiguous(), values, columns, n_found, out
+    _smallest[(n_rows,)](*arrays, n_columns, count, max(512, slots), 4, slots)
     return out
 
 
@@ -157,38 +158,67 @@ class Lloyd:
     """
 
     def __init__(self, points: Tensor, centers: Tensor, counts: Tensor) -> None:
-        self.points, self.counts = points.contiguous(), counts
-        self.centers = self.before = centers.contiguous()
-        shape = *centers.shape[:2], points.shape[1]
-        self.labels = torch.full(shape, -1, dtype=torch.int32, device=points.device)
+        (n_problems, n_samples, width), device = points.shape, points.device
+        n_starts, n_centers = centers.shape[1:3]
+        self.points, self.counts, self.centers = points, counts, centers.contiguous()
+        self.before = self.centers
+        tall = min(64, max(16, triton.next_power_of_2(n_centers)))
+        # Padded, so that kernels need not ask where rows end.
+        self.blocks, wide = (tall, min(32, tall)), -(-width // tall) * tall
+        self.rows = _in_halves_of(points, n_samples, wide)
+        n_padded = -(-n_centers // tall) * tall
+        self.own = _in_halves_of(self.centers.flatten(0, 1), n_padded, wide)
+        self.half = torch.full((len(self.own[0]), n_padded), torch.inf, device=device)
+        self.half[:, :n_centers] = 0.5 * self.centers.flatten(0, 1).square().sum(dim=2)
+        n_runs, across = len(self.half), n_padded * wide // tall**2
+        n_parts = max(1, min(n_samples // 256, 4096 // (n_runs * across)))
+        self.span = 64 * triton.cdiv(n_samples, 64 * n_parts)
+        n_parts = triton.cdiv(n_samples, self.span)
+        self.sums = points.new_empty((n_runs, n_parts, n_padded, wide))
+        self.sizes = points.new_empty(self.sums.shape[:3])
+        shape = n_problems, n_starts, n_samples
+        self.labels = torch.full(shape, -1, dtype=torch.int32, device=device)
         self.changed = torch.ones_like(self.labels[..., 0])
 
-    def step(self) -> tuple[Tensor, Tensor]:
+    def step(self) -> Tensor:
         """Assign points and move centres; tell in which runs labels changed or lack."""
-        n_problems, n_starts, n_centers, width = self.centers.shape
-        n_samples, n_runs = self.points.shape[1], n_problems * n_starts
-        sizes = n_samples, width, n_starts, n_centers
-        tall = min(64, max(16, triton.next_power_of_2(n_centers)))
-        blocks, active = (64, tall, min(32, tall)), self.changed
-        half = 0.5 * self.centers.square().sum(dim=3)
-        self.changed, empty = torch.zeros_like(active), torch.zeros_like(active)
-        arrays = self.points, self.centers, half, self.counts, self.labels
-        grid = n_runs, triton.cdiv(n_samples, 64)
-        _assign[grid](*arrays, active, self.changed, *sizes, *blocks)
-        # Enough sums side by side to keep the GPU busy, and not many more.
-        n_parts = max(1, min(triton.cdiv(n_samples, 256), 2048 // n_runs))
-        span = 64 * triton.cdiv(n_samples, 64 * n_parts)
-        n_parts = triton.cdiv(n_samples, span)
-        sums = self.points.new_empty((n_runs, n_parts, n_centers, width))
-        held = self.points.new_empty((n_runs, n_parts, n_centers))
-        across = triton.cdiv(n_centers, blocks[1]) * triton.cdiv(width, blocks[2])
-        seen = self.points, self.labels, self.counts, active, sums, held
-        _add_up[(n_runs, n_parts, across)](*seen, *sizes, span, *blocks)
+        n_runs, n_parts, n_padded, wide = self.sums.shape
+        (n_starts, n_samples), active = self.labels.shape[1:], self.changed
+        flags = torch.zeros((2, *active.shape), dtype=torch.int32, device=active.device)
+        self.changed, (tall, step) = flags[0], self.blocks
+        sizes = n_samples, wide, n_starts, n_padded
+        arrays: tuple[Any, ...] = *self.rows, *self.own, self.half, self.counts
+        grid: tuple[int, ...] = n_runs, triton.cdiv(n_samples, 64)
+        arrays = *arrays, self.labels, active, flags[0]
+        _assign[grid](*arrays, *sizes, 64, tall, step)
+        arrays = *self.rows, self.labels, self.counts, active, self.sums, self.sizes
+        grid = n_runs, n_parts, n_padded * wide // tall**2
+        _add_up[grid](*arrays, *sizes, self.span, 64, tall, num_stages=2)
         self.before, self.centers = self.centers, self.centers.clone()
-        moved = sums, held, self.counts, active, self.centers, empty
-        wide = triton.next_power_of_2(width)
-        _move[(n_runs, n_centers)](*moved, n_parts, *sizes[1:], wide, num_warps=1)
-        return self.changed, empty
+        arrays = self.sums, self.sizes, self.counts, active, self.centers, *self.own
+        n_centers, width = self.centers.shape[2:]
+        sizes = n_parts, wide, n_starts, n_padded
+        more = width, n_centers, triton.next_power_of_2(wide)
+        grid = n_runs, n_centers
+        _move[grid](*arrays, self.half, flags[1], *sizes, *more, num_warps=1)
+        return flags
+
+    def put(self, problem: int, start: int, centers: Tensor) -> None:
+        """Give the centres of one run other places."""
+        (n_centers, width), run = centers.shape, problem * self.labels.shape[1] + start
+        self.centers[problem, start] = centers
+        halves = _in_halves_of(centers[None], n_centers, width)
+        for own, half in zip(self.own, halves, strict=True):
+            own[run, :n_centers, :width] = half[0]
+        self.half[run, :n_centers] = 0.5 * centers.square().sum(dim=1)
+
+
+def _in_halves_of(rows: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
+    """Return two numbers of eleven digits that add up to each, zeros beyond."""
+    more = 0, width - rows.shape[2], 0, height - rows.shape[1]
+    padded = torch.nn.functional.pad(rows, more)
+    first = padded.half()
+    return first, (padded - first).half()
 
 
 if triton is not None:
@@ -316,37 +346,40 @@ if triton is not None:
         block,
         values,
         columns,
+        counters,
         out,
         n_columns,
         count,
         GROUPS: tl.constexpr,
+        TALL: tl.constexpr,
         SLOTS: tl.constexpr,
     ):
         row = tl.program_id(0).to(tl.int64)
         lane, slot = tl.arange(0, GROUPS), tl.arange(0, SLOTS)
         start_of = block + row * n_columns
         least = tl.full((GROUPS,), float("inf"), block.dtype.element_ty)
-        for start in range(0, n_columns, GROUPS):
-            column = start + lane
-            near = tl.load(
-                start_of + column, mask=column < n_columns, other=float("inf")
-            )
-            least = tl.minimum(least, near)
+        for start in range(0, n_columns, TALL * GROUPS):
+            for step in tl.static_range(TALL):
+                column = start + step * GROUPS + lane
+                inside = column < n_columns
+                near = tl.load(start_of + column, mask=inside, other=float("inf"))
+                least = tl.minimum(least, near)
         # The groups with the smallest minima hold the smallest entries.
-        first = tl.sort(least)
-        limit = tl.max(tl.where(lane < count, first, -float("inf")))
-        n_found = tl.sum((lane < 0).to(tl.int32))
-        for start in range(0, n_columns, GROUPS):
-            column = start + lane
-            inside = column < n_columns
-            near = tl.load(start_of + column, mask=inside, other=float("inf"))
-            hit = (near <= limit) & inside
-            place = n_found + tl.cumsum(hit.to(tl.int32)) - 1
-            shown = hit & (place < SLOTS)
-            tl.store(values + row * SLOTS + place, near, mask=shown)
-            tl.store(columns + row * SLOTS + place, column, mask=shown)
-            n_found += tl.sum(hit.to(tl.int32))
+        limit = tl.max(tl.where(lane < count, tl.sort(least), -float("inf")))
+        counter = counters + row
+        for start in range(0, n_columns, TALL * GROUPS):
+            for step in tl.static_range(TALL):
+                column = start + step * GROUPS + lane
+                inside = column < n_columns
+                near = tl.load(start_of + column, mask=inside, other=float("inf"))
+                hit = (near <= limit) & inside
+                # In any order, because they are put in order afterwards.
+                place = tl.atomic_add(counter + lane * 0, 1, mask=hit, sem="relaxed")
+                shown = hit & (place < SLOTS)
+                tl.store(values + row * SLOTS + place, near, mask=shown)
+                tl.store(columns + row * SLOTS + place, column, mask=shown)
         tl.debug_barrier()
+        n_found = tl.atomic_add(counter, 0)
         if n_found <= SLOTS:
             real = slot < n_found
             near = tl.load(values + row * SLOTS + slot, mask=real, other=float("inf"))
@@ -433,14 +466,11 @@ if triton is not None:
             tl.debug_barrier()
 
     @triton.jit
-    def _in_halves(numbers):
-        first = numbers.to(tl.float16)
-        return first, (numbers - first.to(tl.float32)).to(tl.float16)
-
-    @triton.jit
     def _assign(
-        points,
+        rows,
+        small_rows,
         centers,
+        small_centers,
         half_norms,
         counts,
         labels,
@@ -458,49 +488,39 @@ if triton is not None:
         if tl.load(active + run) > 0:
             problem, row = run // n_starts, tl.program_id(1) * ROWS + tl.arange(0, ROWS)
             count, inside = tl.load(counts + problem), row < n_samples
-            rows = points + (problem * n_samples + row)[:, None] * width
+            # Beyond the last row stand copies of it, which are not written.
+            place = problem * n_samples + tl.minimum(row, n_samples - 1)
+            here = place[:, None] * width + tl.arange(0, WIDE)[None, :]
             label = tl.zeros((ROWS,), tl.int32)
             least = tl.full((ROWS,), float("inf"), tl.float32)
             for first in range(0, count, CENTERS):
-                center = first + tl.arange(0, CENTERS)
-                known = center < count
-                place = run * n_centers + center
-                half = tl.load(half_norms + place, mask=known, other=float("inf"))
-                products = tl.zeros((ROWS, CENTERS), tl.float32)
+                center = run * n_centers + first + tl.arange(0, CENTERS)
+                half = tl.load(half_norms + center)
+                there = center[None, :] * width + tl.arange(0, WIDE)[:, None]
+                scores = tl.zeros((ROWS, CENTERS), tl.float32)
                 for step in range(0, count, WIDE):
-                    feature = step + tl.arange(0, WIDE)
-                    real = feature < count
-                    here = tl.load(
-                        rows + feature[None, :],
-                        mask=inside[:, None] & real[None, :],
-                        other=0.0,
-                    )
-                    own = tl.load(
-                        centers + place[None, :] * width + feature[:, None],
-                        mask=known[None, :] & real[:, None],
-                        other=0.0,
-                    )
-                    here_1, here_2 = _in_halves(here)
-                    own_1, own_2 = _in_halves(own)
+                    one = tl.load(rows + here + step)
+                    other = tl.load(centers + there + step)
                     # The product of both smaller halves is less than rounding.
-                    products = tl.dot(here_2, own_1, products)
-                    products = tl.dot(here_1, own_2, products)
-                    products = tl.dot(here_1, own_1, products)
-                scores = half[None, :] - products
+                    scores = tl.dot(tl.load(small_rows + here + step), other, scores)
+                    scores = tl.dot(one, tl.load(small_centers + there + step), scores)
+                    scores = tl.dot(one, other, scores)
+                known = (first + tl.arange(0, CENTERS) < count)[None, :]
+                scores = tl.where(known, half[None, :] - scores, float("inf"))
                 nearest = tl.min(scores, axis=1)
-                label = tl.where(
-                    nearest < least, first + tl.argmin(scores, axis=1), label
-                )
+                found = first + tl.argmin(scores, axis=1)
+                label = tl.where(nearest < least, found, label)
                 least = tl.minimum(least, nearest)
-            place = labels + run * n_samples + row
-            before = tl.load(place, mask=inside, other=0)
-            tl.store(place, label, mask=inside)
+            spot = labels + run * n_samples + row
+            before = tl.load(spot, mask=inside, other=0)
+            tl.store(spot, label, mask=inside)
             n_changed = tl.sum(((label != before) & inside).to(tl.int32))
             tl.atomic_add(changed + run, n_changed)
 
     @triton.jit
     def _add_up(
-        points,
+        rows,
+        small_rows,
         labels,
         counts,
         active,
@@ -512,36 +532,33 @@ if triton is not None:
         n_centers,
         span,
         ROWS: tl.constexpr,
-        CENTERS: tl.constexpr,
-        WIDE: tl.constexpr,
+        TALL: tl.constexpr,
     ):
         run, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
-        problem, n_across = run // n_starts, tl.cdiv(n_centers, CENTERS)
+        problem, n_across = run // n_starts, width // TALL
+        center = tl.program_id(2) // n_across * TALL + tl.arange(0, TALL)
+        feature = tl.program_id(2) % n_across * TALL + tl.arange(0, TALL)
         count = tl.load(counts + problem)
-        center = tl.program_id(2) % n_across * CENTERS + tl.arange(0, CENTERS)
-        feature = tl.program_id(2) // n_across * WIDE + tl.arange(0, WIDE)
-        if (tl.load(active + run) > 0) & (tl.min(center) < count):
-            real = (feature < count)[None, :]
-            total = tl.zeros((CENTERS, WIDE), tl.float32)
-            size = tl.zeros((CENTERS,), tl.float32)
+        wanted = (tl.min(center) < count) & (tl.min(feature) < count)
+        if (tl.load(active + run) > 0) & wanted:
+            total = tl.zeros((TALL, TALL), tl.float32)
+            size = tl.zeros((TALL,), tl.float32)
             first = part * span
             for start in range(first, tl.minimum(first + span, n_samples), ROWS):
                 row = start + tl.arange(0, ROWS)
                 inside = row < n_samples
-                here = (problem * n_samples + row)[:, None] * width + feature[None, :]
-                here = tl.load(points + here, mask=inside[:, None] & real, other=0.0)
+                place = problem * n_samples + tl.minimum(row, n_samples - 1)
+                here = place[:, None] * width + feature[None, :]
                 label = tl.load(labels + run * n_samples + row, mask=inside, other=-1)
                 within = center[:, None] == label[None, :]
                 size += tl.sum(within.to(tl.float32), axis=1)
                 ones = within.to(tl.float16)
-                here_1, here_2 = _in_halves(here)
-                total = tl.dot(ones, here_2, total)
-                total = tl.dot(ones, here_1, total)
-            known = center < n_centers
+                total = tl.dot(ones, tl.load(small_rows + here), total)
+                total = tl.dot(ones, tl.load(rows + here), total)
             out = (run * tl.num_programs(1) + part) * n_centers + center
-            tl.store(sizes + out, size, mask=known & (tl.min(feature) == 0))
-            out = out[:, None] * width + feature[None, :]
-            tl.store(sums + out, total, mask=known[:, None] & real)
+            # All of these write the same.
+            tl.store(sizes + out, size)
+            tl.store(sums + out[:, None] * width + feature[None, :], total)
 
     @triton.jit
     def _move(
@@ -550,10 +567,15 @@ if triton is not None:
         counts,
         active,
         centers,
+        own,
+        small_own,
+        half_norms,
         empty,
         n_parts,
         width,
         n_starts,
+        n_padded,
+        n_features,
         n_centers,
         WIDE: tl.constexpr,
     ):
@@ -564,13 +586,19 @@ if triton is not None:
             real = feature < count
             total, size = tl.zeros((WIDE,), tl.float64), 0.0
             for part in range(n_parts):
-                place = (run * n_parts + part) * n_centers + center
+                place = (run * n_parts + part) * n_padded + center
                 size += tl.load(sizes + place)
                 place = sums + place * width + feature
                 total += tl.load(place, mask=real, other=0.0).to(tl.float64)
-            place = run * n_centers + center
             if size > 0.0:
                 mean = (total / size).to(tl.float32)
-                tl.store(centers + place * width + feature, mean, mask=real)
+                place = (run * n_centers + center) * n_features + feature
+                tl.store(centers + place, mean, mask=real)
+                place = run * n_padded + center
+                tl.store(half_norms + place, 0.5 * tl.sum(mean * mean))
+                place = place * width + feature
+                tl.store(own + place, mean.to(tl.float16), mask=real)
+                rest = mean - mean.to(tl.float16).to(tl.float32)
+                tl.store(small_own + place, rest.to(tl.float16), mask=real)
             else:
                 tl.atomic_add(empty + run, 1)

@@ -86,7 +86,7 @@ class Lloyd:
         place = torch.arange(centers.shape[2], device=points.device)
         self.used = (place < counts[:, None])[:, None]
 
-    def step(self) -> tuple[Tensor, Tensor]:
+    def step(self) -> Tensor:
         """Assign points and move centres; tell in which runs labels changed or lack."""
         points, (n_problems, n_starts, n_centers, _) = self.points, self.centers.shape
         half = torch.where(self.used, 0.5 * self.centers.square().sum(dim=3), torch.inf)
@@ -104,7 +104,11 @@ class Lloyd:
         empty = self.used & (sizes.view(n_problems, n_starts, n_centers) == 0)
         self.labels, self.before = labels, self.centers
         self.centers = means.view_as(self.centers)
-        return changed, empty.any(dim=2)
+        return torch.stack([changed, empty.any(dim=2)])
+
+    def put(self, problem: int, start: int, centers: Tensor) -> None:
+        """Give the centres of one run other places."""
+        self.centers[problem, start] = centers
 
 
 def lloyd(
@@ -122,7 +126,7 @@ def lloyd(
         points, centers, numbers
     )
     for _ in range(max_iter):
-        changed, empty = torch.stack(runs.step()).bool().tolist()
+        changed, empty = runs.step().tolist()
         if not any(map(any, changed)):
             break
         for problem, count in enumerate(counts):
@@ -147,7 +151,7 @@ def _restart_empty(runs: Lloyd | fused.Lloyd, problem: int, start: int, n: int) 
             sizes[labels[farthest].long()] -= 1
             sizes[cluster] = 1
             labels[farthest] = cluster
-    runs.centers[problem, start] = group_means(points, labels.long(), before)
+    runs.put(problem, start, group_means(points, labels.long(), before))
 
 
 def _inertia(points: Tensor, centers: Tensor, labels: Tensor) -> Tensor:
