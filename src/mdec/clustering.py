@@ -26,7 +26,6 @@ from mdec.base import Base
 from mdec.base.landmarks import pool_rows
 from mdec.base.pairs import Metric
 from mdec.confidence import (
-    block_confidence,
     cluster_support,
     confidence,
     firm_labels,
@@ -306,7 +305,9 @@ def cluster_ensemble(
         clusters = find_consensus(ensemble, wanted, *rest)
         executor = ensemble.executor
         n_clusters = max(executor.values(executor.map(np.max, clusters))) + 1
-        profiles = sum_profiles(ensemble, clusters, weights, n_clusters)
+        profiles = sum_profiles(
+            ensemble, clusters, weights, n_clusters, settings.device
+        )
         placement = None
         if rows:
             by_degree = settings.consensus != "hierarchical"
@@ -316,7 +317,7 @@ def cluster_ensemble(
             weights,
             ensemble.join(clusters),
             int(n_clusters),
-            ensemble.join(profiles.map_blocks(block_confidence)),
+            ensemble.join(profiles.map_blocks(confidence)),
             settings,
             selection,
             placement,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import squareform
 
-from mdec._support.arrays import Array
+from mdec._support.arrays import Array, namespace
 from mdec._support.memory import require_memory
 from mdec.ensemble import Ensemble, membership
 from mdec.weights import ensemble_driven_cluster_index
@@ -73,7 +75,9 @@ def divide_by_presence(sums: Array, draws: Array) -> Array:
     >>> divide_by_presence(np.array([0.2, 0.0]), np.array([0.5, 0.0]))
     array([0.4, 0. ])
     """
-    return np.divide(sums, draws, out=np.zeros_like(sums), where=draws > 0.0)
+    xp: Any = namespace(sums)
+    shares: Array = xp.where(draws > 0.0, sums / xp.where(draws > 0.0, draws, 1.0), 0.0)
+    return shares
 
 
 def locally_weighted_coassociation(

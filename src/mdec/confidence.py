@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mdec._support.arrays import Array, Labels
+from mdec._support.arrays import Array, Labels, namespace
 from mdec._support.memory import require_memory
 from mdec.coassociation import divide_by_presence, factor_rows, presence_rows
-from mdec.ensemble import Ensemble
+from mdec.ensemble import DistributedEnsemble, Ensemble
 from mdec.rows.work import ordered_sum
 
 # Below this confidence the best other cluster has at least two thirds of the sample's
@@ -31,28 +31,40 @@ class Profiles:
     The clusters are handles of those of each row block. `sums` is the handle of the
     sums over the samples of each cluster, (n_clusters, n_columns): of the factor,
     :math:`\sum_{j \in k} F_j` with :math:`A = F F^T`, of the rows of presence, and of
-    ones.
+    ones. They are made on a device, if it is one of its own.
     """
 
     ensemble: Ensemble
     clusters: list[Any]
     weights: Array
     sums: Any
+    device: str = "cpu"
 
     def split_sums(self) -> tuple[Array, Array, Array]:
         """Bring the sums here: of the factor, of presence and of the samples."""
         table = self.ensemble.executor.value(self.sums)
         return _split_columns(table, self.ensemble.n_base_clusters)
 
-    def map_blocks(self, func: Callable[..., Array]) -> list[Any]:
+    def map_blocks(self, func: Callable[..., Any]) -> list[Any]:
         """Return handles of what `func` makes of each block's samples.
 
-        It is `block_association` or `block_confidence`.
+        It takes their item consensus and their clusters, as `confidence` does.
         """
-        ensemble = self.ensemble
-        over = self.sums, ensemble.offsets, self.weights, ensemble.is_complete
+        ensemble, executor = self.ensemble, self.ensemble.executor
+        offsets, complete = ensemble.offsets, ensemble.is_complete
+        greatest = greatest_association(offsets, self.weights, complete=complete)
+
+        def use(*shared: Any) -> Any:
+            return func(_associations(greatest, *shared), shared[-2])
+
+        if (rows := rows_on_device(ensemble, self.weights, self.device)) is not None:
+            found = rows.share_with(
+                np.concatenate(self.clusters), *self.split_sums(), use
+            )
+            return ensemble.split(found)
+        over = self.sums, offsets, self.weights, complete, use
         pairs = zip(ensemble.parts, self.clusters, strict=True)
-        return [ensemble.executor.call(func, *each, *over) for each in pairs]
+        return [executor.call(_share_block, *each, *over) for each in pairs]
 
     def means(self, *, by_degree: bool) -> Array:
         r"""Return the mean of the factor over each cluster, to compare new rows with.
@@ -64,7 +76,7 @@ class Profiles:
         """
         sums, present, _ = self.split_sums()
         if by_degree:
-            own = self.ensemble, self.clusters, self.weights, len(sums)
+            own = self.ensemble, self.clusters, self.weights, len(sums), self.device
             scaled = replace(self, sums=_sum_rows(*own, sums.sum(axis=0)))
             sums = scaled.split_sums()[0]
         # As a row that every member clusters meets them.
@@ -73,12 +85,16 @@ class Profiles:
 
 
 def sum_profiles(
-    ensemble: Ensemble, clusters: list[Any], weights: Array, n_clusters: int
+    ensemble: Ensemble,
+    clusters: list[Any],
+    weights: Array,
+    n_clusters: int,
+    device: str = "cpu",
 ) -> Profiles:
     """Sum the co-association's factor over each consensus cluster.
 
     The clusters are handles for each row block; the work is done block by block, where
-    the labels are.
+    the labels are, or on a device.
     """
     n_base = ensemble.n_base_clusters
     require_memory(
@@ -88,7 +104,17 @@ def sum_profiles(
         "ask for fewer clusters, or make fewer base clusterings",
     )
     own = ensemble, clusters, weights
-    return Profiles(*own, _sum_rows(*own, n_clusters))
+    return Profiles(*own, _sum_rows(*own, n_clusters, device), device)
+
+
+def rows_on_device(ensemble: Ensemble, weights: Array, device: str) -> Any:
+    """Return the factor's rows on a device; None where each block has its own."""
+    if device == "cpu" or isinstance(ensemble, DistributedEnsemble):
+        return None
+    from mdec.engines import tensors
+
+    own = ensemble.labels, ensemble.offsets, np.sqrt(weights)
+    return tensors.LabelRows(*own, tensors.find_device(device))
 
 
 def _sum_rows(
@@ -96,6 +122,7 @@ def _sum_rows(
     clusters: list[Any],
     weights: Array,
     n_clusters: int,
+    device: str,
     totals: Array | None = None,
 ) -> Any:
     r"""Sum over each cluster the factor, presence and ones; return the handle.
@@ -105,6 +132,15 @@ def _sum_rows(
     """
     offsets, complete = ensemble.offsets, ensemble.is_complete
     n_base, n_members = int(offsets[-1]), 1 if complete else len(ensemble)
+
+    if (rows := rows_on_device(ensemble, weights, device)) is not None:
+        inside = np.concatenate(clusters)
+        shares = rows.add_up(inside, n_clusters, totals)
+        sizes = np.bincount(inside, minlength=n_clusters)
+        present = sizes
+        if not complete:
+            present = np.add.reduceat(shares, offsets[:-1], axis=1)
+        return np.column_stack([shares * np.sqrt(weights), present, sizes])
 
     def add(parts: list[tuple[NDArray[np.int32], Labels]]) -> Array:
         total = np.zeros((n_clusters, n_base + n_members + 1))
@@ -134,7 +170,9 @@ def cluster_indicator(clusters: Labels, n_clusters: int) -> sparse.csr_array:
     return sparse.csr_array(inside, shape=(n_clusters, len(clusters)))
 
 
-def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
+def item_consensus(
+    ensemble: Ensemble, labels: Labels, weights: Array, device: str = "cpu"
+) -> Array:
     r"""Return the mean co-association of every sample with every cluster, in [0, 1].
 
     A sample is left out of the mean of its own cluster; one that is alone in its
@@ -149,6 +187,8 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
         Consensus cluster of each sample.
     weights : ndarray of shape (n_base_clusters,)
         Weight of each base cluster.
+    device : {"cpu", "cuda", "torch"}, default="cpu"
+        Where it is computed.
 
     Returns
     -------
@@ -180,45 +220,47 @@ def item_consensus(ensemble: Ensemble, labels: Labels, weights: Array) -> Array:
         f"the association of {len(labels)} samples with {n_clusters} clusters",
         "ask for fewer clusters; the confidence of samples needs no such table",
     )
-    profiles = sum_profiles(ensemble, clusters, weights, n_clusters)
-    return ensemble.join(profiles.map_blocks(block_association))
+    profiles = sum_profiles(ensemble, clusters, weights, n_clusters, device)
+    return ensemble.join(profiles.map_blocks(lambda association, _: association))
 
 
-def block_association(
+def _associations(
+    greatest: float, sums: Any, draws: Any, squares: Any, clusters: Any, sizes: Any
+) -> Any:
+    """Return the item consensus of some rows, of NumPy or PyTorch.
+
+    From what they share with the sums of the factor over each cluster, and of presence;
+    from their squared lengths, and the clusters and their sizes.
+    """
+    own = namespace(sums).arange(len(clusters)), clusters
+    # Rows of presence have unit length; what is left of less than a pair that shares
+    # one member is rounding.
+    rest = draws[own] - 1.0
+    sums[own] -= squares
+    draws[own] = rest * (rest > _ROUNDING)
+    association = divide_by_presence(sums, draws) / greatest
+    association[own] += (sizes[clusters] == 1.0) * (1.0 - association[own])
+    return association.clip(0.0, 1.0)
+
+
+def _share_block(
     labels: NDArray[np.int32],
     clusters: Labels,
     table: Array,
     offsets: NDArray[np.int64],
     weights: Array,
     complete: bool,
+    use: Callable[..., Array],
 ) -> Array:
-    """Return the item consensus of a block's samples, from the sums of `Profiles`."""
+    """Return what is made of what a block's samples share, some of them at a time."""
     profiles, present, sizes = _split_columns(table, int(offsets[-1]))
-    factor = factor_rows(labels, offsets, weights)
-    sums, draws = factor @ profiles.T, presence_rows(labels, complete) @ present.T
-    association = divide_by_presence(sums, draws)
-    own = np.arange(len(clusters)), clusters
-    # Rows of presence have unit length; what is left of less than a pair that shares
-    # one member is rounding.
-    rest = draws[own] - 1.0
-    others = sums[own] - np.asarray(factor.power(2).sum(axis=1)).ravel()
-    association[own] = divide_by_presence(others, rest * (rest > _ROUNDING))
-    association /= greatest_association(offsets, weights, complete=complete)
-    association[own] = np.where(sizes[clusters] == 1.0, 1.0, association[own])
-    return np.clip(association, 0.0, 1.0, out=association)
-
-
-def block_confidence(
-    labels: NDArray[np.int32], clusters: Labels, table: Array, *rest: Any
-) -> Array:
-    """Return the `confidence` of a block's samples, some of them at a time."""
-    sure = np.empty(len(clusters))
+    found = []
     for part in row_slices(len(clusters), len(table)):
-        some = clusters[part]
-        sure[part] = confidence(
-            block_association(labels[part], some, table, *rest), some
-        )
-    return sure
+        factor = factor_rows(labels[part], offsets, weights)
+        draws = presence_rows(labels[part], complete) @ present.T
+        squares = np.asarray(factor.power(2).sum(axis=1)).ravel()
+        found.append(use(factor @ profiles.T, draws, squares, clusters[part], sizes))
+    return np.concatenate(found)
 
 
 def row_slices(n_rows: int, n_clusters: int) -> list[slice]:
@@ -354,12 +396,13 @@ def confidence(association: Array, labels: Labels) -> Array:
     >>> confidence(np.array([[0.9, 0.1], [0.4, 0.4]]), np.array([0, 1]))
     array([0.9, 0.5])
     """
-    if association.shape[1] == 1:
-        return np.where(association[:, 0] > 0.0, 1.0, 0.5)
-    samples = np.arange(len(labels))
+    xp: Any = namespace(association)
+    samples, others = xp.arange(len(labels)), association + 0.0
+    others[samples, labels] = 0.0
     own = association[samples, labels]
-    total = own + association[samples, second_choice(association, labels)]
-    return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 0.5)
+    total = own + xp.amax(others, axis=1)
+    sure: Array = xp.where(total > 0.0, own / xp.where(total > 0.0, total, 1.0), 0.5)
+    return sure
 
 
 def memberships(association: Array) -> Array:

@@ -20,6 +20,7 @@ from mdec._support.optional import MissingPackageError
 from mdec.base.graphs import similarity_graph
 from mdec.base.kernels import ANGULAR, KERNELS, angular_coordinates
 from mdec.base.members import DrawnRows, member_similarity, spectral_embedding
+from mdec.confidence import confidence, item_consensus, sum_profiles
 from mdec.consensus import CONSENSUS, graph_cuts, hierarchical
 from mdec.consensus.dendrogram import merges
 from mdec.consensus.graph_cuts import bipartite_graph, coassociation_embedding
@@ -46,8 +47,8 @@ from mdec.weights import ensemble_driven_cluster_index
 torch = pytest.importorskip("torch", reason="needs PyTorch, the extra 'gpu'")
 
 from mdec.engines import gpu, tensors  # noqa: E402
-from mdec.engines.tensors import device as devices  # noqa: E402
 from mdec.engines.tensors import (  # noqa: E402
+    consensus,
     fused,
     graphs,
     kmeans,
@@ -55,6 +56,7 @@ from mdec.engines.tensors import (  # noqa: E402
     members,
     neighbors,
 )
+from mdec.engines.tensors import device as devices  # noqa: E402
 
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="needs an NVIDIA GPU"
@@ -509,6 +511,35 @@ def test_weights_are_those_of_the_cpu(device: str) -> None:
     )
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_profiles_and_confidence_are_those_of_the_cpu(
+    complete: bool, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consensus, "_PAIRS", 20_000)
+    ensemble = noisy_ensemble(300)
+    if complete:
+        ensemble = Ensemble.from_labels(np.abs(ensemble.labels))
+    weights = ensemble_driven_cluster_index(ensemble)
+    labels = np.append(hierarchical(ensemble, 4, weights)[:-1], 4)
+    clusters = ensemble.split(labels)
+    here, there = (
+        sum_profiles(ensemble, clusters, weights, 5, place) for place in ("cpu", device)
+    )
+    for of in (
+        lambda profiles: profiles.sums,
+        lambda profiles: profiles.means(by_degree=False),
+        lambda profiles: profiles.means(by_degree=True),
+        lambda profiles: np.concatenate(profiles.map_blocks(confidence)),
+    ):
+        np.testing.assert_allclose(of(there), of(here), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        item_consensus(ensemble, labels, weights, device),
+        item_consensus(ensemble, labels, weights),
+        rtol=1e-9,
+        atol=1e-12,
+    )
+
+
 @pytest.mark.parametrize("n_samples", [3, 40, 500])
 def test_linkage_is_that_of_the_cpu(n_samples: int, device: str) -> None:
     ensemble = noisy_ensemble(n_samples)
@@ -913,23 +944,21 @@ def test_a_small_card_takes_smaller_blocks() -> None:
         assert adjusted_rand_score(a, b) > 0.95
 
 
-@pytest.mark.parametrize("consensus", ["spectral", "bipartite"])
-def test_consensus_on_the_device_is_that_of_the_cpu(
-    consensus: str, device: str
-) -> None:
+@pytest.mark.parametrize("name", ["spectral", "bipartite"])
+def test_consensus_on_the_device_is_that_of_the_cpu(name: str, device: str) -> None:
     X = blobs(900, 12, seed=4, n_groups=5)
     ensemble = generate_ensemble(X, ensemble_size=12, random_state=0)
-    function = CONSENSUS[consensus]
+    function = CONSENSUS[name]
     here = function(ensemble, 5, random_state=0)
     np.testing.assert_array_equal(
         function(ensemble, 5, random_state=0, device=device), here
     )
 
 
-@pytest.mark.parametrize("consensus", ["spectral", "bipartite"])
+@pytest.mark.parametrize("name", ["spectral", "bipartite"])
 @pytest.mark.parametrize("complete", [True, False])
 def test_very_many_samples_are_cut_on_the_device_as_here(
-    consensus: str, complete: bool, device: str, monkeypatch: pytest.MonkeyPatch
+    name: str, complete: bool, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graph_cuts, "BLOCKED_SAMPLES", 100)
     monkeypatch.setattr(graph_cuts, "CENTER_ROWS", 200)
@@ -946,7 +975,7 @@ def test_very_many_samples_are_cut_on_the_device_as_here(
         )
         found = rows.halves(of_samples=of_samples)
         np.testing.assert_allclose(found + found.T, halves + halves.T, rtol=1e-12)
-    function = CONSENSUS[consensus]
+    function = CONSENSUS[name]
     here = function(ensemble, 6, random_state=0)
     there = function(ensemble, 6, random_state=0, device=device)
     np.testing.assert_array_equal(there, here)

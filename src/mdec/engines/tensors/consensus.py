@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from mdec.engines.tensors.device import full_precision
 from mdec.engines.tensors.landmarks import embed_rows, nearest_centers
@@ -168,6 +169,7 @@ class LabelRows:
         device: torch.device,
     ) -> None:
         self.labels, self.device = labels, device
+        self.height = max(1, _PAIRS // labels.shape[1] ** 2)
         self.first = torch.from_numpy(np.ascontiguousarray(offsets[:-1])).to(device)
         # One more takes what a member does not cluster.
         self.columns = torch.from_numpy(np.append(columns, 0.0 * columns[:1]))
@@ -176,9 +178,8 @@ class LabelRows:
     def parts(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the base clusters of some rows, and how many members cluster each."""
         none = len(self.columns) - 1
-        height = max(1, _PAIRS // self.labels.shape[1] ** 2)
-        for start in range(0, len(self.labels), height):
-            part = torch.from_numpy(self.labels[start : start + height])
+        for start in range(0, len(self.labels), self.height):
+            part = torch.from_numpy(self.labels[start : start + self.height])
             part = part.to(self.device)
             present = part >= 0
             yield torch.where(present, part + self.first, none), present.sum(1)
@@ -197,26 +198,105 @@ class LabelRows:
             total.scatter_add_(0, pairs.flatten(), shares.flatten())
         return total.view(side, side)[:-1, :-1]
 
-    def halves(self, *, of_samples: bool) -> NDArray[np.floating]:
-        """Return what `mdec.consensus.graph_cuts.halves_of_labels` adds up to.
+    def _in_units(
+        self, share: Callable[[Tensor, Tensor], Tensor]
+    ) -> tuple[Callable[[Tensor, Tensor], Tensor], int]:
+        """Return a share as whole numbers, and the digits that their unit is behind.
 
-        In units so small that the sums of all rows fill 62 binary digits.
+        It is so small that the sums of all rows fill 62 binary digits.
         """
-
-        def share(clusters: Tensor, present: Tensor) -> Tensor:
-            degrees = self.columns[clusters].sum(1)
-            factors = present.double().rsqrt() if of_samples else 1.0
-            return torch.where(degrees > 0.0, factors / degrees, 0.0)
-
         largest = max(float(share(*part).max()) for part in self.parts())
         digits = min(62 - math.frexp(len(self.labels) * largest)[1], 1000)
 
         def whole(clusters: Tensor, present: Tensor) -> Tensor:
             return (share(clusters, present) * 2.0**digits).round().long()
 
+        return whole, digits
+
+    def halves(self, *, of_samples: bool) -> NDArray[np.floating]:
+        """Return what `mdec.consensus.graph_cuts.halves_of_labels` adds up to."""
+
+        def share(clusters: Tensor, present: Tensor) -> Tensor:
+            degrees = self.columns[clusters].sum(1)
+            factors = present.double().rsqrt() if of_samples else 1.0
+            return torch.where(degrees > 0.0, factors / degrees, 0.0)
+
+        whole, digits = self._in_units(share)
         sums = self.shared(whole).double().cpu().numpy()
         half: NDArray[np.floating] = np.ldexp(sums, -digits - 1)
         return half
+
+    def add_up(
+        self,
+        groups: NDArray[np.integer],
+        n_groups: int,
+        totals: NDArray[np.floating] | None,
+    ) -> NDArray[np.floating]:
+        """Add up unit rows of memberships over groups of samples, by base clusters.
+
+        The columns are the roots of weights. With the sums of the factor over all
+        samples, rows are divided by the roots of their degrees.
+        """
+        degree = self.columns
+        if totals is not None:
+            degree = degree * torch.from_numpy(np.append(totals, 0.0)).to(self.device)
+
+        def share(clusters: Tensor, present: Tensor) -> Tensor:
+            root = present.double().rsqrt()
+            if totals is not None:
+                root = root * (root * degree[clusters].sum(1)).rsqrt()
+            return torch.where(present > 0, root, 0.0)
+
+        whole, digits = self._in_units(share)
+        side = len(self.columns)
+        total = torch.zeros(n_groups * side, dtype=torch.int64, device=self.device)
+        own = torch.from_numpy(groups).to(self.device).long()
+        for group, (clusters, present) in zip(
+            self._cut(own), self.parts(), strict=True
+        ):
+            places = group[:, None] * side + clusters
+            shares = whole(clusters, present)[:, None].expand_as(places)
+            total.scatter_add_(0, places.flatten(), shares.flatten())
+        sums = total.view(n_groups, side)[:, :-1].double().cpu().numpy()
+        return np.ldexp(sums, -digits)
+
+    def share_with(
+        self,
+        groups: NDArray[np.integer],
+        profiles: NDArray[np.floating],
+        present: NDArray[np.floating],
+        sizes: NDArray[np.floating],
+        use: Callable[..., Tensor],
+    ) -> NDArray[np.floating]:
+        """Return what `use` makes of what the factor's rows share with groups.
+
+        As the blocks of `mdec.confidence.Profiles` do: `profiles` and `present` are its
+        sums over groups, whose `sizes` are.
+        """
+        roots = self.columns.cpu().numpy()[:-1]
+        counts, found = torch.from_numpy(sizes).to(self.device), []
+        if drawn := present.shape[1] > 1:
+            stops = np.append(self.first.cpu().numpy(), len(roots))
+            present = np.repeat(present, np.diff(stops), axis=1)
+        sums, draws = (
+            torch.from_numpy(np.pad(each.T, ((0, 1), (0, 0)))).to(self.device)
+            for each in (profiles * roots, present)
+        )
+        own = torch.from_numpy(groups).to(self.device).long()
+        for group, (clusters, n) in zip(self._cut(own), self.parts(), strict=True):
+            root = n.clamp(min=1).double().rsqrt()[:, None]
+            shares = [root * embedding_bag(clusters, sums, mode="sum")]
+            if drawn:
+                shares.append(root * embedding_bag(clusters, draws, mode="sum"))
+            else:
+                shares.append(draws[:1].repeat(len(group), 1))
+            squares = (root * root)[:, 0] * self.columns[clusters].square().sum(1)
+            found.append(use(*shares, squares, group, counts))
+        array: NDArray[np.floating] = torch.cat(found).cpu().numpy()
+        return array
+
+    def _cut(self, rows: Tensor) -> tuple[Tensor, ...]:
+        return torch.split(rows, self.height)
 
     def assign(
         self, vectors: NDArray[np.floating], centers: NDArray[np.floating]
