@@ -31,8 +31,9 @@ from mdec.preparation.recipes import Versions
 # Blocks of vectors are widened to a multiple of this, which moves them in whole words.
 LANES = 16
 
-# Numbers whose drawing keeps a thread of the host busy for a millisecond.
-_THREAD_WORTH = 100_000
+# Numbers whose drawing keeps a thread of the host busy for some milliseconds; threads of
+# less get into the way of each other and of launches.
+_THREAD_WORTH = 1_000_000
 
 
 @dataclass(frozen=True)
