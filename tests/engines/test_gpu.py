@@ -377,7 +377,7 @@ def test_embeddings_have_the_digits_of_the_cpu() -> None:
 
 KERNELS_ALONE = """
 import numpy as np, torch
-from mdec.engines.tensors import fused
+from mdec.engines.tensors import clusters, fused
 from mdec.numerics.loops import kmeans, vectors
 fused.has_kernels = lambda _: True
 rng = np.random.default_rng(0)
@@ -402,10 +402,10 @@ for own, k in zip(points, counts):
 numbers, uniforms = torch.tensor(counts, dtype=torch.int32), rng.random((2, 2, 40))
 there = torch.from_numpy(points)
 rounding = [kmeans.rounding_square(own[:, :k]) for own, k in zip(points, counts)]
-chosen = fused.choose_centers(
+chosen = clusters.choose_centers(
     there, torch.from_numpy(uniforms), numbers, torch.tensor(rounding)
 ).long()
-runs = fused.Lloyd(there, there[torch.arange(2)[:, None, None], chosen], numbers)
+runs = clusters.Lloyd(there, there[torch.arange(2)[:, None, None], chosen], numbers)
 for _ in range(3):
     runs.step()
 for p, k in enumerate(counts):

@@ -234,8 +234,20 @@ class LabelRows:
     ) -> NDArray[np.floating]:
         """Add up unit rows of memberships over groups of samples, by base clusters.
 
-        The columns are the roots of weights. With the sums of the factor over all
-        samples, rows are divided by the roots of their degrees.
+        Parameters
+        ----------
+        groups : ndarray of shape (n_samples,)
+            Group of each sample.
+        n_groups : int
+            How many there are.
+        totals : ndarray of shape (n_base_clusters,) or None
+            With these sums of the factor over all samples, rows are divided by the
+            roots of their degrees.
+
+        Returns
+        -------
+        ndarray of shape (n_groups, n_base_clusters)
+            Times the columns, which are the roots of weights, the sums of the factor.
         """
         degree = self.columns
         if totals is not None:
@@ -270,8 +282,25 @@ class LabelRows:
     ) -> NDArray[np.floating]:
         """Return what `use` makes of what the factor's rows share with groups.
 
-        As the blocks of `mdec.confidence.Profiles` do: `profiles` and `present` are its
-        sums over groups, whose `sizes` are.
+        As the blocks of `mdec.confidence.Profiles` do, where the columns are the roots
+        of weights.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n_samples,)
+            Group of each sample.
+        profiles, present : ndarray of shape (n_groups, n_columns)
+            Sums of the factor and of presence over groups.
+        sizes : ndarray of shape (n_groups,)
+            Samples of each group.
+        use : callable
+            Takes the products of some rows with both, the squared lengths of the rows,
+            their groups and the sizes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, ...)
+            What it returns, for all rows.
         """
         roots = self.columns.cpu().numpy()[:-1]
         counts, found = torch.from_numpy(sizes).to(self.device), []

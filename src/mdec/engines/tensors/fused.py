@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from subprocess import CalledProcessError
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,7 +73,7 @@ def graph_step(
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
     factors = (each.contiguous() for each in (block, before, scale, shift))
     grid = n_members * order, triton.cdiv(width, wide)
-    _graph_step[grid](*arrays, *factors, out, order, width, wide, 8, **AS_WRITTEN)
+    _graph_step[grid](*arrays, *factors, out, order, width, wide, **AS_WRITTEN)
     return out
 
 
@@ -100,7 +99,7 @@ def multiply(block: Tensor, matrix: Tensor) -> Tensor:
     out, wide = torch.empty_like(block), min(triton.next_power_of_2(width), 128)
     grid = n_members * triton.cdiv(order, 4), triton.cdiv(width, wide)
     both = block.contiguous(), matrix.contiguous()
-    _add_products[grid](*both, out, order, width, 4, wide, 4, **AS_WRITTEN)
+    _add_products[grid](*both, out, order, width, wide, **AS_WRITTEN)
     return out
 
 
@@ -128,123 +127,33 @@ def smallest(block: Tensor, count: int) -> Tensor:
     n_found = torch.zeros_like(columns[:, 0])
     out = torch.empty((n_rows, count), dtype=torch.int64, device=block.device)
     arrays = block.contiguous(), values, columns, n_found, out
-    _smallest[(n_rows,)](*arrays, n_columns, count, max(512, slots), 4, slots)
+    _smallest[(n_rows,)](*arrays, n_columns, count, slots)
     return out
-
-
-def choose_centers(
-    points: Tensor, uniforms: Tensor, counts: Tensor, rounding: Tensor
-) -> Tensor:
-    """Return the rows that `mdec.engines.tensors.kmeans.kmeans_plus_plus` chooses.
-
-    Of each problem as many as `counts` tells; what is up to `rounding` is no distance.
-    """
-    n_problems, n_samples, width = points.shape
-    n_starts, most = uniforms.shape[1:]
-    nearest = uniforms.new_empty((n_problems, n_starts, n_samples))
-    chosen = torch.zeros(uniforms.shape, dtype=torch.int32, device=points.device)
-    arrays = (each.contiguous() for each in (points, uniforms, counts, rounding))
-    sizes = n_samples, width, n_starts, most
-    grid = (n_problems * n_starts,)
-    _choose_centers[grid](*arrays, nearest, chosen, *sizes, 256, 16, num_warps=8)
-    return chosen
-
-
-class Lloyd:
-    """The state of Lloyd's iteration on many problems, on a GPU.
-
-    As `mdec.engines.tensors.kmeans.Lloyd`, of rows up to length one. On tensor cores
-    numbers are sums of two of eleven binary digits, which is as exact as float32.
-    """
-
-    def __init__(self, points: Tensor, centers: Tensor, counts: Tensor) -> None:
-        (n_problems, n_samples, width), device = points.shape, points.device
-        n_starts, n_centers = centers.shape[1:3]
-        self.points, self.counts, self.centers = points, counts, centers.contiguous()
-        self.before = self.centers
-        tall = min(64, max(16, triton.next_power_of_2(n_centers)))
-        # Padded, so that kernels need not ask where rows end.
-        self.blocks, wide = (tall, min(32, tall)), -(-width // tall) * tall
-        self.rows = _in_halves_of(points, n_samples, wide)
-        n_padded = -(-n_centers // tall) * tall
-        self.own = _in_halves_of(self.centers.flatten(0, 1), n_padded, wide)
-        self.half = torch.full((len(self.own[0]), n_padded), torch.inf, device=device)
-        self.half[:, :n_centers] = 0.5 * self.centers.flatten(0, 1).square().sum(dim=2)
-        n_runs, across = len(self.half), n_padded * wide // tall**2
-        n_parts = max(1, min(n_samples // 256, 4096 // (n_runs * across)))
-        self.span = 64 * triton.cdiv(n_samples, 64 * n_parts)
-        n_parts = triton.cdiv(n_samples, self.span)
-        self.sums = points.new_empty((n_runs, n_parts, n_padded, wide))
-        self.sizes = points.new_empty(self.sums.shape[:3])
-        shape = n_problems, n_starts, n_samples
-        self.labels = torch.full(shape, -1, dtype=torch.int32, device=device)
-        self.changed = torch.ones_like(self.labels[..., 0])
-
-    def step(self) -> Tensor:
-        """Assign points and move centres; tell in which runs labels changed or lack."""
-        n_runs, n_parts, n_padded, wide = self.sums.shape
-        (n_starts, n_samples), active = self.labels.shape[1:], self.changed
-        flags = torch.zeros((2, *active.shape), dtype=torch.int32, device=active.device)
-        self.changed, (tall, step) = flags[0], self.blocks
-        sizes = n_samples, wide, n_starts, n_padded
-        arrays: tuple[Any, ...] = *self.rows, *self.own, self.half, self.counts
-        grid: tuple[int, ...] = n_runs, triton.cdiv(n_samples, 64)
-        arrays = *arrays, self.labels, active, flags[0]
-        _assign[grid](*arrays, *sizes, 64, tall, step)
-        arrays = *self.rows, self.labels, self.counts, active, self.sums, self.sizes
-        grid = n_runs, n_parts, n_padded * wide // tall**2
-        _add_up[grid](*arrays, *sizes, self.span, 64, tall, num_stages=2)
-        self.before, self.centers = self.centers, self.centers.clone()
-        arrays = self.sums, self.sizes, self.counts, active, self.centers, *self.own
-        n_centers, width = self.centers.shape[2:]
-        sizes = n_parts, wide, n_starts, n_padded
-        more = width, n_centers, triton.next_power_of_2(wide)
-        grid = n_runs, n_centers
-        _move[grid](*arrays, self.half, flags[1], *sizes, *more, num_warps=1)
-        return flags
-
-    def put(self, problem: int, start: int, centers: Tensor) -> None:
-        """Give the centres of one run other places."""
-        (n_centers, width), run = centers.shape, problem * self.labels.shape[1] + start
-        self.centers[problem, start] = centers
-        halves = _in_halves_of(centers[None], n_centers, width)
-        for own, half in zip(self.own, halves, strict=True):
-            own[run, :n_centers, :width] = half[0]
-        self.half[run, :n_centers] = 0.5 * centers.square().sum(dim=1)
-
-
-def _in_halves_of(rows: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Return two numbers of eleven digits that add up to each, zeros beyond."""
-    more = 0, width - rows.shape[2], 0, height - rows.shape[1]
-    padded = torch.nn.functional.pad(rows, more)
-    first = padded.half()
-    return first, (padded - first).half()
 
 
 if triton is not None:
     # Triton reads annotations, so that there are none but its own.
+    ENTRIES, ROWS, TERMS = map(tl.constexpr, (8, 4, 4))
+    GROUPS, TALL = map(tl.constexpr, (512, 4))
 
     @triton.jit
     def _pair_squares(
-        rows,
-        others,
-        columns,
-        out,
-        count,
-        n_features,
-        WIDE: tl.constexpr,
-        STEP: tl.constexpr,
+        rows, others, columns, out, count, width, WIDE: tl.constexpr, STEP: tl.constexpr
     ):
+        """Compare one row with all that it lists, some features at a time.
+
+        Differences and their squares are in float64.
+        """
         row = tl.program_id(0).to(tl.int64)
         place = tl.arange(0, WIDE)
         inside = place < count
         column = tl.load(columns + row * count + place, mask=inside, other=0)
-        start_of = column.to(tl.int64) * n_features
+        start_of = column.to(tl.int64) * width
         total = tl.zeros((WIDE,), tl.float64)
-        for start in range(0, n_features, STEP):
+        for start in range(0, width, STEP):
             feature = start + tl.arange(0, STEP)
-            real = feature < n_features
-            own = tl.load(rows + row * n_features + feature, mask=real, other=0.0)
+            real = feature < width
+            own = tl.load(rows + row * width + feature, mask=real, other=0.0)
             other = tl.load(
                 others + start_of[:, None] + feature[None, :],
                 mask=inside[:, None] & real[None, :],
@@ -267,8 +176,12 @@ if triton is not None:
         order,
         width,
         WIDE: tl.constexpr,
-        ENTRIES: tl.constexpr,
     ):
+        """Make some columns of a row of ``scale * A @ block + shift * block - before``.
+
+        Each entry of the graph is scaled before it is multiplied, and all are added to
+        the other terms in their order, as the loops of the CPU do.
+        """
         row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
         inside = column < width
@@ -291,16 +204,8 @@ if triton is not None:
         tl.store(out + place, total, mask=inside)
 
     @triton.jit
-    def _add_products(
-        left,
-        right,
-        out,
-        order,
-        width,
-        ROWS: tl.constexpr,
-        WIDE: tl.constexpr,
-        TERMS: tl.constexpr,
-    ):
+    def _add_products(left, right, out, order, width, WIDE: tl.constexpr):
+        """Multiply some rows of a block with a matrix, adding up in order."""
         n_groups = tl.cdiv(order, ROWS)
         member = (tl.program_id(0) // n_groups).to(tl.int64)
         row = tl.program_id(0) % n_groups * ROWS + tl.arange(0, ROWS)[:, None]
@@ -321,14 +226,9 @@ if triton is not None:
 
     @triton.jit
     def _gaussian_unlikeness(
-        distance,
-        rho_i,
-        rho_j,
-        width,
-        n_rows,
-        n_columns,
-        WIDE: tl.constexpr,
+        distance, rho_i, rho_j, width, n_rows, n_columns, WIDE: tl.constexpr
     ):
+        """Write the unlikeness of some pairs of one row over their distances."""
         row = tl.program_id(0).to(tl.int64)
         column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
         inside = column < n_columns
@@ -343,17 +243,16 @@ if triton is not None:
 
     @triton.jit
     def _smallest(
-        block,
-        values,
-        columns,
-        counters,
-        out,
-        n_columns,
-        count,
-        GROUPS: tl.constexpr,
-        TALL: tl.constexpr,
-        SLOTS: tl.constexpr,
+        block, values, columns, counters, out, n_columns, count, SLOTS: tl.constexpr
     ):
+        """Find the smallest entries of one row, the first of equals.
+
+        One pass over the row finds the least of each of many groups of columns. The
+        groups with the smallest of these hold all that is wanted, so that a second pass
+        keeps what is no larger than the last of them, seldom more than is wanted. These
+        are ranked among themselves. Where ties make them too many, the entries are
+        looked for one after another.
+        """
         row = tl.program_id(0).to(tl.int64)
         lane, slot = tl.arange(0, GROUPS), tl.arange(0, SLOTS)
         start_of = block + row * n_columns
@@ -407,198 +306,3 @@ if triton is not None:
                 last = tl.min(best)
                 taken = tl.min(tl.where(best == last, where, n_columns))
                 tl.store(out + row * count + place, taken)
-
-    @triton.jit
-    def _choose_centers(
-        points,
-        uniforms,
-        counts,
-        rounding,
-        nearest,
-        chosen,
-        n_samples,
-        width,
-        n_starts,
-        most,
-        ROWS: tl.constexpr,
-        STEP: tl.constexpr,
-    ):
-        run = tl.program_id(0).to(tl.int64)
-        problem = run // n_starts
-        own, n_centers = points + problem * n_samples * width, tl.load(counts + problem)
-        least = tl.load(rounding + problem)
-        first = (tl.load(uniforms + run * most) * n_samples).to(tl.int32)
-        last = tl.minimum(first, n_samples - 1)
-        tl.store(chosen + run * most, last)
-        for c in range(1, n_centers):
-            total = tl.load(uniforms + run * most) * 0.0
-            for start in range(0, n_samples, ROWS):
-                row = start + tl.arange(0, ROWS)
-                inside = row < n_samples
-                distance = tl.zeros((ROWS,), tl.float64)
-                for step in range(0, n_centers, STEP):
-                    feature = step + tl.arange(0, STEP)
-                    real = (feature < n_centers)[None, :]
-                    place = own + row[:, None] * width + feature[None, :]
-                    here = tl.load(place, mask=inside[:, None] & real, other=0.0)
-                    place = own + last * width + feature[None, :]
-                    there = tl.load(place, mask=real, other=0.0)
-                    difference = here.to(tl.float64) - there.to(tl.float64)
-                    distance += tl.sum(difference * difference, axis=1)
-                distance = tl.where(distance > least, distance, 0.0)
-                place = nearest + run * n_samples + row
-                known = tl.load(place, mask=inside & (c > 1), other=float("inf"))
-                distance = tl.minimum(known, distance)
-                tl.store(place, distance, mask=inside)
-                total += tl.sum(tl.where(inside, distance, 0.0))
-            tl.debug_barrier()
-            target = tl.load(uniforms + run * most + c) * total
-            running, found = total * 0.0, n_samples
-            for start in range(0, n_samples, ROWS):
-                row = start + tl.arange(0, ROWS)
-                place = nearest + run * n_samples + row
-                distance = tl.load(place, mask=row < n_samples, other=0.0)
-                beyond = running + tl.cumsum(distance) > target
-                found = tl.minimum(found, tl.min(tl.where(beyond, row, n_samples)))
-                running += tl.sum(distance)
-            last = tl.minimum(found, n_samples - 1)
-            tl.store(chosen + run * most + c, last)
-            tl.debug_barrier()
-
-    @triton.jit
-    def _assign(
-        rows,
-        small_rows,
-        centers,
-        small_centers,
-        half_norms,
-        counts,
-        labels,
-        active,
-        changed,
-        n_samples,
-        width,
-        n_starts,
-        n_centers,
-        ROWS: tl.constexpr,
-        CENTERS: tl.constexpr,
-        WIDE: tl.constexpr,
-    ):
-        run = tl.program_id(0).to(tl.int64)
-        if tl.load(active + run) > 0:
-            problem, row = run // n_starts, tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-            count, inside = tl.load(counts + problem), row < n_samples
-            # Beyond the last row stand copies of it, which are not written.
-            place = problem * n_samples + tl.minimum(row, n_samples - 1)
-            here = place[:, None] * width + tl.arange(0, WIDE)[None, :]
-            label = tl.zeros((ROWS,), tl.int32)
-            least = tl.full((ROWS,), float("inf"), tl.float32)
-            for first in range(0, count, CENTERS):
-                center = run * n_centers + first + tl.arange(0, CENTERS)
-                half = tl.load(half_norms + center)
-                there = center[None, :] * width + tl.arange(0, WIDE)[:, None]
-                scores = tl.zeros((ROWS, CENTERS), tl.float32)
-                for step in range(0, count, WIDE):
-                    one = tl.load(rows + here + step)
-                    other = tl.load(centers + there + step)
-                    # The product of both smaller halves is less than rounding.
-                    scores = tl.dot(tl.load(small_rows + here + step), other, scores)
-                    scores = tl.dot(one, tl.load(small_centers + there + step), scores)
-                    scores = tl.dot(one, other, scores)
-                known = (first + tl.arange(0, CENTERS) < count)[None, :]
-                scores = tl.where(known, half[None, :] - scores, float("inf"))
-                nearest = tl.min(scores, axis=1)
-                found = first + tl.argmin(scores, axis=1)
-                label = tl.where(nearest < least, found, label)
-                least = tl.minimum(least, nearest)
-            spot = labels + run * n_samples + row
-            before = tl.load(spot, mask=inside, other=0)
-            tl.store(spot, label, mask=inside)
-            n_changed = tl.sum(((label != before) & inside).to(tl.int32))
-            tl.atomic_add(changed + run, n_changed)
-
-    @triton.jit
-    def _add_up(
-        rows,
-        small_rows,
-        labels,
-        counts,
-        active,
-        sums,
-        sizes,
-        n_samples,
-        width,
-        n_starts,
-        n_centers,
-        span,
-        ROWS: tl.constexpr,
-        TALL: tl.constexpr,
-    ):
-        run, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
-        problem, n_across = run // n_starts, width // TALL
-        center = tl.program_id(2) // n_across * TALL + tl.arange(0, TALL)
-        feature = tl.program_id(2) % n_across * TALL + tl.arange(0, TALL)
-        count = tl.load(counts + problem)
-        wanted = (tl.min(center) < count) & (tl.min(feature) < count)
-        if (tl.load(active + run) > 0) & wanted:
-            total = tl.zeros((TALL, TALL), tl.float32)
-            size = tl.zeros((TALL,), tl.float32)
-            first = part * span
-            for start in range(first, tl.minimum(first + span, n_samples), ROWS):
-                row = start + tl.arange(0, ROWS)
-                inside = row < n_samples
-                place = problem * n_samples + tl.minimum(row, n_samples - 1)
-                here = place[:, None] * width + feature[None, :]
-                label = tl.load(labels + run * n_samples + row, mask=inside, other=-1)
-                within = center[:, None] == label[None, :]
-                size += tl.sum(within.to(tl.float32), axis=1)
-                ones = within.to(tl.float16)
-                total = tl.dot(ones, tl.load(small_rows + here), total)
-                total = tl.dot(ones, tl.load(rows + here), total)
-            out = (run * tl.num_programs(1) + part) * n_centers + center
-            # All of these write the same.
-            tl.store(sizes + out, size)
-            tl.store(sums + out[:, None] * width + feature[None, :], total)
-
-    @triton.jit
-    def _move(
-        sums,
-        sizes,
-        counts,
-        active,
-        centers,
-        own,
-        small_own,
-        half_norms,
-        empty,
-        n_parts,
-        width,
-        n_starts,
-        n_padded,
-        n_features,
-        n_centers,
-        WIDE: tl.constexpr,
-    ):
-        run, center = tl.program_id(0).to(tl.int64), tl.program_id(1)
-        count = tl.load(counts + run // n_starts)
-        if (tl.load(active + run) > 0) & (center < count):
-            feature = tl.arange(0, WIDE)
-            real = feature < count
-            total, size = tl.zeros((WIDE,), tl.float64), 0.0
-            for part in range(n_parts):
-                place = (run * n_parts + part) * n_padded + center
-                size += tl.load(sizes + place)
-                place = sums + place * width + feature
-                total += tl.load(place, mask=real, other=0.0).to(tl.float64)
-            if size > 0.0:
-                mean = (total / size).to(tl.float32)
-                place = (run * n_centers + center) * n_features + feature
-                tl.store(centers + place, mean, mask=real)
-                place = run * n_padded + center
-                tl.store(half_norms + place, 0.5 * tl.sum(mean * mean))
-                place = place * width + feature
-                tl.store(own + place, mean.to(tl.float16), mask=real)
-                rest = mean - mean.to(tl.float16).to(tl.float32)
-                tl.store(small_own + place, rest.to(tl.float16), mask=real)
-            else:
-                tl.atomic_add(empty + run, 1)

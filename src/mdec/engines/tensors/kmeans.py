@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from mdec.engines.tensors import fused
+from mdec.engines.tensors import clusters, fused
 from mdec.engines.tensors.device import full_precision
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.kmeans import MAX_ITER, N_INIT
@@ -44,7 +44,7 @@ def kmeans_plus_plus(points: Tensor, uniforms: Tensor, counts: Sequence[int]) ->
     if fused.has_kernels(points) and n_samples <= FEW_ROWS:
         numbers = torch.tensor(counts, dtype=torch.int32, device=points.device)
         rounding = numbers.double() * _rounding(points) ** 2
-        chosen = fused.choose_centers(points, uniforms, numbers, rounding)
+        chosen = clusters.choose_centers(points, uniforms, numbers, rounding)
         return points[problem[..., None], chosen.long()]
     wide = points.to(torch.float64)
     norms = wide.square().sum(dim=2)[:, None]
@@ -122,7 +122,7 @@ def lloyd(
     centre.
     """
     numbers = torch.tensor(counts, dtype=torch.int32, device=points.device)
-    runs = (fused.Lloyd if fused.has_kernels(points) else Lloyd)(
+    runs = (clusters.Lloyd if fused.has_kernels(points) else Lloyd)(
         points, centers, numbers
     )
     for _ in range(max_iter):
@@ -136,7 +136,9 @@ def lloyd(
     return runs.labels, _inertia(points, runs.before, runs.labels)
 
 
-def _restart_empty(runs: Lloyd | fused.Lloyd, problem: int, start: int, n: int) -> None:
+def _restart_empty(
+    runs: Lloyd | clusters.Lloyd, problem: int, start: int, n: int
+) -> None:
     """Give each empty cluster of a run the sample farthest from its centre."""
     points, labels = runs.points[problem], runs.labels[problem, start]
     # Copies of a point are this far from their mean by rounding alone.

@@ -31,8 +31,8 @@ from mdec.preparation.recipes import Versions
 # Blocks of vectors are widened to a multiple of this, which moves them in whole words.
 LANES = 16
 
-# Numbers whose drawing keeps a thread of the host busy for some milliseconds; threads of
-# less get into the way of each other and of launches.
+# Numbers whose drawing keeps a thread of the host busy for some milliseconds; threads
+# that do less get into the way of each other and of launches.
 _THREAD_WORTH = 1_000_000
 
 
@@ -170,7 +170,20 @@ def neighbor_lists(
 class Starts:
     """What the solver starts from, drawn on the host while the device does something.
 
-    For graphs of so many vertices in one piece; those of others are drawn again.
+    The numbers depend on the vectors that are iterated, and so on the components of a
+    graph, which are not known yet: they are drawn for graphs in one piece, and once
+    more for the others.
+
+    Parameters
+    ----------
+    plan : Plan
+        What members share.
+    members : sequence of Member
+        Whose solvers start.
+    order : int
+        Vertices of each graph.
+    device : torch.device
+        Where the numbers go.
     """
 
     def __init__(
@@ -224,9 +237,25 @@ def leading_vectors(
 ) -> Tensor:
     """Return leading eigenvectors of normalised graphs, zeros beyond a member's own.
 
-    Where `orders` are given, only so many rows of each member's are vertices. The
-    eigenvectors of the components are known. Of more components than vectors wanted
-    only as many come out, mixed, and there is nothing to solve.
+    Parameters
+    ----------
+    graph : BatchGraph
+        The similarities of all members.
+    plan : Plan
+        What they share.
+    members : sequence of Member
+        Each wants as many vectors as it has clusters.
+    starts : Starts
+        What the solver starts from.
+    orders : sequence of int, optional
+        Only so many rows of each member's are vertices; None for all.
+
+    Returns
+    -------
+    Tensor of shape (n_members, n_vertices, most)
+        The eigenvectors of the components, which are known, and then those that are
+        solved for. Of more components than vectors wanted only as many come out, mixed,
+        and there is nothing to solve.
     """
     device, order = graph.data.device, graph.order
     sizes = [order] * len(members) if orders is None else list(orders)

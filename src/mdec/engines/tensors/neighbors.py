@@ -33,9 +33,6 @@ SPARE = 8
 # Kernels of a GPU select no more entries of a row than this.
 MOST_SELECTED = 64
 
-# Groups of columns with about as many members as there are groups to look into.
-_GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-
 
 @dataclass(frozen=True)
 class TiledDistances:
@@ -147,28 +144,10 @@ def split_digits(factor: Tensor, *, is_left: bool) -> Tensor:
 
 
 def smallest_in_rows(block: Tensor, count: int) -> Tensor:
-    """Return the columns of the smallest entries of each row, in no order.
-
-    The columns are looked at in groups. The `count` groups with the smallest minima
-    hold the `count` smallest entries: any other group has nothing below these minima.
-    So one cheap pass over all entries is followed by two selections among few.
-    """
-    n_columns = block.shape[1]
+    """Return the columns of the smallest entries of each row, in no order."""
     if count <= MOST_SELECTED and fused.has_kernels(block):
         return fused.smallest(block, count)
-    size = max(s for s in _GROUP_SIZES if s == 1 or s * s * count <= n_columns)
-    if size == 1:
-        return torch.topk(block, count, largest=False, sorted=False).indices
-    n_groups = n_columns // size
-    even = block[:, : n_groups * size].reshape(-1, size, n_groups)
-    groups = torch.topk(even.amin(dim=1), count, largest=False, sorted=False).indices
-    step = n_groups * torch.arange(size, device=block.device)
-    columns = (groups[:, None, :] + step[None, :, None]).flatten(1)
-    rest = torch.arange(n_groups * size, n_columns, device=block.device)
-    columns = torch.cat([columns, rest.expand(len(block), -1)], dim=1)
-    entries = block.gather(1, columns)
-    found = torch.topk(entries, count, largest=False, sorted=False).indices
-    return columns.gather(1, found)
+    return torch.topk(block, count, largest=False, sorted=False).indices
 
 
 def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
