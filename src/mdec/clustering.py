@@ -208,12 +208,13 @@ class Clustering:
 
 
 def cluster_tables(
-    tables: Rows | Mapping[str, Rows],
+    tables: Mapping[str, Rows],
     settings: Settings,
     drawing: Mapping[str, Any],
-    *,
-    view_weights: ViewWeights = None,
     progress: Progress,
+    *,
+    several: bool,
+    view_weights: ViewWeights = None,
 ) -> Clustering:
     """Cluster the samples of one table, or of several with the same samples, by name.
 
@@ -222,15 +223,13 @@ def cluster_tables(
     `progress` is called with (done, total) after each base clustering. The streams of
     each of several tables follow from its name.
     """
-    start, several = time.perf_counter(), not isinstance(tables, Rows)
-    named = {"": tables} if isinstance(tables, Rows) else dict(tables)
-    check_n_clusters(settings.n_clusters, next(iter(named.values())).shape[0])
-    checkpoint = drawing.get("checkpoint")
+    start, checkpoint = time.perf_counter(), drawing["checkpoint"]
+    check_n_clusters(settings.n_clusters, next(iter(tables.values())).shape[0])
     if checkpoint is not None:
         check_resumable(drawing["random_state"])
     seed = root_entropy(drawing["random_state"])
     parts: dict[str, Any] = {}
-    for number, (name, rows) in enumerate(named.items()):
+    for number, (name, rows) in enumerate(tables.items()):
         own = {**drawing, "random_state": seed}
         if several:
             own["random_state"] = view_entropy(seed, name)
@@ -240,14 +239,14 @@ def cluster_tables(
                 own["checkpoint"] = Path(checkpoint) / f"view-{number + 1}"
 
         def count(done: int, total: int, before: int = number) -> None:
-            progress(before * total + done, len(named) * total)
+            progress(before * total + done, len(tables) * total)
 
         parts[name] = made = generate_ensemble(rows, progress=count, **own)
     ensemble, device = made, made.plan.device
     if several:
         ensemble, device = Ensemble.concatenate(parts, weights=view_weights), "cpu"
     refuse_unseen(ensemble)
-    training = list(map(TrainingRows.of, named.values(), parts.values()))
+    training = list(map(TrainingRows.of, tables.values(), parts.values()))
     timings = {"base clusterings": time.perf_counter() - start}
     settings = replace(settings, seed=seed, device=device)
     found = cluster_ensemble(ensemble, settings, training)

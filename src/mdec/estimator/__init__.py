@@ -229,7 +229,7 @@ class MDEC(CallbackSupportMixin, ClusteringEstimator):
         self : MDEC
             The fitted estimator.
         """
-        return self._fit(None, X)
+        return self._fit({"": X}, several=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -322,7 +322,8 @@ class MultiViewMDEC(ClusteringEstimator):
             The fitted estimator.
         """
         self._parameters._validate_params()
-        return self._fit(check_tables(X))
+        tables, weights = check_tables(X), self.view_weights
+        return self._fit(tables, several=True, view_weights=weights)
 
     @property
     def view_confidence_(self) -> Array:

@@ -59,22 +59,20 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "clustering_")
         return self.clustering_
 
-    def _fit(self, tables: Mapping[str, Any] | None, X: Any = None) -> Self:
-        """Cluster several tables by name, or one, and set all attributes."""
+    def _fit(self, tables: Mapping[str, Any], **options: Any) -> Self:
+        """Cluster several tables by name, or one, and set all attributes.
+
+        The options are those of `cluster_tables`.
+        """
         given = self._parameters.get_params(deep=False)
         after = {name: given.pop(name) for name in AFTER_MEMBERS}
         own = {n: given[n] for n in ("base", "metric") if callable(given[n])}
         settings = Settings(**after, n_jobs=given["n_jobs"], **own)
-        read = list(map(self._read_table, (tables or {"": X}).values()))
-        rows, features = zip(*read, strict=True)
-        clustering = cluster_tables(
-            dict(zip(tables, rows, strict=True)) if tables else rows[0],
-            settings,
-            given,
-            view_weights=getattr(self, "view_weights", None),
-            progress=self._member_progress(),
-        )
-        self._set_attributes(clustering, features)
+        read = list(map(self._read_table, tables.values()))
+        rows = {name: own for name, (own, _) in zip(tables, read, strict=True)}
+        work = settings, given, self._member_progress()
+        clustering = cluster_tables(rows, *work, **options)
+        self._set_attributes(clustering, [features for _, features in read])
         return self
 
     def _member_progress(self) -> Progress:
