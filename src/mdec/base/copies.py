@@ -14,30 +14,6 @@ class CopiesError(ValueError):
     """Every sample has copies at all its nearest neighbours, so no scale is known."""
 
 
-def possible_copies(X: NDArray[np.floating]) -> NDArray[np.intp]:
-    """Return the rows that may have copies, by sums of their bits; no others have any.
-
-    Examples
-    --------
-    >>> possible_copies(np.array([[1.0, 2.0], [2.0, 1.0]]))
-    array([], dtype=int64)
-    >>> possible_copies(np.array([[1.0, 0.0], [3.0, 0.0], [1.0, -0.0]]))
-    array([0, 2])
-    """
-    whole = np.dtype(f"u{X.itemsize}")
-    rng = np.random.default_rng(0)
-    odd = 2 * rng.integers(2**31, size=X.shape[1]).astype(whole) + whole.type(1)
-    # Zero has a sign, which no distance tells.
-    keys = [
-        (part + X.dtype.type(0)).view(whole) @ odd
-        for part in np.array_split(X, -(-X.size // 2**20))
-    ]
-    numbers, counts = np.unique(
-        np.concatenate(keys), return_inverse=True, return_counts=True
-    )[1:]
-    return np.flatnonzero(counts[numbers] > 1)
-
-
 def group_copies(X: Any, most: int | None = None) -> NDArray[np.int32] | None:
     """Number rows in the order of their first copies; equal rows have one number.
 

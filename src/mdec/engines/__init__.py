@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mdec.base import Base
-from mdec.base.copies import group_copies, possible_copies, share_labels
+from mdec.base.copies import group_copies, share_labels
 from mdec.base.landmarks import landmark_clustering, landmark_pool
 from mdec.base.pairs import PRECOMPUTED, Metric
 from mdec.engines import gpu, threads
@@ -76,15 +75,10 @@ def _share_among_copies(found: Iterator[Outcome], X: Any) -> Iterator[Outcome]:
     Their places in the graph differ, since of equal neighbours the first are kept, and
     a member that draws samples may leave some of them out.
     """
-    is_sparse = sparse.issparse(X)
-    rows = np.arange(X.shape[0]) if is_sparse else possible_copies(X)
-    group = group_copies(X if is_sparse else X[rows])
-    if group is None or len(rows) == int(group.max(initial=-1)) + 1:
-        yield from found
-        return
+    group = group_copies(X)
+    assert group is not None
+    distinct = int(group.max()) + 1 == len(group)
     for member, labels in found:
-        if not isinstance(labels, Exception):
-            joined = np.concatenate(labels)
-            joined[rows] = share_labels(joined[rows], group)
-            labels = [joined]
+        if not distinct and not isinstance(labels, Exception):
+            labels = [share_labels(np.concatenate(labels), group)]
         yield member, labels
