@@ -192,68 +192,65 @@ def fit_landmarks(
     sample : BipartiteRows
         Their ties; the centres of the embedding come from them.
     """
-    rng = plan.stream(member, "landmarks")
-    features, kernel = plan.features(member), plan.kernel_of(member)
+    rng, kernel = plan.stream(member, "landmarks"), plan.kernel_of(member)
     assert plan.n_landmarks is not None
-    n_landmarks = plan.n_landmarks
-    rows, drawn, k, center, scale = draw_candidates(pool, member, plan, rng)
-    centred, chosen, index, between = _choose_landmarks(
-        rows, center, scale, n_landmarks, k, kernel, rng
-    )
+    some, given = draw_candidates(pool, member, plan, rng), (kernel, rng)
+    started, chosen, index, between = _choose(some, plan.n_landmarks, *given)
     if between.min() == 0.0:
         # Rows at a place of many landmarks would be tied to that place alone.
-        group = group_copies(rows)
+        group = group_copies(some.rows)
         assert group is not None
         distinct = np.unique(group, return_index=True)[1]
-        rows, drawn = rows[distinct], drawn[distinct]
-        n_landmarks = min(n_landmarks, distinct.size)
-        k = min(k, n_landmarks - 1)
-        if k == 0:
+        n_landmarks = min(plan.n_landmarks, distinct.size)
+        if n_landmarks == 1:
             raise CopiesError("all rows are equal in the features that are drawn.")
-        centred, chosen, index, between = _choose_landmarks(
-            rows, center, scale, n_landmarks, k, kernel, rng
-        )
-    rho = np.zeros(n_landmarks)
+        n_ties = min(some.n_ties, n_landmarks - 1)
+        rows, drawn = some.rows[distinct], some.drawn[distinct]
+        some = some._replace(rows=rows, drawn=drawn, n_ties=n_ties)
+        started, chosen, index, between = _choose(some, n_landmarks, *given)
+    rho = np.zeros(len(chosen))
     if kernel not in kernels.ANGULAR:
         if not between.any():
             # The rows differ, and their distances vanish beside the largest number.
             raise ValueError(TOO_WIDE)
         means = kernels.as_kernel_takes_them(between, kernel).mean(axis=1)
         rho = kernels.mean_neighbor_distance(means.astype(np.float64))
-    rho = rho.astype(centred.dtype)
-    landmarks = Landmarks(features, kernel, k, member.mu, center, index, rho, scale)
-    return landmarks, drawn[chosen], tie_rows(centred[chosen], landmarks)
+    landmarks = Landmarks(
+        plan.features(member),
+        kernel,
+        some.n_ties,
+        member.mu,
+        some.center,
+        index,
+        rho.astype(started.dtype),
+        some.scale,
+    )
+    return landmarks, some.drawn[chosen], tie_rows(started, landmarks)
 
 
-def _choose_landmarks(
-    rows: Any,
-    center: Array,
-    scale: float,
-    n_landmarks: int,
-    k: int,
-    kernel: str,
-    rng: np.random.Generator,
+def _choose(
+    some: Candidates, n_landmarks: int, kernel: str, rng: np.random.Generator
 ) -> tuple[Any, NDArray[np.intp], LandmarkIndex, Array]:
-    """Return centred rows, those that landmarks start from, and the landmarks.
+    """Return the rows that landmarks start from, which these are, and the landmarks.
 
-    And the squared distances of each to its k nearest others. In float64 if rounding
+    And the squared distances of each to its nearest others. In float64 if rounding
     could have hidden the nearest others of some landmarks in float32.
     """
     for dtype in (np.float32, np.float64):
-        centred = _center(rows, center, scale, dtype)
+        centred = _center(some.rows, some.center, some.scale, dtype)
         chosen, points = refine_landmarks(centred, n_landmarks, rng)
-        if kernel in kernels.ANGULAR and sparse.issparse(points):
-            points = unit_sparse_rows(points)[0]
-        elif kernel in kernels.ANGULAR:
-            points = unit_rows(points).astype(centred.dtype)
+        if kernel in kernels.ANGULAR:
+            is_sparse = sparse.issparse(points)
+            points = unit_sparse_rows(points)[0] if is_sparse else unit_rows(points)
+            points = points.astype(centred.dtype, copy=False)
         index = index_landmarks(points, rng)
-        between = nearest_landmarks(points, index, k + 1)[1][:, 1:]
-        error = np.finfo(index.points.dtype).eps * 2.0 * index.half_norms
+        between = nearest_landmarks(points, index, some.n_ties + 1)[1][:, 1:]
+        error = np.finfo(points.dtype).eps * 2.0 * index.half_norms
         farthest = between.max(axis=1)
         hidden = (farthest > 0.0) & (farthest < 64.0 * error)
         if centred.dtype == np.float64 or np.mean(hidden) <= MAX_HIDDEN_SHARE:
             break
-    return centred, chosen, index, between
+    return centred[chosen], chosen, index, between
 
 
 def _place(rows: Any, kernel: str) -> tuple[Array, float]:
@@ -261,22 +258,20 @@ def _place(rows: Any, kernel: str) -> tuple[Array, float]:
 
     Rows of ordinary magnitudes are left at theirs.
     """
-    if kernel in kernels.ANGULAR:
-        return np.zeros(rows.shape[1]), 1.0
-    is_sparse = sparse.issparse(rows)
     shared = np.zeros(rows.shape[1])
+    if kernel in kernels.ANGULAR:
+        return shared, 1.0
     if largest_magnitude(rows) > 2.0**400:
         shared = shared_values(rows)
-        rows = less(rows, shared) if is_sparse else rows - shared
-    if is_sparse:
+        rows = less(rows, shared)
+    if sparse.issparse(rows):
         # The middle one, so that few rows far away do not count.
         middle = float(np.median(np.abs(rows.data))) if rows.nnz else 0.0
         scale, most = _power(middle, 2.0**20), FARTHEST_SPARSE
         center = sparse_center(_scale(rows, scale))
         return center + np.clip(shared * scale, -most, most), scale
     scale = _power(largest_magnitude(rows), 2.0**400)
-    rows = rows if scale == 1.0 else rows.astype(np.float64) * scale
-    center, centred, _, near = center_rows(rows)
+    center, centred, _, near = center_rows(_scale(rows, scale))
     more = _power(float(np.abs(centred[near]).max()), 2.0**20)
     center = (center + shared * scale) * more
     if not np.isfinite(center).all():
@@ -289,11 +284,14 @@ def _power(largest: float, ordinary: float) -> float:
     return 1.0 if inside else to_power(largest, 0)
 
 
-def _scale(rows: sparse.csr_array, scale: float) -> sparse.csr_array:
-    """Return sparse rows at a scale; what is out of all bounds is brought to them."""
+def _scale(rows: Any, scale: float) -> Any:
+    """Return rows at a scale; sparse ones out of all bounds are brought to them."""
     with np.errstate(over="ignore"):
-        scaled = rows.data * scale
-    return with_data(rows, np.clip(scaled, -FARTHEST_SPARSE, FARTHEST_SPARSE))
+        if not sparse.issparse(rows):
+            return rows if scale == 1.0 else rows.astype(np.float64) * scale
+        return with_data(
+            rows, np.clip(rows.data * scale, -FARTHEST_SPARSE, FARTHEST_SPARSE)
+        )
 
 
 def _center(rows: Any, center: Array, scale: float, dtype: type[np.floating]) -> Any:
@@ -301,12 +299,11 @@ def _center(rows: Any, center: Array, scale: float, dtype: type[np.floating]) ->
 
     Sparse rows are in float64, whatever the precision asked for.
     """
+    scaled = _scale(rows, scale)
     if sparse.issparse(rows):
-        return less(_scale(rows, scale), center)
+        return less(scaled, center)
     with np.errstate(over="ignore"):
-        if scale != 1.0:
-            rows = rows.astype(np.float64) * scale
-        centred = (rows - center.astype(rows.dtype)).astype(dtype, copy=False)
+        centred = (scaled - center.astype(scaled.dtype)).astype(dtype, copy=False)
     return np.clip(centred, -FARTHEST, FARTHEST, out=centred)
 
 
@@ -333,16 +330,16 @@ def tie_rows(rows: Any, landmarks: Landmarks) -> BipartiteRows:
     do not depend on the scale of the data. A row that coincides with k landmarks has
     the :math:`\rho` of a landmark that does.
     """
+    kernel, rho = landmarks.kernel, landmarks.rho
     index, squared = nearest_landmarks(rows, landmarks.index, landmarks.n_neighbors)
-    if landmarks.kernel in kernels.ANGULAR:
+    if kernel in kernels.ANGULAR:
         return BipartiteRows(index, kernels.angular_similarity(squared))
-    unit = squared.dtype.type(np.median(landmarks.rho))
-    distance = kernels.as_kernel_takes_them(squared, landmarks.kernel) / unit
-    floor = min(kernels.RELATIVE_FLOOR, landmarks.rho.min() / unit)
-    rho = distance.mean(axis=1, keepdims=True)
-    rho = np.where(rho > 0.0, rho, squared.dtype.type(floor))
-    both = rho, (landmarks.rho / unit)[index]
-    weights = kernels.scaled_similarity(landmarks.kernel, distance, *both, landmarks.mu)
+    unit = squared.dtype.type(np.median(rho))
+    distance = kernels.as_kernel_takes_them(squared, kernel) / unit
+    floor = squared.dtype.type(min(kernels.RELATIVE_FLOOR, rho.min() / unit))
+    own = distance.mean(axis=1, keepdims=True)
+    both = np.where(own > 0.0, own, floor), (rho / unit)[index]
+    weights = kernels.scaled_similarity(kernel, distance, *both, landmarks.mu)
     return BipartiteRows(index, weights.astype(np.float32, copy=False))
 
 

@@ -149,19 +149,15 @@ def sparse_center(X: sparse.csr_array) -> Array:
     return center
 
 
-def less(X: sparse.csr_array, center: Array) -> sparse.csr_array:
-    """Return rows less the few numbers of a center that are not zero."""
-    columns = np.flatnonzero(center)
-    if not columns.size:
+def less(X: Any, center: Array) -> Any:
+    """Return rows less a center; from sparse ones its few numbers are taken."""
+    if not sparse.issparse(X):
+        return X - center
+    if not center.any():
         return X
-    n_rows, size = X.shape[0], columns.size
-    # As wide as those of rows are, or the loops would copy what they take.
-    places = np.tile(columns.astype(np.int32), n_rows)
-    starts = np.arange(0, n_rows * size + 1, size, dtype=X.indptr.dtype)
-    given = np.tile(center[columns], n_rows), places, starts
-    shift = sparse.csr_array(given, shape=X.shape)
-    moved: sparse.csr_array = X - shift
-    return moved
+    # The same row for all; int32 as rows have, or the loops would copy what they take.
+    shift = sparse.csr_array(center[None])[np.zeros(X.shape[0], dtype=np.int32)]
+    return X - shift
 
 
 def shared_values(X: Any) -> Array:
@@ -190,11 +186,7 @@ def unit_sparse_rows(X: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.
     (array([[0.6, 0.8],
            [0. , 0. ]]), array([False,  True]))
     """
-    rows, filled = row_numbers(X), np.flatnonzero(np.diff(X.indptr))
-    largest = np.zeros(X.shape[0])
-    if filled.size:
-        starts = X.indptr[filled]
-        largest[filled] = np.maximum.reduceat(np.abs(X.data), starts)
+    rows, largest = row_numbers(X), abs(X).max(axis=1).toarray().ravel()
     scaled = np.ldexp(X.data, -np.frexp(largest)[1][rows])
     norms = np.sqrt(np.bincount(rows, scaled * scaled, minlength=X.shape[0]))
     return with_data(X, scaled / norms[rows]), norms == 0.0
@@ -217,15 +209,14 @@ def group_means(X: Any, labels: NDArray[np.integer], points: Any) -> Any:
     array([[1., 0.],
            [2., 0.]])
     """
-    n_groups = points.shape[0]
-    counts = np.bincount(labels, minlength=n_groups)
+    counts = np.bincount(labels, minlength=points.shape[0])
     # As wide as those of rows are, or products would have wider ones than loops take.
-    order = np.argsort(labels, kind="stable").astype(np.int32)
-    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    members = sparse.csr_array(
-        (np.ones(labels.size), order, bounds), shape=(n_groups, labels.size)
+    columns, starts = (
+        labels.astype(np.int32),
+        np.arange(labels.size + 1, dtype=np.int32),
     )
-    sums = members @ X
+    given = np.ones(labels.size), columns, starts
+    sums = sparse.csr_array(given, (labels.size, counts.size)).T.tocsr() @ X
     if not sparse.issparse(X):
         means = sums / np.maximum(counts, 1)[:, None]
         return np.where(counts[:, None] > 0, means, points).astype(X.dtype)
@@ -296,13 +287,8 @@ class SparseDistances(BlockedDistances):
         return int(self.X.shape[0])
 
     @cached_property
-    def _all_by_feature(self) -> sparse.csr_array:
-        return by_feature(self._centred)
-
-    @cached_property
-    def _tiles_by_feature(self) -> list[sparse.csr_array]:
-        starts = range(0, len(self), TILE)
-        return [by_feature(self._centred[start : start + TILE]) for start in starts]
+    def _by_feature(self) -> dict[tuple[int | None, int | None], sparse.csr_array]:
+        return {}
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -318,11 +304,10 @@ class SparseDistances(BlockedDistances):
 
         They are in units of their own.
         """
-        if columns == slice(None):
-            others = self._all_by_feature
-        else:
-            others = self._tiles_by_feature[columns.start // TILE]
-        apart = products(self._centred[rows], others)
+        place = columns.start, columns.stop
+        if place not in self._by_feature:
+            self._by_feature[place] = by_feature(self._centred[columns])
+        apart = products(self._centred[rows], self._by_feature[place])
         apart *= -2.0
         apart += self._norms[rows, None]
         apart += self._norms[columns]

@@ -202,17 +202,17 @@ def small_side_graph(blocks: list[BipartiteRows], n_columns: int) -> sparse.csr_
     """
     index = np.concatenate([block.index for block in blocks])
     weights = np.concatenate([block.weights for block in blocks])
-    n_rows, k = index.shape
-    totals = weights.sum(axis=1, dtype=np.float64)
-    shares = np.divide(1.0, totals, out=np.zeros(n_rows), where=totals > 0)
-    indptr = np.arange(0, index.size + 1, k)
-    rows = (weights.ravel(), index.ravel(), indptr)
-    scaled = ((shares[:, None] * weights).ravel(), index.ravel(), indptr)
-    columns = sparse.csc_array(scaled, shape=(n_columns, n_rows)).tocsr()
-    graph = columns @ sparse.csr_array(rows, shape=(n_rows, n_columns))
+    totals = weights.sum(axis=1, keepdims=True, dtype=np.float64)
+    shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+    indptr = np.arange(0, index.size + 1, index.shape[1])
+    own, scaled = (
+        sparse.csr_array((each.ravel(), index.ravel(), indptr), (len(index), n_columns))
+        for each in (weights, shares * weights)
+    )
+    graph = scaled.T.tocsr() @ own
     graph.eliminate_zeros()
-    own = row_numbers(graph)
-    graph.data[(graph.indices == own) & (np.diff(graph.indptr) > 1)[own]] = 0.0
+    rows = row_numbers(graph)
+    graph.data[(graph.indices == rows) & (np.diff(graph.indptr) > 1)[rows]] = 0.0
     graph.eliminate_zeros()
     graph.sort_indices()
     return graph
@@ -246,18 +246,12 @@ def small_side_vectors(
     degrees = np.asarray(affinity.sum(axis=1)).ravel()
     scale = 1.0 / np.sqrt(np.maximum(degrees, np.finfo(np.float64).tiny))
     component = connected_components(sparse.csr_array(affinity), directed=False)[1]
+    known = degrees, component, n_vectors, rng
     if isinstance(affinity, np.ndarray):
-        vectors = leading_vectors(
-            scale[:, None] * affinity * scale,
-            degrees,
-            component,
-            n_vectors,
-            rng,
-            tol=1e-6,
-            dense_order=DENSE_COLUMNS,
-        )
+        scaled = scale[:, None] * affinity * scale
+        vectors = leading_vectors(scaled, *known, tol=1e-6, dense_order=DENSE_COLUMNS)
     else:
-        vectors = sparse_leading_vectors(affinity, degrees, component, n_vectors, rng)
+        vectors = sparse_leading_vectors(affinity, *known)
     scaled = np.where(degrees > 0.0, scale, 0.0)[:, None] * vectors
     return scaled / np.abs(scaled).max()
 
