@@ -95,13 +95,9 @@ def cluster(
         model.set_params(consensus=default_consensus(prepared.words))
     model.fit(prepared.values)
     model.cells_ = CellSource(layer, use_rep, prepared.steps)
-    selection = model.clustering_.selection
-    notes = {
-        "params": model.get_params(),
-        "source": {"layer": layer, "use_rep": use_rep},
-        "preparation": prepared.words,
-    }
-    if selection is not None:
+    notes = {"params": model.get_params(), "preparation": prepared.words}
+    notes["source"] = {"layer": layer, "use_rep": use_rep}
+    if (selection := model.clustering_.selection) is not None:
         notes |= {"reason": selection.reason, "criteria": dict(selection.table)}
     add_clustering(adata, key_added, model.clustering_, notes)
     return model
@@ -163,10 +159,9 @@ def predict_into(
     table = _read_cells(adata, layer, use_rep)
     values = table.values if use_rep else _match_genes(table, source.steps)
     values = source.steps.apply(values)
-    placed = model.place(values)
-    found = placed.clusters, placed.confidence, model.predict_proba(values)
-    add_clusters(adata, key_added, *found)
-    adata.obs[f"{key_added}_unlike_training"] = placed.unlike
+    clusters, sure, unlike = model.place(values)
+    add_clusters(adata, key_added, clusters, sure, model.predict_proba(values))
+    adata.obs[f"{key_added}_unlike_training"] = unlike
 
 
 def _read_cells(adata: Any, layer: str | None, use_rep: str | None) -> Table:
@@ -176,10 +171,10 @@ def _read_cells(adata: Any, layer: str | None, use_rep: str | None) -> Table:
         values = _read_rows(_find(adata.obsm, use_rep, "embedding"))
         names = [f"{use_rep} {i + 1}" for i in range(values.shape[1])]
         return Table(values, samples, names)
-    matrix = adata.X if layer is None else _find(adata.layers, layer, "layer")
-    values = _read_rows(matrix)
-    genes = [str(name) for name in adata.var_names]
-    reading = {"names_of_columns": True}
+    values = _read_rows(
+        adata.X if layer is None else _find(adata.layers, layer, "layer")
+    )
+    genes, reading = [str(name) for name in adata.var_names], {"names_of_columns": True}
     kind = kind_of_layer(values, layer, adata.uns)
     return Table(values, samples, genes, reading=reading, kind=kind)
 
@@ -227,10 +222,8 @@ def _match_genes(table: Table, steps: TableSteps) -> Any:
             f"model takes ({list_names(absent)}); add them, or cluster the genes that "
             "both have."
         )
-    there = [j for j, name in enumerate(steps.names) if name in places]
-    columns = [places[steps.names[j]] for j in there]
+    pairs = [(places[name], j) for j, name in enumerate(steps.names) if name in places]
     # A product puts the genes in their places, sparse or not.
-    ones = np.ones(len(there), dtype=table.values.dtype)
+    ones = np.ones(len(pairs), dtype=table.values.dtype)
     shape = len(table.feature_names), steps.n_features
-    move = sparse.csr_array((ones, (columns, there)), shape=shape)
-    return table.values @ move
+    return table.values @ sparse.csr_array((ones, np.array(pairs).T), shape=shape)

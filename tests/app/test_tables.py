@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from mdec.app.folder import Folder
-from mdec.app.tables import command_words, look_at
+from mdec.app.folder import Folder, command_words, look_at
 from mdec.cli import main
 from mdec.cli.fit import FOR_CELLS
 

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.cli import main
-from mdec.cli.compare import _draw
+from mdec.cli.finished import _draw
 from mdec.consensus.partitions import match_clusters
 
 pandas = pytest.importorskip("pandas")

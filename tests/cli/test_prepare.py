@@ -16,7 +16,7 @@ from sklearn.datasets import load_wine
 
 from mdec import MDEC, generate_ensemble
 from mdec.cli import main
-from mdec.cli.inputs import Run
+from mdec.cli.fit import Run
 from mdec.cli.options import InputOptions
 from mdec.preparation import ExpressionPreparation
 from mdec.preparation.recipes import KINDS, RECIPES

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mdec import MDEC, Ensemble, MultiViewMDEC
 from mdec.cli import main
-from mdec.cli.inputs import read_run
+from mdec.cli.fit import read_run
 from mdec.cli.options import ClusterOptions, InputOptions, MethodOptions
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.results import tables as result_tables

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import permutations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from mdec.report.compute import (
     consensus_tree,
     describe_column,
     describe_columns,
-    list_candidates,
     sample_order,
 )
 from mdec.report.layout import consensus_map, spread
@@ -37,11 +35,10 @@ from mdec.report.solutions import (
     cut_halves,
     match_numbers,
     nearest_numbers,
-    relate,
     restrict_ensemble,
 )
 from mdec.selection.criteria import cuts
-from mdec.selection.rule import Candidate, select_n_clusters
+from mdec.selection.rule import select_n_clusters
 from mdec.tables import Table
 
 
@@ -334,28 +331,6 @@ def test_classes_and_clusters_have_their_best_match():
     assert found["of_clusters"][0]["share"] == 0.75
     assert [each["cluster"] for each in found["of_classes"]] == [5, 0]
     assert found["of_classes"][1]["share"] == 0.75
-
-
-def test_other_numbers_are_told_by_what_they_split_and_join():
-    def solution(labels, numbers):
-        labels, numbers = np.array(labels), np.array(numbers)
-        return {"n_clusters": len(numbers), "labels": labels, "numbers": numbers}
-
-    best = solution([0, 0, 0, 1, 1, 2, 2], [0, 1, 4])
-    coarse = solution([0, 0, 0, 1, 1, 0, 0], [0, 1])
-    fine = solution([0, 3, 5, 1, 1, 2, 4], [0, 1, 4, 2, 5, 6])
-    assert relate(best, coarse) == "joins clusters 0 and 4; keeps 1"
-    assert relate(best, fine) == "splits cluster 0 into 3 and 4 into 2"
-    assert relate(coarse, best) == "splits cluster 0 into 2"
-    numbers = (3, "three"), (2, "two"), (6, ""), (9, "nine")
-    candidates = tuple(Candidate(k, 1.0, words) for k, words in numbers)
-    rows = list_candidates(SimpleNamespace(candidates=candidates), [best, coarse, fine])
-    assert [row["sentence"] for row in rows] == [
-        "three",
-        "joins clusters 0 and 4; keeps 1; two",
-        "splits cluster 0 into 3 and 4 into 2",
-        "nine",
-    ]
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0])

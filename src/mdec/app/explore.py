@@ -17,8 +17,8 @@ from scipy import sparse
 from mdec import results
 from mdec._support.files import claim_folder, replace_together, write_atomically
 from mdec.app.folder import Folder, clean, read_summary
+from mdec.cli.finished import place_samples
 from mdec.cli.options import ReadOptions
-from mdec.cli.predict import place_samples
 from mdec.clustering import Clustering, Settings, cluster_ensemble
 from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
@@ -118,8 +118,7 @@ class Result:
     def values(self) -> Any:
         """Their values, without features where the model does not have all rows."""
         tables = [each.rows for each in self.clustering.rows]
-        n_samples = self.ensemble.n_samples
-        if not tables or any(each.shape[0] != n_samples for each in tables):
+        if {each.shape[0] for each in tables} != {self.ensemble.n_samples}:
             return np.empty((len(self.rows), 0))
         parts = [each[self.rows] for each in tables]
         return np.hstack([p.toarray() if sparse.issparse(p) else p for p in parts])
@@ -127,10 +126,9 @@ class Result:
     @cached_property
     def features(self) -> list[str]:
         """Names of the features, their numbers from 1 where there are none."""
-        names = list(self.ensemble.names.get("features", ()))
+        names, width = [*self.ensemble.names.get("features", ())], self.values.shape[1]
         for view in self.ensemble.views:
             names += [f"{view.name}: {each}" for each in view.features]
-        width = self.values.shape[1]
         return names if len(names) == width else [str(j + 1) for j in range(width)]
 
     def describe(self) -> dict[str, Any]:
@@ -157,9 +155,9 @@ class Result:
         quick one is of the samples of the report alone.
         """
         if k not in range(1, self.most + 1) or consensus not in CONSENSUS:
+            known = ", ".join(CONSENSUS)
             raise ValueError(
-                f"K is 1 to {self.most}, and the consensus one of "
-                f"{', '.join(CONSENSUS)}."
+                f"K is 1 to {self.most}, and the consensus one of {known}."
             )
         return self._solve_once(k, consensus, bool(quick))
 
@@ -251,8 +249,8 @@ def check_names(given: Any) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for key, value in dict(given).items():
         if re.fullmatch("[0-9]{1,3}", key) and isinstance(value, dict):
-            name, colour = (str(value.get(each) or "") for each in ("name", "colour"))
-            own = {"name": name.strip()[:_LONGEST_NAME]}
-            own["colour"] = colour if _COLOUR.fullmatch(colour) else ""
-            found[key] = {each: words for each, words in own.items() if words}
-    return {key: own for key, own in found.items() if own}
+            if name := str(value.get("name") or "").strip():
+                found.setdefault(key, {})["name"] = name[:_LONGEST_NAME]
+            if _COLOUR.fullmatch(colour := str(value.get("colour") or "")):
+                found.setdefault(key, {})["colour"] = colour
+    return found

@@ -1,26 +1,41 @@
-"""The folder that the page may see: its tables, its results, and files that arrive."""
+"""The folder that the page may see: its results, its tables and how they are read."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from mdec._support.files import atomic_file
 from mdec._support.memory import MAX_BYTES
+from mdec.cli import options as cli
+from mdec.cli.fit import fit_lines, introduce, read_run
 from mdec.engines.checkpoint import HEADER
 from mdec.results import SUMMARY, own_files
-from mdec.tables.budget import ending_of
-from mdec.tables.reading import ENDINGS
+from mdec.tables.budget import TableFile, ending_of
+from mdec.tables.columns import RawTable
+from mdec.tables.reading import ENDINGS, READERS, WITH_VARIABLES, check_ending
+from mdec.tables.roles import AmbiguousTableError, find_roles
 
 UPLOADS = "mdec-uploads"
 
 # What is answered with one sentence.
 ERRORS = (ValueError, LookupError, TypeError, OSError, MemoryError, ImportError)
+
+GROUPS = (cli.InputOptions, cli.ClusterOptions, cli.MethodOptions)
+DEFAULTS = {each.name: each.default for group in GROUPS for each in fields(group)}
+
+# The page has no say in these.
+_WITHHELD = {"max_gb", "device"}
+
+# Rows and columns of the preview, and the letters of a cell.
+_ROWS, _COLUMNS, _CELL = 8, 60, 40
 
 # Files and folders that are listed, and what is no part of a new name.
 _MOST = 200
@@ -141,3 +156,121 @@ def read_summary(folder: Path) -> dict[str, Any]:
         return {}
     content: dict[str, Any] = json.loads((folder / SUMMARY).read_bytes())
     return content
+
+
+def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `mdec fit` that a page sets, by their names."""
+    return {
+        name: given[name]
+        for name, default in DEFAULTS.items()
+        if given.get(name) not in (None, [], "", default) and name not in _WITHHELD
+    }
+
+
+def make_groups(folder: Folder, given: Mapping[str, Any]) -> list[Any]:
+    """Return what a page sets as `mdec fit` takes it, or raise what cannot be."""
+    asked = given_options(given)
+    known = DEFAULTS | asked | {"max_gb": folder.max_bytes / 2**30}
+    known["view"] = [folder.path(each) for each in asked.get("view", ())]
+    return [cli.make_group(group, known) for group in GROUPS]
+
+
+def command_words(file: str, given: Mapping[str, Any], out: str) -> list[str]:
+    """Return the arguments with which `mdec` does what a page sets."""
+    asked = given_options(given).items()
+    flags = {n: v if isinstance(v, bool | list) else str(v) for n, v in asked}
+    return shlex.split(cli.suggest_command(["fit", file], flags | {"out": out}))[1:]
+
+
+def look_at(
+    folder: Folder, file: str, given: Mapping[str, Any], out: str, find: str = ""
+) -> dict[str, Any]:
+    """Read a table as `mdec fit` would, and say what was read and would be done.
+
+    `error` is what stands in the way, and `cure` has the options with which the table
+    is read. Columns whose names contain `find` are shown.
+    """
+    path = folder.path(file)
+    name = folder.name(path)
+    command = shlex.join(["mdec", *command_words(name, given, out)])
+    found: dict[str, Any] = {"file": name, "command": command, "out": out}
+    found |= {"error": None, "cure": {}, "reading": None, "lines": [], "python": None}
+    found["parts"] = list_parts(path, folder.max_bytes)
+    try:
+        source, clusters, method = make_groups(folder, given)
+        found["preview"] = _preview(path, source, find)
+        run = read_run(path, source, clusters, method)
+        found |= {
+            "reading": run.first.table.reading,
+            "lines": [*introduce(run)],
+            "shape": run.shape,
+        }
+        if not run.views:
+            named = replace(run, file=Path(name))
+            found["python"] = fit_lines(named, run.model.n_clusters)
+    except AmbiguousTableError as error:
+        found |= {"error": cli.name_flags(error.findings), "cure": error.cure}
+        found["reading"] = error.reading
+    except ERRORS as error:
+        found["error"] = cli.name_flags(str(error))
+    return found
+
+
+def list_parts(path: Path, max_bytes: int) -> list[str]:
+    """Return the sheets or arrays of a file, of which one is read.
+
+    Its reader lists them when it is asked for one that is not there. None of a file
+    that is damaged: why, the reader says.
+    """
+    ending = ending_of(path)[0]
+    if ending in WITH_VARIABLES:
+        try:
+            READERS[ending](TableFile(path, variable="\0", max_bytes=max_bytes))
+        except ERRORS as error:
+            return [*getattr(error, "names", ())]
+    return []
+
+
+def _preview(path: Path, source: cli.InputOptions, find: str) -> dict[str, Any]:
+    """Return the first cells of a file and the role of each column.
+
+    Of many columns those that are looked for come first, and what is no plain feature.
+    """
+    given: dict[str, Any] = source.parameters(TableFile)
+    several = {name: tuple(each) for name, each in given.items() if type(each) is list}
+    table = TableFile(path, **given | several)
+    raw = READERS[check_ending(table)](table)
+    if not source.transpose:
+        try:
+            raw = find_roles(raw, table)
+        except ValueError:  # the dry run says it
+            raw = find_roles(raw, TableFile(path))
+    special: dict[int | None, str] = dict.fromkeys(raw.encoded, "category")
+    for j in raw.dropped:
+        apart = raw.name(j) in (source.annotate or ())
+        special[j] = "annotation" if apart else "ignore"
+    special |= {raw.ids: "id", raw.classes: "class"}
+    names, find = list(raw.names), find.lower()
+    doubts = " ".join(doubt.clause for doubt in raw.doubts)
+    doubted = [f"column {name[:60]!r}" in doubts for name in names]
+
+    def rank(j: int) -> tuple[bool, ...]:
+        sought = bool(find) and find in names[j].lower()
+        return not sought, j not in special, not doubted[j]
+
+    head = RawTable(raw.values[:_ROWS], texts=raw.texts)
+    return {
+        "n_rows": len(raw.values),
+        "n_columns": len(names),
+        "samples": [str(each)[:_CELL] for each in (raw.samples or ())[:_ROWS]],
+        "columns": [
+            {
+                "name": names[j],
+                "role": special.get(j, "feature"),
+                "words": j in raw.words,
+                "doubt": doubted[j],
+                "cells": [cell[:_CELL] for cell in head.text(j)[:_ROWS]],
+            }
+            for j in sorted(sorted(range(len(names)), key=rank)[:_COLUMNS])
+        ],
+    }

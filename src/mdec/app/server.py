@@ -27,9 +27,8 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from mdec.app.explore import Result
-from mdec.app.folder import ERRORS, Folder
+from mdec.app.folder import ERRORS, Folder, command_words, look_at, make_groups
 from mdec.app.jobs import Jobs
-from mdec.app.tables import command_words, look_at, make_groups
 from mdec.cli.options import name_flags
 from mdec.report.page import to_json
 

@@ -30,7 +30,10 @@ COMMANDS = {
     "bench": "Run studies: datasets x methods x repetitions.",
 }
 # Modules of commands that have none of their name; those of bench hold a group each.
-_MODULES = {"app": "demo", "datasets": "bench", "bench": "bench"}
+_MODULES = {
+    **{"app": "demo", "predict": "finished", "compare": "finished"},
+    **{"datasets": "bench", "bench": "bench"},
+}
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a bug in mdec, 2 wrong input or options, 3 done but not "
     "all shown, 130 interrupted."

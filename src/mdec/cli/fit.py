@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,8 @@ from rich.filesize import decimal
 
 from mdec._support.files import check_files, check_not_replaced
 from mdec._support.optional import import_optional
-from mdec.cli.inputs import Run, read_run
+from mdec._support.progress import duration
+from mdec.anndata import default_consensus
 from mdec.cli.options import (
     ClusterOptions,
     FitOutputOptions,
@@ -24,19 +26,40 @@ from mdec.cli.options import (
     OutputOptions,
     command_line,
     name_flags,
+    parse_k,
     with_groups,
 )
 from mdec.cli.output import progress_bars, reading_parts, result_parts, resumable
 from mdec.clustering import Clustering, NumberOfClusters, check_n_clusters
 from mdec.estimator import MDEC, MultiViewMDEC
+from mdec.estimator.costs import estimate_memory, estimate_seconds
+from mdec.generation import resolve_base
+from mdec.preparation.recipes import MANY_CELLS, N_COMPONENTS
 from mdec.report import RunNotes
 from mdec.results import MODEL, result_files, write_result
 from mdec.results.tables import check_extra_tables, matrix_memory
+from mdec.rows import as_rows
+from mdec.selection.rule import MAX_MEMBERS
 from mdec.tables import read_table
 from mdec.tables.budget import display_name
 from mdec.tables.hdf5 import check_h5ad
+from mdec.tables.reading import distinct_names, match_samples
 from mdec.tables.roles import AmbiguousTableError
-from mdec.tables.steps import UNITS
+from mdec.tables.steps import UNITS, PreparedTable, TableSteps, prepare_table
+
+OFF = "--prepare none"
+
+# Work above which a shorter way is proposed, and the features that this way takes.
+LONG_SECONDS, FEW_FEATURES = 60.0, 2000
+
+# What is done to the values where no genes are chosen for all base clusterings.
+HINDERING = {"transform": ("log", "standardise"), "prepare": ("none", "diversified")}
+
+# Columns that are named are those of the first table.
+NO_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys(["label_column", "variable"]),
+    **dict.fromkeys(["drop", "features", "category_columns"], ()),
+}
 
 # Why a consensus function is taken that nobody asked for.
 FOR_CELLS = (
@@ -98,14 +121,11 @@ def fit(
         _show_plan(run.first.table.reading, plan | {"out": str(output.out)}, output)
         return
     output.tell(*introduce(run, output.extra_tables))
-    notes = RunNotes(
-        title=f"Clusters of {settings['file']}",
-        settings=settings,
-        preparation=None if run.views else run.words,
-        raw=None if run.views else run.first.raw,
-        python=None if run.views else partial(fit_lines, run),
-        timings={"reading": time.perf_counter() - start},
-    )
+    title, read = f"Clusters of {settings['file']}", time.perf_counter() - start
+    notes = RunNotes(title, settings, timings={"reading": read})
+    if not run.views:
+        told: Any = {"preparation": run.words, "raw": run.first.raw}
+        notes = replace(notes, **told, python=partial(fit_lines, run))
     summary = fit_and_write(
         MultiViewMDEC(run.model) if run.views else run.model,
         run.each("values"),
@@ -122,6 +142,140 @@ def fit(
         notes=notes,
     )
     output.show(summary, result_parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run reads, one table or several views by their names, and its estimator.
+
+    Whether the consensus `serves_cells` says that it is spectral, though nobody asked
+    for it.
+    """
+
+    file: Path
+    source: InputOptions
+    tables: dict[str, PreparedTable]
+    model: MDEC
+    serves_cells: bool = False
+
+    @property
+    def first(self) -> PreparedTable:
+        """The table, or that of the first view."""
+        return next(iter(self.tables.values()))
+
+    @property
+    def views(self) -> list[str]:
+        """Names of the views; none for one table."""
+        return list(self.tables) if len(self.tables) > 1 else []
+
+    def each(self, name: str) -> Any:
+        """Return an attribute of the table, or of each view."""
+        found = {key: getattr(table, name) for key, table in self.tables.items()}
+        return found if self.views else found.popitem()[1]
+
+    @property
+    def steps(self) -> TableSteps:
+        """What was done to the table; of views in words alone."""
+        if not self.views:
+            return self.first.steps
+        done = self.each("steps")
+        said = {n: each.description for n, each in done.items() if each.description}
+        words = "; ".join(f"{name}: {each}" for name, each in said.items())
+        n_features = sum(each.n_features for each in done.values())
+        return TableSteps(n_features, None, description=words)
+
+    @property
+    def words(self) -> dict[str, str | None]:
+        """What the first table holds, what is done to it, why, and how not to."""
+        words = self.first.words
+        return {**words, "flag": OFF if words["prepared"] else None}
+
+    @property
+    def shape(self) -> str:
+        """The size in words."""
+        size = f"{len(self.first.values)} samples x"
+        if not self.views:
+            return f"{size} {self.first.steps.n_features} features"
+        widths = {n: each.values.shape[1] for n, each in self.tables.items()}
+        listed = ", ".join(f"{name} ({width})" for name, width in widths.items())
+        return f"{size} features of {listed}"
+
+    def describe_preparation(self) -> Iterator[str]:
+        """Yield lines on what was found in each table and what is done to it."""
+        for name, each in self.tables.items():
+            start, words = f"{name}: " if self.views else "", each.words
+            if words["prepared"] is None:
+                yield f"{start}Not prepared: {words['reason']}"
+                continue
+            kind = words["kind"] if words["kind"] != "other" else "no expression values"
+            yield f"{start}Found {kind}: {words['reason']}"
+            yield f"{start}Prepared: {words['prepared']}. Turn this off with {OFF}."
+
+    def estimate(self) -> str:
+        """Say about how much work it is, and what would shorten work that is long."""
+        seconds, source = self.seconds(), self.source
+        tables = [each.values for each in self.tables.values()]
+        gigabytes = estimate_memory(tables, self.model) / 1e9
+        words = f"about {duration(seconds)} of processor time for the base clusterings"
+        words += f" and {gigabytes:.1f} GB of memory"
+        many = len(self.first.values) > MANY_CELLS
+        shorter = self.seconds(N_COMPONENTS if many else FEW_FEATURES)
+        if source.n_top_genes is None and seconds > max(LONG_SECONDS, 2.0 * shorter):
+            given = {name: getattr(source, name) for name in HINDERING}
+            against = [f"--{f} {v}" for f, v in given.items() if v in HINDERING[f]]
+            place = f" in place of {' and '.join(against)}" if against else ""
+            way = f"--n-top-genes {FEW_FEATURES}{place}"
+            words += f"; with {way}, about {duration(shorter)}"
+        return words
+
+    def seconds(self, most: float = math.inf) -> float:
+        """Estimate the processor seconds of all base clusterings.
+
+        Further ones are made to choose the number of clusters. Tables may keep `most`
+        features at most.
+        """
+        model, total = self.model, 0.0
+        size = model.ensemble_size
+        if not isinstance(model.n_clusters, int):
+            size += min(size, MAX_MEMBERS)
+        for each in self.tables.values():
+            base, _ = resolve_base(str(model.base), model.device, as_rows(each.values))
+            n, d = each.values.shape
+            seen = n * model.max_samples, min(d, most) * model.max_features
+            total += size * estimate_seconds(base, *seen)
+        return total
+
+
+def read_run(
+    file: Path, source: InputOptions, clusters: ClusterOptions, method: MethodOptions
+) -> Run:
+    """Read the tables of a run, prepare each by itself, and make the estimator.
+
+    Further tables have the samples of the first, in its order. What names no column
+    holds for all.
+    """
+    model, files = method.estimator(clusters), [file, *(source.view or ())]
+    first = source.read(file, sparse=True)
+    first.reading["notes"] = [name_flags(each) for each in first.reading["notes"]]
+    names = distinct_names(files)
+    tables = {names[0]: first}
+    for name, other in zip(names[1:], files[1:], strict=True):
+        table = source.read(other, **NO_COLUMNS, sparse=True)
+        words = display_name(file), display_name(other)
+        tables[name] = match_samples(first, table, *words)
+    how: Any = source.prepare, source.transform
+    genes = source.n_top_genes
+    prepared = {n: prepare_table(t, *how, n_top_genes=genes) for n, t in tables.items()}
+    drawn = {n: each.preparation for n, each in prepared.items() if each.preparation}
+    alone = prepared[names[0]].preparation
+    number = parse_k(clusters.k, first.values.shape[0])
+    how = (drawn or None) if len(files) > 1 else alone
+    model.set_params(n_clusters=number, preparation=how)
+    suiting = {default_consensus(each.words) for each in prepared.values()}
+    cells = clusters.consensus is None and suiting == {"spectral"}
+    if cells:
+        model.set_params(consensus="spectral")
+    return Run(file, source, prepared, model, cells)
 
 
 def fit_and_write(
@@ -174,10 +328,7 @@ def fit_and_write(
 
 
 def choose_number(
-    cluster: Callable[[NumberOfClusters], Clustering],
-    wanted: NumberOfClusters,
-    *,
-    test: bool,
+    cluster: Callable[[Any], Clustering], wanted: NumberOfClusters, *, test: bool
 ) -> Clustering:
     """Cluster into a number of clusters that is given, or chosen with or without test.
 

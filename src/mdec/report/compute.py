@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,11 @@ from mdec.clustering import Clustering
 from mdec.coassociation import locally_weighted_coassociation
 from mdec.ensemble import Ensemble
 from mdec.report.layout import TSNE_SAMPLES, consensus_map, data_map
-from mdec.report.signatures import MARKERS
+from mdec.report.signatures import MARKERS, Record
 from mdec.report.solutions import (
-    Solution,
     cluster_order,
     compare_functions,
     describe_solutions,
-    relate,
     restrict_ensemble,
     tracking_order,
 )
@@ -78,38 +76,24 @@ class RunNotes:
 
     title: str = "Clustering"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    preparation: dict[str, Any] | None = None
+    preparation: Record | None = None
     raw: Array | None = None
     python: Callable[[int], str] | None = None
     again: str | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
-class Description(TypedDict):
-    """Everything that the report of a clustering shows.
+class Description(dict[str, Any]):
+    """Everything that the report of a clustering shows, by name.
 
-    The solution of the run itself is `solutions[chosen]`.
+    Of the samples on the page: ``names``, ``columns`` that are no features, places on
+    the ``map`` and by ``pca``, ``signature_values``, and which of them the figures show
+    (``tracked``, ``bars``). Their ``tree``, and ``solutions`` cut from it; that of the
+    run itself is ``solutions[chosen]``, with its ``signatures``, the ``support`` of
+    each view, and other consensus ``functions``. How K was chosen: ``criteria`` and
+    ``candidates``. And the ``clustering``, the ``notes`` on its run, ``histograms`` of
+    the values, and ``versions``.
     """
-
-    clustering: Clustering
-    notes: RunNotes
-    names: list[str]
-    solutions: list[Solution]
-    chosen: int
-    criteria: list[dict[str, float]]
-    tree: dict[str, Any]
-    map: dict[str, Any]
-    pca: dict[str, Any] | None
-    tracked: Labels
-    bars: Labels
-    columns: list[dict[str, Any]]
-    signature_values: dict[str, Any] | None
-    support: list[dict[str, Any]] | None
-    functions: list[dict[str, Any]]
-    candidates: list[dict[str, Any]]
-    signatures: list[dict[str, Any]]
-    histograms: dict[str, dict[str, Any]]
-    versions: dict[str, str]
 
 
 def describe_clustering(
@@ -152,27 +136,27 @@ def describe_clustering(
     if notes.preparation is not None and notes.raw is not None:
         both = {"before": notes.raw, "after": table.values}
         histograms = {name: value_histogram(each) for name, each in both.items()}
-    return {
-        "clustering": clustering,
-        "notes": notes,
-        "names": [table.sample_names[i] for i in rows],
-        "solutions": solutions,
-        "chosen": chosen,
-        "criteria": criteria_rows(clustering.criteria),
-        "tree": tree,
-        "map": laid_out,
-        "pca": data_map(table.values[rows]),
-        "tracked": tracking_order(tracks, tracks[chosen]),
-        "bars": draw_from_clusters(labels[rows], BAR_SAMPLES, rng),
-        "columns": describe_columns(table.labels, table.columns, rows),
-        "signature_values": signature_values(solutions, chosen, table, rows),
-        "support": view_support(clustering),
-        "functions": compare_functions(clustering, table.labels, rows, *part),
-        "candidates": list_candidates(clustering.criteria, solutions),
-        "signatures": written,
-        "histograms": histograms,
-        "versions": {"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
-    }
+    return Description(
+        clustering=clustering,
+        notes=notes,
+        names=[table.sample_names[i] for i in rows],
+        solutions=solutions,
+        chosen=chosen,
+        criteria=criteria_rows(clustering.criteria),
+        tree=tree,
+        map=laid_out,
+        pca=data_map(table.values[rows]),
+        tracked=tracking_order(tracks, tracks[chosen]),
+        bars=draw_from_clusters(labels[rows], BAR_SAMPLES, rng),
+        columns=describe_columns(table.labels, table.columns, rows),
+        signature_values=signature_values(solutions, chosen, table, rows),
+        support=view_support(clustering),
+        functions=compare_functions(clustering, table.labels, rows, *part),
+        candidates=[asdict(each) for each in clustering.criteria.candidates],
+        signatures=written,
+        histograms=histograms,
+        versions={"mdec": __version__, **versions("numpy", "scipy", "scikit-learn")},
+    )
 
 
 def join_tables(table: Table | Mapping[str, Table] | None, n_samples: int) -> Table:
@@ -193,7 +177,7 @@ def join_tables(table: Table | Mapping[str, Table] | None, n_samples: int) -> Ta
     )
 
 
-def view_support(clustering: Clustering) -> list[dict[str, Any]] | None:
+def view_support(clustering: Clustering) -> list[Record] | None:
     """Return how firmly each view holds the clusters; None for a single table.
 
     And how firmly it holds the samples on average.
@@ -213,7 +197,7 @@ def view_support(clustering: Clustering) -> list[dict[str, Any]] | None:
     ]
 
 
-def value_histogram(values: Array) -> dict[str, Any]:
+def value_histogram(values: Array) -> Record:
     """Return the distribution of the values of all samples, or of every n-th one.
 
     Shares of the values between edges, with their median.
@@ -222,24 +206,6 @@ def value_histogram(values: Array) -> dict[str, Any]:
     counts, edges = np.histogram(shown, VALUE_BINS)
     shares, median = counts / shown.size, float(np.median(shown))
     return {"shares": shares.tolist(), "edges": edges.tolist(), "median": median}
-
-
-def list_candidates(
-    selection: KSelection, solutions: list[Solution]
-) -> list[dict[str, Any]]:
-    """Return the numbers to consider, the best first, with a sentence for each.
-
-    What it says of all but the first is how their clusters come from those.
-    """
-    by_number = {each["n_clusters"]: each for each in solutions}
-    best = by_number.get(selection.candidates[0].n_clusters)
-    rows = []
-    for each in selection.candidates:
-        sentence, other = each.sentence, by_number.get(each.n_clusters)
-        if best is not None and other is not None and best is not other:
-            sentence = "; ".join(filter(None, [relate(best, other), sentence]))
-        rows.append({**asdict(each), "sentence": sentence})
-    return rows
 
 
 def criteria_rows(selection: KSelection) -> list[dict[str, float]]:
@@ -253,7 +219,7 @@ def criteria_rows(selection: KSelection) -> list[dict[str, float]]:
 
 def draw_page(
     clustering: Clustering, n_most: int | None = None
-) -> tuple[NDArray[np.int64], tuple[Ensemble, Array]]:
+) -> tuple[Labels, tuple[Ensemble, Array]]:
     """Return the rows of the samples on the page, and their ensemble with weights."""
     rng, most = member_stream(0, 0, "selection"), n_most or PAGE_SAMPLES
     rows = draw_from_clusters(np.asarray(clustering.labels), most, rng)
@@ -261,9 +227,7 @@ def draw_page(
     return rows, restrict_ensemble(ensemble, clustering.weights, rows)
 
 
-def draw_from_clusters(
-    labels: Labels, n_most: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def draw_from_clusters(labels: Labels, n_most: int, rng: np.random.Generator) -> Labels:
     """Return about `n_most` rows; every cluster keeps its share and at least one."""
     if len(labels) <= n_most:
         return np.arange(len(labels))
@@ -275,7 +239,7 @@ def draw_from_clusters(
     return np.sort(np.concatenate(chosen))
 
 
-def consensus_tree(matrix: Array, labels: Labels) -> dict[str, Any]:
+def consensus_tree(matrix: Array, labels: Labels) -> Record:
     """Return the dendrogram of average linkage, in which clusters are joined last.
 
     The place of each sample among its leaves, and the last merges. Each has places and
@@ -307,15 +271,15 @@ def consensus_tree(matrix: Array, labels: Labels) -> dict[str, Any]:
     return {"position": position, "merges": merges[-DRAWN_MERGES:]}
 
 
-def sample_order(labels: Labels, position: Labels) -> NDArray[np.int64]:
+def sample_order(labels: Labels, position: Labels) -> Labels:
     """Return the samples cluster by cluster, each in the order of the dendrogram."""
     rank = np.argsort(cluster_order(labels, position))
     return np.lexsort([position, rank[labels]])
 
 
 def signature_values(
-    solutions: list[Solution], chosen: int, table: Table, rows: Labels
-) -> dict[str, Any] | None:
+    solutions: list[Record], chosen: int, table: Table, rows: Labels
+) -> Record | None:
     """Return values that the page draws and colours samples by, standardised.
 
     They are of all features if that are few, else of those that mark clusters, as many
@@ -340,7 +304,7 @@ def describe_columns(
     known: NDArray[Any] | None,
     columns: Mapping[str, Sequence[str]] | None,
     rows: Labels,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the known classes and the other columns, of some rows."""
     given = {} if known is None else {KNOWN: [str(each) for each in known.tolist()]}
     for name, cells in (columns or {}).items():
@@ -351,9 +315,7 @@ def describe_columns(
     ]
 
 
-def describe_column(
-    name: str, cells: list[str], *, classes: bool = False
-) -> dict[str, Any]:
+def describe_column(name: str, cells: list[str], *, classes: bool = False) -> Record:
     """Return a column as classes, as numbers, or as words that are only listed.
 
     Examples

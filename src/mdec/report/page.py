@@ -17,7 +17,7 @@ from mdec._support.optional import import_optional
 from mdec.confidence import AMBIGUOUS
 from mdec.report.compute import Description
 from mdec.report.layout import COLOURS, SIZE, colour, radius
-from mdec.report.solutions import Solution
+from mdec.report.signatures import Record
 
 # What the page says of one solution, by the names of their macros in parts.html.
 PARTS = ("facts", "clusters", "signatures", "features", "known", "again")
@@ -120,21 +120,25 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
         if number != chosen:
             own["parts"] = render_parts(shown, **context)
         packed.append(pack_clusters(shown) | own)
-    content = {
-        "names": described["names"],
+    as_it_is = (
+        "names",
+        "bars",
+        "chosen",
+        "tracked",
+        "columns",
+        "criteria",
+        "histograms",
+    )
+    content = {name: described[name] for name in as_it_is} | {
         "palette": COLOURS,
-        "bars": described["bars"],
-        "chosen": chosen,
         "below": AMBIGUOUS,
         "finest": finest,
         "solutions": packed,
         "position": described["tree"]["position"],
-        "tracked": described["tracked"],
         "radius": radius(len(described["names"])),
         # In tenths of a unit of the figure.
         "maps": [np.rint(10.0 * each["places"]).astype(int) for each in maps],
         "axes": maps[-1]["axes"],
-        "columns": described["columns"],
         "signature": values
         and {
             "names": values["names"],
@@ -142,17 +146,15 @@ def pack_data(described: Description, context: dict[str, Any]) -> str:
             "farthest": FARTHEST,
         },
         "suggested": selection.n_clusters,
-        "criteria": described["criteria"],
         "cdf": {
             "levels": selection.levels.tolist(),
             "shares": selection.cdf.round(6).tolist(),
         },
-        "histograms": described["histograms"],
     }
     return to_json(content).replace("<", "\\u003c")
 
 
-def pack_clusters(shown: Solution) -> dict[str, Any]:
+def pack_clusters(shown: Record) -> dict[str, Any]:
     """Return clusters as the script takes them, with those of its halves to come."""
     numbers, markers = shown["numbers"], shown["markers"]
     # Names of the clusters go to the page, with one more for no second choice.
@@ -198,12 +200,12 @@ def pack(values: NDArray[Any]) -> dict[str, str]:
     return {kind: base64.b64encode(values.astype(code).tobytes()).decode()}
 
 
-def render_parts(shown: Solution, **context: Any) -> dict[str, str]:
+def render_parts(shown: Record, **context: Any) -> dict[str, str]:
     """Return what the page shows of one solution, by the names that follow K.
 
     Parameters
     ----------
-    shown : Solution
+    shown : Record
         One that is not on the page.
     **context
         As in `render_report`: `selection`, `command`, `n_clusters` and `settings`.

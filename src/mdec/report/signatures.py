@@ -10,6 +10,9 @@ import numpy as np
 from mdec._support.arrays import Array, Labels
 from mdec.confidence import cluster_indicator
 
+# What is shown of one thing, by name.
+Record = dict[str, Any]
+
 # Features are looked at in blocks of this many, to save memory.
 _COLUMNS = 256
 
@@ -93,7 +96,7 @@ def effect_sizes(groups: Moments) -> Array:
 
 def describe_features(
     groups: Moments, numbers: Labels, order: Labels, names: Sequence[str]
-) -> dict[str, Any]:
+) -> Record:
     """Return what the page shows of the features of clusters.
 
     The signatures of each cluster, the features that separate all of them, and those
@@ -111,7 +114,7 @@ def describe_features(
 
 def signatures(
     groups: Moments, numbers: Labels, names: Sequence[str], n_most: int
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the features that set each cluster apart most, cluster by cluster.
 
     Of each its means inside and outside, their standardised difference (effect), and
@@ -122,7 +125,7 @@ def signatures(
     effects = effect_sizes(groups)
     inside, outside = (groups.centre + each for each in groups.means(groups.sums))
     high, high_outside = groups.means(groups.high)
-    found: list[dict[str, Any]] = []
+    found: list[Record] = []
     for k in range(1 if len(effects) == 2 else len(effects)):
         order = np.argsort(-np.abs(effects[k]), kind="stable")[:n_most]
         found += [
@@ -143,7 +146,7 @@ def signatures(
 
 def separating_features(
     groups: Moments, numbers: Labels, names: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     r"""Return the features that differ most between all clusters.
 
     Notes
@@ -171,7 +174,7 @@ def separating_features(
 
 def markers(
     groups: Moments, order: Labels, names: Sequence[str], n_most: int = MARKERS
-) -> dict[str, Any]:
+) -> Record:
     """Return the features with the largest positive effects in each cluster.
 
     At most `n_most` in all, as many for each cluster, in the order of the clusters,

@@ -25,6 +25,7 @@ from mdec.consensus import CONSENSUS
 from mdec.ensemble import Ensemble
 from mdec.report.signatures import (
     WRITTEN_SIGNATURES,
+    Record,
     describe_features,
     moments,
     signatures,
@@ -44,9 +45,6 @@ N_SPLITS = 5
 MAX_CLASSES = 40
 
 SHORT = {"hierarchical": "HC", "spectral": "SC", "bipartite": "BG"}
-
-# The samples of the page in one number of clusters, see `describe_solution`.
-Solution = dict[str, Any]
 
 
 def nearest_numbers(selection: KSelection, n_clusters: int) -> list[int]:
@@ -93,7 +91,7 @@ def describe_solutions(
     rows: Labels,
     page: tuple[Ensemble, Array],
     position: Labels,
-) -> tuple[list[Solution], int, list[dict[str, Any]]]:
+) -> tuple[list[Record], int, list[Record]]:
     """Return the solutions of the page, and which of them is the clustering itself.
 
     With them go the rows of signatures.csv. `page` is the ensemble of the page's
@@ -124,12 +122,12 @@ def describe_solutions(
     return solutions, chosen, written
 
 
-def cluster_order(labels: Labels, position: Labels) -> NDArray[np.int64]:
+def cluster_order(labels: Labels, position: Labels) -> Labels:
     """Return the clusters in the order of their mean place in the dendrogram."""
     return np.argsort(np.bincount(labels, position) / np.bincount(labels))
 
 
-def cut_halves(part: Ensemble, weights: Array, ks: Sequence[int]) -> NDArray[np.int32]:
+def cut_halves(part: Ensemble, weights: Array, ks: Sequence[int]) -> Labels:
     """Return the clusters of random halves of the members for each number.
 
     Of shape (n_numbers, n_halves, n_samples), from the dendrogram of each half. For one
@@ -175,7 +173,7 @@ def match_numbers(parts: Sequence[Labels], start: int) -> list[Labels]:
     return [found[i] for i in range(len(parts))]
 
 
-def tracking_order(tracks: Sequence[Labels], first: Labels) -> NDArray[np.int64]:
+def tracking_order(tracks: Sequence[Labels], first: Labels) -> Labels:
     """Return at most `TRACKED_SAMPLES` samples, by the first clusters, then by all."""
     order = np.lexsort([*tracks[::-1], first])
     return order[:: max(1, -(-order.size // TRACKED_SAMPLES))]
@@ -187,9 +185,9 @@ def describe_solution(
     sure: Array,
     numbers: Labels,
     known: NDArray[Any] | None,
-    halves: NDArray[np.int32],
+    halves: Labels,
     rows: Labels | slice = slice(None),
-) -> Solution:
+) -> Record:
     """Return what is shown of one clustering, sample by sample for some rows.
 
     `sure` is the confidence of the samples, and `halves` are those of `cut_halves`, of
@@ -231,7 +229,7 @@ def describe_solution(
 
 def cluster_rows(
     association: Array, labels: Labels, sure: Array, numbers: Labels
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return size, consensus and confidence of each cluster, by its name."""
     consensus = cluster_consensus(association, labels)
     return [
@@ -246,9 +244,7 @@ def cluster_rows(
     ]
 
 
-def compare_classes(
-    known: NDArray[Any], labels: Labels, numbers: Labels
-) -> dict[str, Any]:
+def compare_classes(known: NDArray[Any], labels: Labels, numbers: Labels) -> Record:
     """Return the agreement with known classes, and the table of both.
 
     Its columns are the clusters by name; where there are many classes, its last row
@@ -303,13 +299,13 @@ def compare_functions(
     rows: Labels,
     part: Ensemble,
     weights: Array,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return how the consensus functions cluster the samples of the page into K.
 
     Of each its name, labels, agreement (ARI) with all three, mean confidence and scores
     against known classes. For one cluster there is nothing to compare.
     """
-    found: list[dict[str, Any]] = []
+    found: list[Record] = []
     settings = replace(clustering.settings, n_clusters=clustering.n_clusters)
     for name in CONSENSUS if clustering.n_clusters > 1 else ():
         labels = np.asarray(clustering.labels)[rows]
@@ -317,7 +313,7 @@ def compare_functions(
             other = replace(settings, consensus=name)
             labels = np.asarray(cluster_ensemble(part, other, weights=weights).labels)
         sure = confidence(item_consensus(part, labels, weights), labels)
-        row: dict[str, Any] = {"name": name, "short": SHORT[name], "labels": labels}
+        row: Record = {"name": name, "short": SHORT[name], "labels": labels}
         row["mean_confidence"] = float(sure.mean())
         there = None if known is None else known[rows] != ""
         agree = None if known is None else scores(known[rows][there], labels[there])
@@ -326,24 +322,3 @@ def compare_functions(
         of = row["labels"]
         row["agreement"] = [adjusted_rand_score(of, each["labels"]) for each in found]
     return found
-
-
-def relate(shown: Solution, other: Solution) -> str:
-    """Say how the clusters of another number come from those shown.
-
-    Each cluster of the finer number belongs to the coarser one that holds most of it.
-    """
-    finer, coarser = sorted((shown, other), key=lambda each: -each["n_clusters"])
-    inside: dict[int, list[int]] = {}
-    for k, number in enumerate(finer["numbers"].tolist()):
-        held = coarser["labels"][finer["labels"] == k]
-        owner = int(coarser["numbers"][np.bincount(held).argmax()])
-        inside.setdefault(owner, []).append(number)
-    groups = {owner: own for owner, own in inside.items() if len(own) > 1}
-    if finer is other:
-        parts = [f"{owner} into {len(own)}" for owner, own in sorted(groups.items())]
-        return "splits cluster " + " and ".join(parts) if parts else ""
-    joined = [" and ".join(map(str, sorted(own))) for own in groups.values()]
-    alone = sorted(own[0] for own in inside.values() if len(own) == 1)
-    rest = f"; keeps {', '.join(map(str, alone))}" if alone else ""
-    return "joins clusters " + "; ".join(joined) + rest if joined else ""

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -319,7 +319,7 @@ def _summarize(
         "n_clusters": clustering.n_clusters,
         "suggested_n_clusters": selection.n_clusters,
         "reason": selection.reason,
-        "candidates": [asdict(each) for each in selection.candidates],
+        "candidates": described["candidates"],
         "one_cluster_p_value": None if null is None else null.p_value,
         "criteria": described["criteria"],
         "clusters": own["clusters"],
