@@ -191,7 +191,7 @@ def test_the_model_of_a_result_takes_new_cells(counts, tmp_path):
 
 def test_new_cells_join_components_by_gene(counts, monkeypatch):
     types, X = counts
-    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", 59)
+    monkeypatch.setattr("mdec.preparation.recipes.MANY_CELLS", 59)
     model = cluster(make(X[::3].repeat(2, axis=0)), 3, n_top_genes=55, **SMALL)
     assert model.n_features_in_ == 29  # of thirty cells
     new = make(X[1::3])[:, ::-1].copy()

@@ -158,7 +158,7 @@ def test_genes_are_not_chosen_twice_or_in_vain(path, tmp_path, capsys, more):
 def test_many_cells_are_clustered_by_components_and_shown_by_genes(
     path, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", N_CELLS - 1)
+    monkeypatch.setattr("mdec.preparation.recipes.MANY_CELLS", N_CELLS - 1)
     out, new = tmp_path / "out", tmp_path / "new.csv"
     given = ("--k", 2, "--n-top-genes", 55, "--label-column", "kind")
     assert call("fit", path, "--out", out, *given, "--ensemble-size", 8) == 0
@@ -192,7 +192,7 @@ def test_many_cells_are_clustered_by_components_and_shown_by_genes(
 def test_base_clusterings_that_prepare_cells_themselves_see_no_components(
     path, counts, monkeypatch
 ):
-    monkeypatch.setattr("mdec.preparation.transformers.MANY_CELLS", 20)
+    monkeypatch.setattr("mdec.preparation.recipes.MANY_CELLS", 20)
     few = replace(
         read_table(path, sparse=True),
         values=counts[:, :55],
