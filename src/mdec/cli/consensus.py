@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from scipy import sparse
 
+from mdec import results
 from mdec._support.files import replace_together, write_atomically
 from mdec.cli.fit import choose_number
 from mdec.cli.options import (
@@ -26,24 +27,11 @@ from mdec.cli.options import (
 from mdec.cli.output import progress_bars, result_parts
 from mdec.clustering import Settings, cluster_ensemble
 from mdec.confidence import confidence, second_choice
-from mdec.consensus.matrix import (
-    METHODS,
-    check_matrix,
-    from_matrix,
-    matrix_associations,
-)
+from mdec.consensus import matrix as matrices
 from mdec.ensemble import Ensemble
 from mdec.prediction import TrainingRows
 from mdec.report import RunNotes
 from mdec.report.solutions import cluster_rows
-from mdec.results import (
-    MODEL,
-    SUMMARY,
-    own_files,
-    read_result_model,
-    result_files,
-    write_result,
-)
 from mdec.results.tables import format_csv, label_columns
 from mdec.tables import Table
 from mdec.tables.arrays import check_archive
@@ -91,12 +79,12 @@ def combine(
     """Cluster the ensemble of a file and write the result."""
     ensemble, members, notes = _read_ensemble(file, layout)
     model: Any = None
-    beside, steps = file.with_name(MODEL), None
+    beside, steps = file.with_name(results.MODEL), None
     if ensemble.members and beside.is_file():
-        found, found_steps = read_result_model(beside, layout.max_bytes)
+        found, found_steps = results.read_result_model(beside, layout.max_bytes)
         if np.array_equal(found.clustering_.ensemble.labels, ensemble.labels):
             model, steps = found, found_steps
-            notes.append(f"Values and features come from {MODEL!r} beside it")
+            notes.append(f"Values and features come from {results.MODEL!r} beside it")
     n_samples, n_members = ensemble.labels.shape
     samples = list(ensemble.names.get("samples", map(str, range(1, n_samples + 1))))
     reading = {
@@ -128,14 +116,14 @@ def combine(
         "command": command_line(),
     }
     rows = () if model is None else model.clustering_.rows
-    names = result_files((), n_samples, model=model is not None)
+    names = results.result_files((), n_samples, model=model is not None)
     with output.claim(names, [file]), progress_bars(quiet=output.silent):
         clustering = choose_number(
             lambda k: cluster_ensemble(ensemble, replace(settings, n_clusters=k), rows),
             settings.n_clusters,
             test=clusters.test or not rows,
         )
-        return write_result(
+        return results.write_result(
             clustering,
             output.out,
             table=_name_rows(ensemble, samples, rows, reading),
@@ -192,25 +180,26 @@ def cut_matrix(
 ) -> dict[str, Any]:
     """Cluster a consensus matrix, write labels.csv and summary.json."""
     find, out = clusters.consensus_function, output.out
-    if find not in METHODS:
+    if find not in matrices.METHODS:
         raise ValueError(
             f"--consensus {find} needs the clusterings themselves; a consensus matrix "
-            f"is clustered by {' or '.join(METHODS)}."
+            f"is clustered by {' or '.join(matrices.METHODS)}."
         )
     given = layout.parameters(read_consensus_matrix)
     matrix, names = read_consensus_matrix(file, **given)
-    similarity = check_matrix(matrix)
+    similarity = matrices.check_matrix(matrix)
     number = parse_k(clusters.k, len(similarity))
     if not isinstance(number, int):
         raise ValueError(
             f"--k {clusters.k}: a consensus matrix alone does not say how many "
             "clusters there are; give a number, such as --k 4."
         )
-    labels = from_matrix(similarity, number, consensus=find, random_state=clusters.seed)
-    association = matrix_associations(similarity, labels)
+    chosen: Any = {"consensus": find, "random_state": clusters.seed}
+    labels = matrices.from_matrix(similarity, number, **chosen)
+    association = matrices.matrix_associations(similarity, labels)
     sure, second = confidence(association, labels), second_choice(association, labels)
     numbers = np.arange(association.shape[1])
-    files = ["labels.csv", SUMMARY]
+    files = ["labels.csv", results.SUMMARY]
     summary = {
         "file": display_name(file),
         "consensus": find,
@@ -222,7 +211,8 @@ def cut_matrix(
         "files": {name: str(out / name) for name in files},
     }
     table = format_csv(label_columns(names, labels, sure, second))
-    with output.claim(files, [file]), replace_together(out, gone=own_files(out)) as new:
+    gone = results.own_files(out)
+    with output.claim(files, [file]), replace_together(out, gone=gone) as new:
         write_atomically(new / "labels.csv", table)
-        write_atomically(new / SUMMARY, json.dumps(summary, indent=1).encode())
+        write_atomically(new / results.SUMMARY, json.dumps(summary, indent=1).encode())
     return summary
