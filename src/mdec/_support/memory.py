@@ -61,9 +61,7 @@ def _free_in_groups(root: Path = Path("/")) -> int | None:
             # A container may see its own group alone, whatever its path outside is.
             inside = top / path.lstrip("/")
             group = inside if inside.is_dir() else top
-            groups = [
-                each for each in (group, *group.parents) if each.is_relative_to(top)
-            ]
+            groups = [g for g in (group, *group.parents) if g.is_relative_to(top)]
             # Without a limit a file is absent, or says "max".
             for each in groups:
                 with suppress(OSError, ValueError):

@@ -45,15 +45,14 @@ class Checkpoint:
         executor: Executor,
     ) -> None:
         self.folder, self.plan, self.executor = Path(folder), plan, executor
-        text = json.dumps({"format": _FORMAT, "data": digest, **plan.to_json()})
-        wanted = json.loads(text)
+        settings = {"format": _FORMAT, "data": digest, **plan.to_json()}
+        wanted = json.loads(json.dumps(settings))
         header = self.folder / HEADER
         if header.exists():
             _check_header(header, wanted)
             return
-        if self.folder.exists() and (
-            not self.folder.is_dir() or any(self.folder.glob("[!.]*"))
-        ):
+        empty = self.folder.is_dir() and not any(self.folder.glob("[!.]*"))
+        if self.folder.exists() and not empty:
             raise ValueError(
                 f"{os.fspath(folder)!r} is not empty and holds no checkpoint; give an "
                 "empty or a new folder."
@@ -97,11 +96,11 @@ class Checkpoint:
             return
         member, parts = outcome
         if isinstance(self.executor, LocalExecutor):
-            _save(folder, member, np.concatenate(parts))
+            _save(folder, member, None, np.concatenate(parts))
             return
-        written = [call(_save, folder, member, *e[::-1]) for e in enumerate(parts)]
+        written = [call(_save, folder, member, *each) for each in enumerate(parts)]
         self.executor.values(written)
-        _save(folder, member)
+        _save(folder, member, None, None)
 
 
 def _member_path(folder: str, index: int, part: int | None = None) -> Path:
@@ -109,9 +108,7 @@ def _member_path(folder: str, index: int, part: int | None = None) -> Path:
     return Path(folder) / f"member-{index:06d}{ending}.npz"
 
 
-def _save(
-    folder: str, member: Member, labels: Labels | None = None, part: int | None = None
-) -> None:
+def _save(folder: str, member: Member, part: int | None, labels: Labels | None) -> None:
     """Write a member, or one of its blocks of labels; none if workers have them."""
     provenance = {"member": member.to_json()} | ({} if part is None else {"part": part})
     arrays = {} if labels is None else {"labels": labels}

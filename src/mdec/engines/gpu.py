@@ -38,13 +38,12 @@ def resolve_device(device: str) -> str:
     >>> resolve_device("cpu")
     'cpu'
     """
+    asked = f"device={device!r}"
     if device not in DEVICES:
-        raise ValueError(f"device={device!r} is not one of {', '.join(DEVICES)}.")
+        raise ValueError(f"{asked} is not one of {', '.join(DEVICES)}.")
     if device == "cpu" or (device == "auto" and find_spec("torch") is None):
         return "cpu"
-    torch = import_optional(
-        "torch", needed_for=f"device={device!r}", install="mdec[gpu]"
-    )
+    torch = import_optional("torch", needed_for=asked, install="mdec[gpu]")
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     from mdec.engines import tensors

@@ -286,10 +286,8 @@ class Ensemble:
     @cached_property
     def cluster_sizes(self) -> NDArray[np.int64]:
         """Number of samples in each base cluster."""
-        columns = self.labels + self.offsets[:-1]
-        return np.bincount(
-            columns[self.labels >= 0], minlength=self.n_base_clusters
-        ).astype(np.int64)
+        counts = np.bincount(self.indicator().indices, minlength=self.n_base_clusters)
+        return counts.astype(np.int64)
 
     @cached_property
     def microclusters(
@@ -326,7 +324,7 @@ class Ensemble:
         array([[1., 0., 1.],
                [1., 1., 0.]])
         """
-        return membership(self.labels, self.offsets)
+        return membership(self.gather().labels, self.offsets)
 
     def __len__(self) -> int:
         return self.labels.shape[1]
@@ -357,7 +355,7 @@ class Ensemble:
             The file; an old one is replaced at the end.
         """
         provenance = {"format": _FORMAT, **self.to_json()}
-        write_sealed(path, provenance, {"labels": self.labels})
+        write_sealed(path, provenance, {"labels": self.gather().labels})
 
     def to_json(self) -> dict[str, Any]:
         """Return all but the labels, as JSON can hold it."""

@@ -455,18 +455,13 @@ class Components:
         ends = X.max(axis=0) - means, X.min(axis=0) - means
         exponent = int(np.frexp(np.abs(ends).max())[1])
         products = np.zeros((n_features, n_features), order="F")
-        first = max(0, n_features - n_components)
+        last = max(0, n_features - n_components), n_features - 1
         with single_threaded_blas():
             for rows in row_blocks(X):
                 # So small that squares neither overflow nor vanish.
                 part = np.ldexp(X[rows] - means, -exponent)
                 products = dsyrk(1.0, part.T, 1.0, products, overwrite_c=True)
-            found = eigh(
-                products,
-                lower=False,
-                overwrite_a=True,
-                subset_by_index=(first, n_features - 1),
-            )
+            found = eigh(products, lower=False, overwrite_a=True, subset_by_index=last)
         variances, loadings = (each[..., ::-1] for each in found)
         loadings = loadings[:, variances >= 1e-9 * variances[0]]
         largest = np.argmax(nine_digits(np.abs(loadings)), axis=0)

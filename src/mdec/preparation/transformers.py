@@ -183,9 +183,8 @@ class MostVariable(SelectorMixin, _Transformer):
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        mask = np.zeros(self.order_.size, dtype=bool)
-        mask[recipes.leading_features(self.order_, self.share)] = True
-        return mask
+        kept = recipes.leading_features(self.order_, self.share)
+        return np.isin(np.arange(self.order_.size), kept)
 
 
 class ExpressionPreparation(_Transformer):

@@ -39,26 +39,12 @@ class DaskExecutor(Executor):
         self.client = client
         self.block_bytes = block_bytes
 
-    @classmethod
-    def current(cls, block_bytes: int) -> DaskExecutor:
-        """Return the executor of the client that the caller has made."""
-        try:
-            client = _import("distributed").get_client()
-        except ValueError as error:
-            raise ValueError(
-                "a Dask array needs a running cluster; make a dask.distributed.Client "
-                "first."
-            ) from error
-        return cls(client, block_bytes)
-
     def call(self, func: Callable[..., Any], *args: Any) -> Any:
         """Hand over one piece of work."""
         if args and hasattr(args[0], "dask"):
             # Rows that are not kept are read anew for each piece of work.
-            lazy = _import("dask").delayed(run_capped, pure=False)(
-                func, this_process(), *args
-            )
-            return self.client.compute(lazy)
+            lazy = _import("dask").delayed(run_capped, pure=False)
+            return self.client.compute(lazy(func, this_process(), *args))
         return self.client.submit(run_capped, func, this_process(), *args, pure=False)
 
     def value(self, handle: Any) -> Any:
@@ -98,12 +84,19 @@ def place_blocks(X: Any, height: int) -> tuple[DaskExecutor, list[Any]]:
     The blocks are futures of rows, or rows to be read anew each time where all of them
     would fill more than 40 % of the workers' memory.
     """
-    executor = DaskExecutor.current(height * X.shape[1] * X.dtype.itemsize)
+    try:
+        client = _import("distributed").get_client()
+    except ValueError as error:
+        raise ValueError(
+            "a Dask array needs a running cluster; make a dask.distributed.Client "
+            "first."
+        ) from error
+    executor = DaskExecutor(client, height * X.shape[1] * X.dtype.itemsize)
     blocks = X.rechunk({0: height, 1: -1}).to_delayed().ravel().tolist()
-    workers = executor.client.scheduler_info(n_workers=-1)["workers"].values()
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
     memory = sum(each["memory_limit"] or 0 for each in workers)
     if X.nbytes <= KEPT_SHARE * memory:
-        blocks = executor.client.compute(blocks)
+        blocks = client.compute(blocks)
     return executor, blocks
 
 
@@ -116,12 +109,11 @@ def as_dask_array(
     """Return futures of row blocks as one Dask array."""
     dask, array = _import("dask"), _import("dask.array")
     width = () if n_columns is None else (n_columns,)
-    return array.concatenate(
-        [
-            array.from_delayed(dask.delayed(part), (stop - start, *width), dtype)
-            for part, (start, stop) in zip(parts, bounds, strict=True)
-        ]
-    )
+    blocks = [
+        array.from_delayed(dask.delayed(part), (stop - start, *width), dtype)
+        for part, (start, stop) in zip(parts, bounds, strict=True)
+    ]
+    return array.concatenate(blocks)
 
 
 def write_labels(
@@ -144,8 +136,7 @@ def write_labels(
         "pyarrow.parquet", needed_for="writing Parquet", install="mdec[data]"
     )
     arrays = {"cluster": labels}
-    if confidence is not None:
-        arrays["confidence"] = confidence
+    arrays |= {} if confidence is None else {"confidence": confidence}
     blocks = zip(*(each.to_delayed().ravel() for each in arrays.values()), strict=True)
     starts = np.cumsum([0, *labels.chunks[0]])
     with claim_folder(target):
