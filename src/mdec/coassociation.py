@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 
 from mdec._support.arrays import Array, namespace
 from mdec._support.memory import require_memory
-from mdec.ensemble import Ensemble, membership
+from mdec.ensemble import DistributedEnsemble, Ensemble, membership
 from mdec.weights import ensemble_driven_cluster_index
 
 
@@ -47,6 +47,16 @@ def factor_rows(
     n_present = np.diff(factor.indptr)
     data = np.sqrt(weights)[factor.indices] / np.sqrt(np.repeat(n_present, n_present))
     return sparse.csr_array((data, factor.indices, factor.indptr), shape=factor.shape)
+
+
+def rows_on_device(ensemble: Ensemble, columns: Array, device: str) -> Any:
+    """Return the memberships on a device, times columns; None where each block is."""
+    if device == "cpu" or isinstance(ensemble, DistributedEnsemble):
+        return None
+    from mdec.engines import tensors
+
+    place = tensors.find_device(device)
+    return tensors.LabelRows(ensemble.labels, ensemble.offsets, columns, place)
 
 
 def presence_rows(labels: NDArray[np.int32], complete: bool = False) -> Array:

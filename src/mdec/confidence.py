@@ -12,8 +12,13 @@ from scipy import sparse
 
 from mdec._support.arrays import Array, Labels, namespace
 from mdec._support.memory import require_memory
-from mdec.coassociation import divide_by_presence, factor_rows, presence_rows
-from mdec.ensemble import DistributedEnsemble, Ensemble
+from mdec.coassociation import (
+    divide_by_presence,
+    factor_rows,
+    presence_rows,
+    rows_on_device,
+)
+from mdec.ensemble import Ensemble
 from mdec.rows.work import ordered_sum
 
 # Below this confidence the best other cluster has at least two thirds of the sample's
@@ -50,21 +55,30 @@ class Profiles:
 
         It takes their item consensus and their clusters, as `confidence` does.
         """
-        ensemble, executor = self.ensemble, self.ensemble.executor
+        ensemble, weights = self.ensemble, self.weights
         offsets, complete = ensemble.offsets, ensemble.is_complete
-        greatest = greatest_association(offsets, self.weights, complete=complete)
+        greatest = greatest_association(offsets, weights, complete=complete)
 
         def use(*shared: Any) -> Any:
             return func(_associations(greatest, *shared), shared[-2])
 
-        if (rows := rows_on_device(ensemble, self.weights, self.device)) is not None:
-            found = rows.share_with(
-                np.concatenate(self.clusters), *self.split_sums(), use
-            )
-            return ensemble.split(found)
-        over = self.sums, offsets, self.weights, complete, use
+        def share(base: NDArray[np.int32], clusters: Labels, table: Array) -> Array:
+            profiles, present, sizes = _split_columns(table, int(offsets[-1]))
+            found = []
+            for part in row_slices(len(clusters), len(table)):
+                factor = factor_rows(base[part], offsets, weights)
+                draws = presence_rows(base[part], complete) @ present.T
+                squares = factor.power(2).sum(axis=1)
+                own = draws, squares, clusters[part], sizes
+                found.append(use(factor @ profiles.T, *own))
+            return np.concatenate(found)
+
+        rows = rows_on_device(ensemble, np.sqrt(weights), self.device)
+        if rows is not None:
+            inside = np.concatenate(self.clusters)
+            return ensemble.split(rows.share_with(inside, *self.split_sums(), use))
         pairs = zip(ensemble.parts, self.clusters, strict=True)
-        return [executor.call(_share_block, *each, *over) for each in pairs]
+        return [ensemble.executor.call(share, *each, self.sums) for each in pairs]
 
     def means(self, *, by_degree: bool) -> Array:
         r"""Return the mean of the factor over each cluster, to compare new rows with.
@@ -107,16 +121,6 @@ def sum_profiles(
     return Profiles(*own, _sum_rows(*own, n_clusters, device), device)
 
 
-def rows_on_device(ensemble: Ensemble, weights: Array, device: str) -> Any:
-    """Return the factor's rows on a device; None where each block has its own."""
-    if device == "cpu" or isinstance(ensemble, DistributedEnsemble):
-        return None
-    from mdec.engines import tensors
-
-    own = ensemble.labels, ensemble.offsets, np.sqrt(weights)
-    return tensors.LabelRows(*own, tensors.find_device(device))
-
-
 def _sum_rows(
     ensemble: Ensemble,
     clusters: list[Any],
@@ -133,7 +137,7 @@ def _sum_rows(
     offsets, complete = ensemble.offsets, ensemble.is_complete
     n_base, n_members = int(offsets[-1]), 1 if complete else len(ensemble)
 
-    if (rows := rows_on_device(ensemble, weights, device)) is not None:
+    if (rows := rows_on_device(ensemble, np.sqrt(weights), device)) is not None:
         inside = np.concatenate(clusters)
         shares = rows.add_up(inside, n_clusters, totals)
         sizes = np.bincount(inside, minlength=n_clusters)
@@ -241,26 +245,6 @@ def _associations(
     association = divide_by_presence(sums, draws) / greatest
     association[own] += (sizes[clusters] == 1.0) * (1.0 - association[own])
     return association.clip(0.0, 1.0)
-
-
-def _share_block(
-    labels: NDArray[np.int32],
-    clusters: Labels,
-    table: Array,
-    offsets: NDArray[np.int64],
-    weights: Array,
-    complete: bool,
-    use: Callable[..., Array],
-) -> Array:
-    """Return what is made of what a block's samples share, some of them at a time."""
-    profiles, present, sizes = _split_columns(table, int(offsets[-1]))
-    found = []
-    for part in row_slices(len(clusters), len(table)):
-        factor = factor_rows(labels[part], offsets, weights)
-        draws = presence_rows(labels[part], complete) @ present.T
-        squares = np.asarray(factor.power(2).sum(axis=1)).ravel()
-        found.append(use(factor @ profiles.T, draws, squares, clusters[part], sizes))
-    return np.concatenate(found)
 
 
 def row_slices(n_rows: int, n_clusters: int) -> list[slice]:

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 from mdec import MDEC, Ensemble, confidence, prediction
 from mdec._support import memory
-from mdec.confidence import block_confidence, item_consensus, sum_profiles
+from mdec.confidence import item_consensus, sum_profiles
 from mdec.prediction import base_clusters
 
 X = make_blobs(120, n_features=8, centers=4, cluster_std=3.0, random_state=0)[0]
@@ -108,5 +108,5 @@ def test_the_peak_of_confidence_does_not_grow_with_samples_times_clusters() -> N
     labels, weights = rng.integers(200, size=60_000), np.ones(ensemble.n_base_clusters)
     table = 8 * 60_000 * 200
     profiles = sum_profiles(ensemble, ensemble.split(labels), weights, 200)
-    assert peak(partial(profiles.map_blocks, block_confidence)) < 0.7 * table
+    assert peak(partial(profiles.map_blocks, confidence.confidence)) < 0.7 * table
     assert peak(lambda: item_consensus(ensemble, labels, weights)) < 4 * table

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from mdec._support.arrays import Array, Labels
 from mdec._support.random import RandomState, consensus_stream
-from mdec.coassociation import coassociation_factor
+from mdec.coassociation import coassociation_factor, rows_on_device
 from mdec.consensus.partitions import (
     gram_on_device,
     number_by_appearance,
@@ -25,7 +25,7 @@ from mdec.consensus.partitions import (
     resolve_weights,
     trivial_partition,
 )
-from mdec.ensemble import DistributedEnsemble, Ensemble, membership
+from mdec.ensemble import Ensemble, membership
 from mdec.numerics.affinity import bipartite_components, leading_vectors, unit_rows
 from mdec.numerics.eigen import Operator
 from mdec.numerics.kmeans import kmeans, kmeans_centers
@@ -285,12 +285,7 @@ def cut_blocks(
         columns = weights * executor.value(sums)
     require_for_consensus(ensemble, small_side_memory(ensemble))
     rng = consensus_stream(random_state)
-    rows: Any = None
-    if device != "cpu" and not isinstance(ensemble, DistributedEnsemble):
-        from mdec.engines import tensors
-
-        place = tensors.find_device(device)
-        rows = tensors.LabelRows(ensemble.labels, offsets, columns, place)
+    if (rows := rows_on_device(ensemble, columns, device)) is not None:
         halves = rows.halves(of_samples=of_samples)
     else:
         graph = offsets, columns, of_samples
