@@ -47,9 +47,17 @@ PARTS = {
 KERNELS = {
     "products": ("gemm", "cutlass", "gemv"),
     "products with graphs": ("graph_step",),
-    "bases of vectors": ("add_products",),
-    "sums of clusters": ("EmbeddingBag",),
-    "selection and sorting": ("opk", "adix", "ort", "ArgMin", "MinOps", "gather"),
+    "rotations of vectors": ("add_products",),
+    "k-means": ("_assign", "_add_up", "_move", "choose_centers"),
+    "selection and sorting": (
+        "_smallest",
+        "opk",
+        "adix",
+        "ort",
+        "ArgMin",
+        "MinOps",
+        "gather",
+    ),
     "copies from and to the host": ("HtoD", "DtoH"),
     "differences of pairs": ("pair_squares",),
     "similarities": ("unlike", "log_kernel"),
@@ -161,6 +169,9 @@ def measure_set(X: np.ndarray, choose: bool) -> dict[str, Any]:
     for name in CONSENSUS:
         model = MDEC(10, consensus=name, device="cuda", random_state=0)
         row[f"fit, {name}"] = seconds(partial(model.fit, X))
+    model = MDEC(10, device="cuda", random_state=0).fit(X)
+    row["first predict, 400 rows"] = clock(partial(model.predict, X[:400]))[0]
+    row["predict, 400 rows"] = seconds(partial(model.predict, X[:400]))
     if choose:
         model = MDEC("auto", device="cuda", random_state=0)
         row["first run, auto"] = clock(partial(model.fit, X))[0]
@@ -189,6 +200,9 @@ def measure_large(name: str) -> dict[str, Any]:
     if settings["base"] == "landmark":
         model = MDEC(k, consensus="bipartite", **settings)
         row["fit, bipartite"] = clock(partial(model.fit, X))[0]
+        new = partial(model.predict, X[:100_000])
+        row["first predict, 100,000 rows"] = clock(new)[0]
+        row["predict, 100,000 rows"] = clock(new)[0]
     return row
 
 

@@ -38,7 +38,7 @@ from mdec.numerics.transfer import (
     small_side_graph,
     transfer_cut,
 )
-from mdec.prediction import predict_base_clusters
+from mdec.prediction import base_clusters, predict_base_clusters
 from mdec.preparation.recipes import Versions
 from mdec.rows import blocks, open_rows
 from mdec.rows.blocks import as_rows
@@ -815,9 +815,13 @@ def test_copies_and_magnitudes_by_landmarks(
 )
 @pytest.mark.parametrize("shape", [np.asarray, np.round])
 def test_new_rows_join_the_base_clusters_of_the_cpu(
-    settings: dict[str, Any], shape: Any, device: str
+    settings: dict[str, Any],
+    shape: Any,
+    device: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rounded, they are as far from one row as from another, and some are copies."""
+    monkeypatch.setattr(base_clusters, "DEVICE_PAIRS", 0)
     X = shape(np.exp(0.3 * blobs(380, 10, 1)))
     model = MDEC(4, ensemble_size=4, random_state=0, **settings).fit(X[:300])
     known = model.clustering_.rows[0]

@@ -42,6 +42,9 @@ from mdec.rows.work import gather_rows
 # Old rows whose median neighbour distance sets the floor of the kernel's scale.
 N_PROBES = 256
 
+# Fewer pairs of new and old rows are compared before a GPU has begun.
+DEVICE_PAIRS = 500_000
+
 # Landmarks of as many members as fit so many bytes are held between calls.
 LANDMARK_BYTES = 2**29
 
@@ -197,7 +200,7 @@ def predict_base_clusters(
     n_jobs : int, default=None
         Members asked at the same time; changes no label.
     device : {"cpu", "cuda", "torch"}, default="cpu"
-        Where dense rows are searched; one member at a time on a GPU.
+        Where many dense rows are searched; one member at a time on a GPU.
 
     Returns
     -------
@@ -224,7 +227,9 @@ def predict_base_clusters(
         "give fewer rows at a time, or lower n_jobs",
     )
     there = None
-    if device != "cpu" and plan.metric is None and not sparse.issparse(known.rows):
+    many = plan.base == "landmark" or n_new * known.rows.shape[0] >= DEVICE_PAIRS
+    dense = plan.metric is None and not sparse.issparse(known.rows)
+    if device != "cpu" and dense and many:
         from mdec.engines import tensors
 
         there, n_jobs = tensors.find_device(device), 1
