@@ -86,7 +86,7 @@ class RunNotes:
 class Description(dict[str, Any]):
     """Everything that the report of a clustering shows, by name.
 
-    Of the samples on the page: ``names``, ``columns`` that are no features, places on
+    Of the samples on the page: ``names``, ``columns`` beside the features, places on
     the ``map`` and by ``pca``, ``signature_values``, and which of them the figures show
     (``tracked``, ``bars``). Their ``tree``, and ``solutions`` cut from it; that of the
     run itself is ``solutions[chosen]``, with its ``signatures``, the ``support`` of
