@@ -38,7 +38,7 @@ REFINEMENTS = 2
 TILE = 256
 
 # Of fewer sparse rows than these their features are listed, and not the landmarks'.
-FEW = 32
+FEW = 8
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,22 @@ def index_landmarks(points: Any, rng: np.random.Generator) -> LandmarkIndex:
     if points.shape[0] <= SEARCHED_WHOLE:
         return whole
     centers = refine_landmarks(points, N_CELLS, rng)[1]
-    looked_at = _nearest_to_centers(centers, whole)
-    looked_at[nearest_centers(points, centers), np.arange(points.shape[0])] = True
+    shared = products(points, by_feature(centers))
+    looked_at = _nearest_to_centers(centers, shared.T, whole)
+    own = nearest_centers(points, centers, shared)
+    looked_at[own, np.arange(len(own))] = True
     around = [np.flatnonzero(cell) for cell in looked_at]
     return LandmarkIndex(points, whole.half_norms, centers, around)
 
 
-def _nearest_to_centers(centers: Any, known: LandmarkIndex) -> NDArray[np.bool_]:
-    """Mark the landmarks nearest to each centre; of equal ones the first."""
-    scores = known.half_norms - products(centers, by_feature(known.points))
+def _nearest_to_centers(
+    centers: Any, shared: Array, known: LandmarkIndex
+) -> NDArray[np.bool_]:
+    """Mark the landmarks nearest to each centre by their products; of equal the first.
+
+    Both are (n_cells, n_landmarks).
+    """
+    scores = known.half_norms - shared
     halves = 0.5 * squared_norms(centers) + known.half_norms.max()
     eps = float(np.finfo(scores.dtype).eps)
     error = 4.0 * (centers.shape[1] + 2) * eps * halves[:, None]

@@ -53,8 +53,8 @@ def squared_norms(X: Any) -> Array:
     norms: Any
     if sparse.issparse(X):
         norms = np.bincount(row_numbers(X), X.data * X.data, minlength=X.shape[0])
-        return norms.astype(np.float64, copy=False)
-    norms = np.einsum("ij,ij->i", X, X)
+    else:
+        norms = np.einsum("ij,ij->i", X, X)
     return norms
 
 
@@ -75,10 +75,9 @@ def products(X: Any, others: Any) -> Array:
     """
     from mdec.numerics.loops import csr
 
-    out: Array
     if not sparse.issparse(X):
-        out = X @ others
-        return out
+        found: Array = X @ others
+        return found
     out = np.empty((X.shape[0], others.shape[1]))
     # Indices without a sign need no test for those below zero.
     rows, columns = (

@@ -304,10 +304,13 @@ def embed_rows(rows: BipartiteRows, vectors: Array) -> Array:
     return out
 
 
-def nearest_centers(points: Any, centers: Any) -> NDArray[np.int32]:
+def nearest_centers(
+    points: Any, centers: Any, shared: Array | None = None
+) -> NDArray[np.int32]:
     """Return the nearest centre of each point, the first of equals.
 
-    Points and centres are in one precision, arrays or both sparse.
+    Points and centres are in one precision, arrays or both sparse; `shared` holds their
+    products, where they are known.
 
     Examples
     --------
@@ -322,7 +325,8 @@ def nearest_centers(points: Any, centers: Any) -> NDArray[np.int32]:
     labels = np.empty(points.shape[0], dtype=np.int32)
     for start in range(0, labels.size, TILE):
         tile, part = points[start : start + TILE], labels[start : start + TILE]
-        scores = half_norms - products(tile, others)
+        known = None if shared is None else shared[start : start + TILE]
+        scores = half_norms - (products(tile, others) if known is None else known)
         if sparse.issparse(tile):
             part[:] = scores.argmin(axis=1)
         else:
