@@ -18,7 +18,7 @@ from mdec.results import read_result_model
 from mdec.rows.blocks import block_bounds
 from mdec.tables import Table
 from mdec.tables.budget import list_names
-from mdec.tables.containers import add_clustering, add_clusters
+from mdec.tables.hdf5 import add_clustering, add_clusters
 from mdec.tables.steps import TableSteps, prepare_table
 
 

@@ -22,7 +22,7 @@ from scipy.io import savemat
 from mdec import Ensemble
 from mdec.clustering import Settings, cluster_ensemble
 from mdec.tables.budget import display_name
-from mdec.tables.containers import write_h5ad
+from mdec.tables.hdf5 import write_h5ad
 from mdec.tables.reading import read_table
 from mdec.tables.text import escape_formula, unescape_formula
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mdec import MDEC
-from mdec.tables.containers import cluster_frame
+from mdec.tables import cluster_frame
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ from mdec.results.tables import (
     signature_columns,
 )
 from mdec.tables import Table
-from mdec.tables.containers import write_h5ad
+from mdec.tables.hdf5 import write_h5ad
 from mdec.tables.steps import TableSteps
 
 MODEL = "model.npz"

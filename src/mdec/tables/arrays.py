@@ -311,84 +311,32 @@ def _read_names(
     return None
 
 
-def read_parquet(file: TableFile) -> RawTable:
-    """Read a Parquet file; an index of its own names the rows.
+def read_columns(file: TableFile) -> RawTable:
+    """Read a Parquet, Arrow or Feather (version 2) file; its own index names the rows.
 
     Columns of lists or records are not read: their cells name their type.
     """
-    _need_arrow("reading Parquet")
-    from pyarrow import parquet
-    from pyarrow.lib import ArrowException
-
-    with (
-        file.parsing("a Parquet file", ArrowException, MemoryError),
-        file.path.open("rb") as source,
-    ):
-        with parquet.ParquetFile(source) as whole:
-            nested, texts = _take_parquet(whole, file)
-        # A text that stands in many cells, but once in the file, is read but once.
-        with parquet.ParquetFile(source, read_dictionary=texts) as whole:
-            names = whole.schema_arrow.names
-            flat = [name for name in names if name not in nested]
-            table = whole.read(flat if nested else None, use_threads=False)
-        return _from_arrow(table, names, nested, file)
-
-
-def read_arrow(file: TableFile) -> RawTable:
-    """Read a Feather file of version 2 or an Arrow file or stream, as Parquet is read.
-
-    It is read batch by batch, each of which the budget has to allow.
-    """
-    _need_arrow("reading Feather and Arrow files")
-    from pyarrow import Table, ipc
-    from pyarrow.lib import ArrowException
-
-    with (
-        file.parsing("a Feather or Arrow file", ArrowException, MemoryError),
-        file.path.open("rb") as source,
-    ):
-        file.take(file.path.stat().st_size)
-        whole, parts = source.read(6) == b"ARROW1", []
-        source.seek(0)
-        batches = ipc.open_file(source) if whole else ipc.open_stream(source)
-        schema = batches.schema
-        if whole:
-            batches = map(batches.get_batch, range(batches.num_record_batches))
-        nested, texts = _sort_columns(schema)
-        for batch in batches:
-            # PyArrow believes the places of texts that a damaged file names.
-            batch.validate(full=True)
-            n_texts = len(nested) + len(texts)
-            file.take(batch.nbytes + _PER_TEXT * batch.num_rows * n_texts)
-            parts.append(batch)
-        table = Table.from_batches(parts, schema).drop_columns(list(nested))
-        return _from_arrow(table, schema.names, nested, file)
-
-
-def _need_arrow(needed_for: str) -> None:
     for package in ("pandas", "pyarrow"):
+        needed_for = "reading Parquet, Feather and Arrow files"
         import_optional(package, needed_for=needed_for, install="mdec[data]")
+    from pyarrow.lib import ArrowException
+
+    parquet = ending_of(file.path)[0] == ".parquet"
+    what = "a Parquet file" if parquet else "a Feather or Arrow file"
+    with (
+        file.parsing(what, ArrowException, MemoryError),
+        file.path.open("rb") as source,
+    ):
+        read = _read_parquet if parquet else _read_batches
+        return _from_arrow(*read(source, file), file)
 
 
-def _sort_columns(schema: Any) -> tuple[dict[str, str], dict[int, str]]:
-    """Return the types of nested columns by name, and the names of those of texts."""
-    from pyarrow import types
+def _read_parquet(source: IO[bytes], file: TableFile) -> tuple[Any, Any]:
+    """Return the columns of a Parquet file, and its schema."""
+    from pyarrow import parquet
 
-    nested = {
-        each.name: str(each.type) for each in schema if types.is_nested(each.type)
-    }
-    numbers = types.is_integer, types.is_floating, types.is_boolean, types.is_nested
-    texts = {
-        place: each.name
-        for place, each in enumerate(schema)
-        if not any(is_such(each.type) for is_such in numbers)
-    }
-    return nested, texts
-
-
-def _take_parquet(whole: Any, file: TableFile) -> tuple[dict[str, str], list[str]]:
-    """Take the columns off the budget; return the nested ones, and those of texts."""
-    header, schema = whole.metadata, whole.schema_arrow
+    with parquet.ParquetFile(source) as whole:
+        header, schema = whole.metadata, whole.schema_arrow
     groups = [header.row_group(i) for i in range(header.num_row_groups)]
     n_rows = sum(each.num_rows for each in groups)
     n_bytes = max(8 * n_rows * len(schema), sum(g.total_byte_size for g in groups))
@@ -404,16 +352,52 @@ def _take_parquet(whole: Any, file: TableFile) -> tuple[dict[str, str], list[str
             if "DELTA_BYTE_ARRAY" in chunk.encodings:
                 # Each text may repeat the whole beginning of the one before.
                 file.take(chunk.num_values * chunk.total_uncompressed_size)
-    return nested, list(texts.values())
+    # A text that stands in many cells, but once in the file, is read but once.
+    with parquet.ParquetFile(source, read_dictionary=[*texts.values()]) as whole:
+        flat = [name for name in schema.names if name not in nested]
+        return whole.read(flat if nested else None, use_threads=False), schema
 
 
-def _from_arrow(
-    table: Any, names: list[str], nested: Mapping[str, str], file: TableFile
-) -> RawTable:
+def _read_batches(source: IO[bytes], file: TableFile) -> tuple[Any, Any]:
+    """Return the columns of an Arrow file or stream, and its schema.
+
+    It is read batch by batch, each of which the budget has to allow.
+    """
+    from pyarrow import Table, ipc
+
+    file.take(file.path.stat().st_size)
+    whole, parts = source.read(6) == b"ARROW1", []
+    source.seek(0)
+    batches = ipc.open_file(source) if whole else ipc.open_stream(source)
+    schema = batches.schema
+    if whole:
+        batches = map(batches.get_batch, range(batches.num_record_batches))
+    nested, texts = _sort_columns(schema)
+    for batch in batches:
+        # PyArrow believes the places of texts that a damaged file names.
+        batch.validate(full=True)
+        n_texts = len(nested) + len(texts)
+        file.take(batch.nbytes + _PER_TEXT * batch.num_rows * n_texts)
+        parts.append(batch)
+    return Table.from_batches(parts, schema).drop_columns(list(nested)), schema
+
+
+def _sort_columns(schema: Any) -> tuple[dict[str, str], dict[int, str]]:
+    """Return the types of nested columns by name, and the names of those of texts."""
+    from pyarrow import types
+
+    nested = {f.name: str(f.type) for f in schema if types.is_nested(f.type)}
+    numbers = types.is_integer, types.is_floating, types.is_boolean, types.is_nested
+    of_texts = (not any(is_such(f.type) for is_such in numbers) for f in schema)
+    texts = {j: schema.names[j] for j, is_text in enumerate(of_texts) if is_text}
+    return nested, texts
+
+
+def _from_arrow(table: Any, schema: Any, file: TableFile) -> RawTable:
     """Return a table of Arrow, with the types of nested columns in their cells."""
     frame = table.to_pandas()
-    for name, kind in nested.items():
-        frame.insert(names.index(name), name, [kind] * len(frame))
+    for name, kind in _sort_columns(schema)[0].items():
+        frame.insert(schema.names.index(name), name, [kind] * len(frame))
     raw = RawTable(np.full(frame.shape, np.nan), [str(name) for name in frame.columns])
     for place, name in enumerate(raw.names):
         column = frame.iloc[:, place]

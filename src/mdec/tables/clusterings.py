@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 
 from mdec._support.memory import MAX_BYTES
 from mdec.ensemble.numbering import is_consensus_matrix
-from mdec.tables.arrays import read_npy, read_parquet
+from mdec.tables.arrays import read_columns, read_npy
 from mdec.tables.budget import TableFile
 from mdec.tables.cells import MISSING_CLASS, is_number, number
-from mdec.tables.columns import RawTable, is_class_name, is_id_name
+from mdec.tables.columns import RawTable, is_id_name
 from mdec.tables.reading import check_ending, check_names
 from mdec.tables.roles import AmbiguousTableError, find_column, leave_out
-from mdec.tables.text import (
-    TEXT_ENDINGS,
-    ambiguous_header,
-    read_sheet,
-    unescape_formula,
-)
+from mdec.tables.text import TEXT_ENDINGS, read_text
 
 # What marks samples that a clustering leaves out.
 _ABSENT = MISSING_CLASS | {"null", "none", "-1", "-1.0"}
@@ -85,7 +80,8 @@ def read_base_clusterings(
         variable=variable,
         max_bytes=max_bytes,
     )
-    raw = _read_cells(file)
+    raw = _read_columns(file)
+    raw.texts = {j: [c.strip() for c in raw.text(j)] for j in range(len(raw.names))}
     _find_members(raw, file)
     members = raw.features
     if len(raw.values) < 3 or not members:
@@ -144,60 +140,23 @@ def _is_absent(cell: str) -> bool:
     return cell.strip().lower() in _ABSENT
 
 
-def _read_cells(file: TableFile) -> RawTable:
-    """Return the cells as they are written, in columns that may have names."""
-    ending, header = check_ending(file), file.header
-    cure = "split the table, or give an ensemble.npz of mdec"
+def _read_columns(file: TableFile) -> RawTable:
+    """Return columns of labels or of numbers, which may have names."""
+    ending = check_ending(file)
     if ending == ".parquet":
-        raw = read_parquet(file)
-        file.require_memory(_PER_CELL * raw.values.size, cure)
-        raw.texts = {j: raw.text(j) for j in range(raw.values.shape[1])}
-        return raw
-    if ending not in (*TEXT_ENDINGS, ".xlsx"):
+        raw = read_columns(file)
+    elif ending in (*TEXT_ENDINGS, ".xlsx"):
+        raw = read_text(file, as_written=True)
+    else:
         raise file.error(
             "is not a table of labels that mdec reads; use text, .xlsx, .parquet or an "
             "ensemble.npz of mdec."
         )
-    sheet = read_sheet(file)
-    whole = list(sheet.texts(0, range(len(sheet.first))).values())
-    file.require_memory(_PER_CELL * len(sheet.lines) * len(whole), cure)
-    whole = [[unescape_formula(cell.strip()) for cell in cells] for cells in whole]
-    columns = [column[1:] for column in whole]
-    if header is None:
-        some = len(sheet.lines) > 1
-        header = sheet.named or (some and _first_row_is_members(sheet.first, columns))
-    if header is None:
-        sheet.doubts.append(ambiguous_header(sheet.first))
-    if sheet.doubts:
-        raise AmbiguousTableError.of(sheet.doubts, file, sheet.doubts[0].cure)
-    names = [column[0] for column in whole] if header else None
-    texts = dict(enumerate(columns if header else whole))
-    return RawTable(np.empty((len(texts[0]), len(texts))), names, texts=texts)
-
-
-def _first_row_is_members(
-    first: Sequence[str], columns: Sequence[list[str]]
-) -> bool | None:
-    """Tell whether the first row names the clusterings; None if both may be."""
-    cells = [cell.strip() for cell in first]
-    if len(cells) > 1 and not cells[0] and all(columns[0]):
-        return True
-    start = 1 if len(cells) > 1 and len({*columns[0]}) == len(columns[0]) else 0
-    tops, below = cells[start:], columns[start:]
-    numbers = [all(is_number(cell) for cell in column) for column in below]
-    if any(n and not is_number(t) for n, t in zip(numbers, tops, strict=True)):
-        return True
-    ordered = tops in ([str(i + k) for i in range(len(tops))] for k in (0, 1))
-    if ordered and len(tops) > 2:
-        return True if len(tops) > 3 else None
-    again = [top in column for top, column in zip(tops, below, strict=True)]
-    if any(again):
-        return False
-    if start and (is_id_name(cells[0]) or is_class_name(cells[0])):
-        return True
-    if len(tops) == 1:
-        return True if is_class_name(tops[0]) else None
-    return True
+    cure = "split the table, or give an ensemble.npz of mdec"
+    file.require_memory(_PER_CELL * raw.values.size, cure)
+    if raw.doubts:
+        raise AmbiguousTableError.of(raw.doubts, file, raw.doubts[0].cure)
+    return raw
 
 
 def read_consensus_matrix(
@@ -227,29 +186,22 @@ def read_consensus_matrix(
     if file.path.suffix.lower() == ".npy" and file.path.is_file():
         raw = read_npy(file)
         return raw.values.astype(np.float64), raw.sample_names
-    raw = _read_cells(file)
-    first, columns = raw.names, list(raw.texts.values())
-    names = None if raw.samples is None else list(raw.samples)
-    height, width = raw.values.shape
+    raw = _read_columns(file)
+    first, values = raw.names, raw.values
+    names = first if raw.samples is None else raw.sample_names
+    height, width = values.shape
     # A square says by itself whether a row or a column of names stands beside it.
-    whole = [[a, *b] for a, b in zip(first, columns, strict=True)]
-    if width == height + 1 and all(is_number(cell) for cell in first):
-        columns, names = whole, [str(i + 1) for i in range(width)]
-    elif width == height + 1:
-        columns, names = columns[1:], columns[0]
-    elif width == height + 2:
-        columns, names = whole[1:], whole[0]
-    elif names is None:
-        names = first
-    try:
-        cells = [
-            [math.nan if _is_absent(c) else float(c) for c in row] for row in columns
-        ]
-    except ValueError:
-        cells = []
-    if not cells or any(len(row) != len(cells) for row in cells):
+    headed = width == height + 1 and not all(map(is_number, first))
+    if width > height and not headed and all(map(is_number, first[1:])):
+        top = [number(each) if is_number(each) else math.nan for each in first]
+        values = np.vstack([top, values])
+        names = [str(i + 1) for i in range(width)]
+    if headed or width == height + 2:
+        names, values = [first[0], *raw.text(0)][-len(values) :], values[:, 1:]
+    numbers = raw.words <= {0} if values.shape[1] < width else not raw.words
+    if not numbers or values.shape[0] != values.shape[1]:
         raise file.error(
             "is not a square of numbers with at most one row and one column of names "
             "beside it."
         )
-    return np.array(cells).T, names
+    return values, names

@@ -18,12 +18,11 @@ from mdec.preparation import kind_of_values
 from mdec.preparation.recipes import fill_zeros
 from mdec.tables.arrays import (
     find_matrix,
-    read_arrow,
+    read_columns,
     read_mat,
     read_mtx,
     read_npy,
     read_npz,
-    read_parquet,
 )
 from mdec.tables.budget import (
     COMPRESSIONS,
@@ -57,9 +56,7 @@ READERS: dict[str, Callable[[TableFile], RawTable]] = {
     ".gct": read_gct,
     ".mtx": read_mtx,
     ".xlsx": read_text,
-    ".parquet": read_parquet,
-    ".feather": read_arrow,
-    ".arrow": read_arrow,
+    **dict.fromkeys((".parquet", ".feather", ".arrow"), read_columns),
     ".npz": read_npz,
     ".npy": read_npy,
     ".mat": read_mat,

@@ -165,26 +165,31 @@ class Sheet:
         return raw
 
 
-def read_text(file: TableFile) -> RawTable:
-    """Read a text table, compressed or not, or a sheet of a workbook."""
+def read_text(file: TableFile, *, as_written: bool = False) -> RawTable:
+    """Read a text table, compressed or not, or a sheet of a workbook.
+
+    The text of all columns is kept as it is written, or of those alone that may be
+    words, names or classes: 007 is not 7. A column of labels may stand alone.
+    """
     sheet = read_sheet(file)
     first, header = sheet.first, file.header
-    if len(first) == 1:
+    if len(first) == 1 and not as_written:
         raise file.error("has one column and needs two or more; check its separator.")
     if len(sheet.lines) == 1:
         raise file.error("has a row of names and no numbers below it.")
     raw = sheet.numbers(1)
     if header is None:
-        header = sheet.named or _first_row_is_names(first, raw, sheet.decimal)
+        header = sheet.named or _first_row_is_names(
+            first, raw, sheet.decimal, labels=as_written
+        )
     if header is None:
         sheet.doubts.append(ambiguous_header(first))
     if header is False:
         raw = sheet.numbers(0)
     else:
         raw.columns = [unescape_formula(cell.strip()) for cell in first]
-    # The text of columns that may be names or classes is kept: 007 is not 7.
-    names = enumerate(raw.names)
-    wanted = {j for j, name in names if j == 0 or has_role(name, file)}
+    wanted = {j for j, name in enumerate(raw.names) if has_role(name, file)} | {0}
+    wanted = {*range(len(first))} if as_written else wanted
     if missing := wanted - set(raw.texts):
         raw.texts |= sheet.texts(int(header is not False), missing)
     for j, cells in raw.texts.items():
@@ -200,18 +205,25 @@ def read_text(file: TableFile) -> RawTable:
 
 
 def _first_row_is_names(
-    first: Sequence[str], below: RawTable, decimal: str = "."
+    first: Sequence[str], below: RawTable, decimal: str, *, labels: bool
 ) -> bool | None:
-    """Tell by the columns below whether a row names them; None if both may be."""
+    """Tell by the columns below whether a row names them; None if both may be.
+
+    Numbers that are labels occur again in their columns, unless a row of names counts.
+    """
     cells = [cell.strip() for cell in first]
     numbers = [j for j in range(len(cells)) if j not in below.words]
     # A row of classes below the names of samples has no name of its own.
     if not cells[0] and all(cells[1:]) and all(c.strip() for c in below.text(0)[1:]):
         return True
+    beside = cells[len({*below.text(0)}) == len(below.values) :]
+    counts = ([str(i + k) for i in range(len(beside))] for k in (0, 1))
+    if labels and len(beside) > 2 and beside in counts:
+        return True if len(beside) > 3 else None
     if any(cells[j] in below.texts[j] for j in below.words if cells[j]):
         return False
     if not numbers:
-        return True
+        return True if len(cells) > 1 or is_class_name(cells[0]) else None
     wordy = {j for j in numbers if not is_number(cells[j], decimal)}
     # Na may be sodium, above numbers.
     tops = [c for c in map(cells.__getitem__, numbers) if not is_missing(c)]
@@ -219,7 +231,9 @@ def _first_row_is_names(
     counted = all(re.fullmatch(r"\d+", top) for top in tops)
     distinct = len(set(tops)) == len(tops)
     if wordy:
-        return True if counted and distinct else None
+        return True if labels or (counted and distinct) else None
+    if labels and any(cells[j] in below.text(j) for j in numbers):
+        return False
     named = (is_id_name(cells[j]) or is_class_name(cells[j]) for j in below.words)
     if counted and distinct and any(named):
         return True
