@@ -139,7 +139,7 @@ def _read_ensemble(
 ) -> tuple[Ensemble, list[str], list[str]]:
     """Return base clusterings, their names, and notes on where names come from."""
     if file.suffix.lower() != ".npz" or not file.is_file():
-        given = layout.parameters(read_base_clusterings)
+        given = layout.parameters(TableFile)
         labels, samples, members = read_base_clusterings(file, **given)
         names = {"samples": tuple(samples)}
         return replace(Ensemble.from_labels(labels), names=names), members, []

@@ -35,7 +35,7 @@ from mdec.report.solutions import scores
 from mdec.results import read_result_model
 from mdec.results.tables import format_csv, format_rows
 from mdec.tables import Table
-from mdec.tables.budget import display_name, list_names
+from mdec.tables.budget import TableFile, display_name, list_names
 from mdec.tables.clusterings import read_base_clusterings
 from mdec.tables.steps import TableSteps
 from mdec.tables.text import escape_formula
@@ -239,7 +239,7 @@ def _read(file: Path, column: str | None, reading: FileOptions) -> dict[str, str
             names = lines.readline(10_000).strip().split(",")
         column = CLUSTER if CLUSTER in names else None
     labels, samples, members = read_base_clusterings(
-        file, column=column, **reading.parameters(read_base_clusterings)
+        file, column=column, **reading.parameters(TableFile)
     )
     if len(members) > 1:
         raise ValueError(

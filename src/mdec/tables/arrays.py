@@ -21,7 +21,7 @@ from mdec._support.optional import import_optional
 from mdec.rows.sources import read_checked_header
 from mdec.tables.budget import TableFile, ending_of, read_bytes
 from mdec.tables.cells import as_text
-from mdec.tables.columns import RawTable, has_role
+from mdec.tables.columns import RawTable, as_matrix, has_role
 from mdec.tables.text import read_lines
 
 DATA_NAMES = ("X", "data", "fea", "features", "x")
@@ -49,7 +49,7 @@ def read_npy(file: TableFile) -> RawTable:
     with file.path.open("rb") as source, file.parsing("an .npy array"):
         read_checked_header(source, size, file.name)
         source.seek(0)
-        return RawTable(_as_table(np.load(source, allow_pickle=False), file))
+        return RawTable(as_matrix(np.load(source, allow_pickle=False), file))
 
 
 def check_archive(file: TableFile) -> None:
@@ -138,7 +138,7 @@ def _check_mat(file: TableFile) -> None:
                 element = tag + element
             n_arrays += _count_arrays(memoryview(element), order)
     # SciPy makes an array of every cell, however small it is.
-    file.require_memory(_MAT_ARRAY * n_arrays, "save plain arrays, without cells")
+    file.require_memory(_MAT_ARRAY * n_arrays)
 
 
 def _count_arrays(content: memoryview, order: str) -> int:
@@ -163,16 +163,6 @@ def _count_arrays(content: memoryview, order: str) -> int:
     return found
 
 
-def _as_table(values: NDArray[Any], file: TableFile) -> NDArray[Any]:
-    if values.ndim != 2:
-        raise file.error(
-            f"holds an array of {values.ndim} dimensions; a table has two."
-        )
-    if values.dtype.kind not in "fiub":
-        raise file.error(f"holds {values.dtype} and not real numbers.")
-    return values
-
-
 def _from_variables(contents: Mapping[str, NDArray[Any]], file: TableFile) -> RawTable:
     """Find the data, the names and the classes among named arrays."""
     tables = [name for name, array in contents.items() if array.ndim == 2]
@@ -181,7 +171,7 @@ def _from_variables(contents: Mapping[str, NDArray[Any]], file: TableFile) -> Ra
     name = file.variable or (usual or wide or tables or [""])[0]
     if name not in contents:
         raise file.unknown_name("array", file.variable or "X", contents)
-    values = _as_table(contents[name], file)
+    values = as_matrix(contents[name], file)
     values = values.T if file.transpose else values
     asked, labels = file.label_column, None
     label = asked or next((n for n in LABEL_NAMES if n in contents), "")
@@ -207,7 +197,7 @@ def _from_variables(contents: Mapping[str, NDArray[Any]], file: TableFile) -> Ra
 
 def _unbox(array: NDArray[Any], file: TableFile) -> list[Any]:
     """Return the elements of an array, those of MATLAB's cells without their boxes."""
-    file.require_memory(2 * _PER_TEXT * array.size, "give shorter lists of names")
+    file.require_memory(2 * _PER_TEXT * array.size)
     found = []
     for each in array.ravel().tolist():
         while isinstance(each, np.ndarray) and each.size == 1:
@@ -345,7 +335,7 @@ def _read_parquet(source: IO[bytes], file: TableFile) -> tuple[Any, Any]:
     named = (j for j, name in enumerate(schema.names) if has_role(name, file))
     written = n_rows * len({0, *texts, *named})
     file.take(_PER_TEXT * written, copies=0)
-    file.require_memory(4 * n_bytes + _PER_TEXT * written, "read fewer columns")
+    file.require_memory(4 * n_bytes + _PER_TEXT * written)
     for group in groups:
         places = range(group.num_columns) if nested else texts
         for chunk in (group.column(j) for j in places):

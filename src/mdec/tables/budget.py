@@ -99,10 +99,9 @@ class TableFile:
             )
         self.require_memory(copies * n_bytes)
 
-    def require_memory(
-        self, n_bytes: int, cure: str = "use a machine with more memory"
-    ) -> None:
+    def require_memory(self, n_bytes: int) -> None:
         """Raise one sentence if the memory for reading the file is not there."""
+        cure = "leave columns out, or save it as .npy or .parquet, which need far less"
         require_memory(n_bytes, f"reading {self.name!r}", cure)
 
     @contextmanager
@@ -192,8 +191,7 @@ def read_bytes(file: TableFile, path: Path, *, copies: int = 3) -> bytes:
             content.write(block)
             # Asking takes time, so only where the size passes a power of two.
             if content.tell() & (content.tell() - 1) < _BLOCK:
-                cure = "save it as .npy or .parquet, which need far less"
-                file.require_memory(copies * content.tell(), cure)
+                file.require_memory(copies * content.tell())
     return content.getvalue()
 
 

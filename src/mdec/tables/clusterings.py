@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from mdec.tables.budget import TableFile
 from mdec.tables.cells import MISSING_CLASS, is_number, number
 from mdec.tables.columns import RawTable, is_id_name
 from mdec.tables.reading import check_ending, check_names
-from mdec.tables.roles import AmbiguousTableError, find_column, leave_out
+from mdec.tables.roles import ambiguity, find_column, leave_out
 from mdec.tables.text import TEXT_ENDINGS, read_text
 
 # What marks samples that a clustering leaves out.
@@ -29,15 +28,7 @@ _PER_CELL = 180
 
 
 def read_base_clusterings(
-    path: str | os.PathLike[str],
-    *,
-    header: bool | None = None,
-    index: bool | None = None,
-    id_column: str | None = None,
-    drop: Sequence[str] = (),
-    column: str | None = None,
-    variable: str | None = None,
-    max_bytes: int = MAX_BYTES,
+    path: str | os.PathLike[str], *, column: str | None = None, **options: Any
 ) -> tuple[NDArray[np.object_], list[str], list[str]]:
     """Read a table with one base clustering in each column.
 
@@ -47,18 +38,11 @@ def read_base_clusterings(
         A text file, compressed or not, a .xlsx or a .parquet file, or "-". Labels may
         be numbers or words; empty cells, NA and -1 mark samples that a clustering
         leaves out. A first column without repetitions holds the samples' names.
-    header, index : bool, default=None
-        Whether the first row, or the first column, holds names; None looks.
-    id_column : str, default=None
-        Name of the column of the samples' names.
-    drop : sequence of str, default=()
-        Columns to leave out, names or shell patterns.
     column : str, default=None
         Name of the one clustering that is wanted; None takes all columns.
-    variable : str, default=None
-        Sheet of a workbook; None looks.
-    max_bytes : int
-        As in `read_table`.
+    **options
+        Whichever of header, index, id_column, drop, variable and max_bytes is given,
+        as in `read_table`.
 
     Returns
     -------
@@ -70,16 +54,7 @@ def read_base_clusterings(
         One name per column.
     """
     only = () if column is None else (column,)
-    file = TableFile(
-        Path(path),
-        id_column=id_column,
-        drop=drop,
-        features=only,
-        header=header,
-        index=index,
-        variable=variable,
-        max_bytes=max_bytes,
-    )
+    file = TableFile(Path(path), features=only, **options)
     raw = _read_columns(file)
     raw.texts = {j: [c.strip() for c in raw.text(j)] for j in range(len(raw.names))}
     _find_members(raw, file)
@@ -99,7 +74,7 @@ def read_base_clusterings(
     if raw.doubts:
         doubtful = [name for each in raw.doubts for name in each.cure["drop"]]
         cure = {"drop": doubtful} if len(members) > len(doubtful) else {}
-        raise AmbiguousTableError.of(raw.doubts, file, cure)
+        raise ambiguity(file, [each.clause for each in raw.doubts], cure)
     check_names(raw, file)
     unnamed = "clustering " if raw.columns is None else ""
     shown = [f"{unnamed}{i}" for i in range(1, len(members) + 1)]
@@ -152,10 +127,10 @@ def _read_columns(file: TableFile) -> RawTable:
             "is not a table of labels that mdec reads; use text, .xlsx, .parquet or an "
             "ensemble.npz of mdec."
         )
-    cure = "split the table, or give an ensemble.npz of mdec"
-    file.require_memory(_PER_CELL * raw.values.size, cure)
+    file.require_memory(_PER_CELL * raw.values.size)
     if raw.doubts:
-        raise AmbiguousTableError.of(raw.doubts, file, raw.doubts[0].cure)
+        clauses = [each.clause for each in raw.doubts]
+        raise ambiguity(file, clauses, raw.doubts[0].cure)
     return raw
 
 

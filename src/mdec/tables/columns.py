@@ -231,8 +231,7 @@ class RawTable:
         """
         names = None if rows is None else list(rows)
         if self.words:
-            cure = "leave columns of words out, or turn the table before"
-            file.require_memory(_PER_CELL * self.values.size, cure)
+            file.require_memory(_PER_CELL * self.values.size)
             cells = [self.text(column) for column in range(self.values.shape[1])]
             turned = from_texts([list(row) for row in zip(*cells, strict=True)], names)
         else:
@@ -241,6 +240,16 @@ class RawTable:
         turned.notes, turned.samples = list(self.notes), self.columns
         turned.first_row = 1 if self.columns is None else 2
         return turned
+
+
+def as_matrix(values: NDArray[Any], file: TableFile) -> NDArray[Any]:
+    """Return values, or raise unless they are real numbers in rows and columns."""
+    if values.ndim != 2:
+        dimensions = f"holds an array of {values.ndim} dimensions"
+        raise file.error(f"{dimensions}; a table has two.")
+    if values.dtype.kind not in "fiub":
+        raise file.error(f"holds {values.dtype} and not real numbers.")
+    return values
 
 
 def from_texts(columns: Sequence[list[str]], names: list[str] | None) -> RawTable:
@@ -274,15 +283,13 @@ def leave_out_totals(raw: RawTable) -> RawTable:
     if not last.size or np.mean(sums | means) < 0.5:
         note = f"the last row is called {name!r}; delete it if it sums up the others"
         return replace(raw, notes=[*raw.notes, note])
+    left = replace(raw, values=raw.values[:-1])
+    left.texts = {j: cells[:-1] for j, cells in raw.texts.items()}
+    left.samples = None if raw.samples is None else raw.samples[:-1]
+    left.labels = None if raw.labels is None else raw.labels[:-1]
     note = f"the last row, {name!r}, sums up the others and is left out"
-    return replace(
-        raw,
-        values=raw.values[:-1],
-        texts={j: cells[:-1] for j, cells in raw.texts.items()},
-        samples=None if raw.samples is None else raw.samples[:-1],
-        labels=None if raw.labels is None else raw.labels[:-1],
-        notes=[*raw.notes, note],
-    )
+    left.notes = [*raw.notes, note]
+    return left
 
 
 def is_id_name(name: str) -> bool:
@@ -447,12 +454,12 @@ def find_day_codes(raw: RawTable) -> set[int]:
         return set()
     low, high = 19000101, 20991231
     # An empty first cell tells nothing.
-    likely = np.flatnonzero(~((raw.values[0] < low) | (raw.values[0] > high))).tolist()
-    found = set()
-    for j in (j for j in likely if j not in raw.words and is_whole(raw.values[:, j])):
-        days = _present(raw.values[:, j])
+    likely = np.flatnonzero(~((raw.values[0] < low) | (raw.values[0] > high)))
+
+    def are_days(days: NDArray[np.floating]) -> bool:
         month, day = days // 100 % 100, days % 100
         fits = (days >= low) & (days <= high) & (month >= 1) & (month <= 12)
-        if (fits & (day >= 1) & (day <= 31)).all():
-            found.add(j)
-    return found
+        return bool((fits & (day >= 1) & (day <= 31)).all())
+
+    whole = {j for j in likely.tolist() if is_whole(raw.values[:, j])} - raw.words
+    return {j for j in whole if are_days(_present(raw.values[:, j]))}

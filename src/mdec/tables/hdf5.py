@@ -22,7 +22,7 @@ from mdec.clustering import Clustering
 from mdec.preparation.kinds import kind_of_layer
 from mdec.tables.budget import TableFile
 from mdec.tables.cells import as_text
-from mdec.tables.columns import MAX_BESIDE, RawTable
+from mdec.tables.columns import MAX_BESIDE, RawTable, as_matrix
 
 # What an element of variable length takes in memory beside its content, and an object.
 _PER_TEXT, _PER_OBJECT = 64, 4096
@@ -76,7 +76,7 @@ def check_h5ad(path: Path, max_bytes: int = MAX_BYTES) -> None:
     file = TableFile(path, max_bytes=max_bytes)
     with _open_guarded(file) as parts:
         parts.check("/")
-    file.require_memory(3 * file.taken, "free some memory")
+    file.require_memory(3 * file.taken)
 
 
 @contextmanager
@@ -199,8 +199,7 @@ class GuardedFile:
     def _list(self, place: str) -> list[Any]:
         """Return a dataset as objects, which take more than the numbers in the file."""
         values = self.array(place)
-        cure = "leave columns of obs out"
-        self.file.require_memory(2 * _PER_TEXT * values.size, cure)
+        self.file.require_memory(2 * _PER_TEXT * values.size)
         found = values.tolist()
         return [each.decode() if isinstance(each, bytes) else each for each in found]
 
@@ -238,25 +237,20 @@ def _find_matrix(parts: GuardedFile, variable: str) -> str:
 
 def _read_matrix(parts: GuardedFile, place: str) -> Any:
     source, file = parts.get(place), parts.file
-    shape = source.shape if _is_array(source) else source.attrs["shape"]
-    if len(shape) != 2:
-        raise file.error(
-            f"holds an array of {len(shape)} dimensions in {place!r}; a table has two."
-        )
     if _is_array(source):
-        return parts.array(place)
-    shape = tuple(int(n) for n in shape)
-    stays, size = file.sparse and not file.transpose, math.prod(shape)
+        return as_matrix(parts.array(place), file)
+    n_rows, n_columns = (int(n) for n in source.attrs["shape"])
+    stays, size = file.sparse and not file.transpose, n_rows * n_columns
     file.take(0 if stays else 8 * size)
     arrays = tuple(parts.array(f"{place}/{n}") for n in ("data", "indices", "indptr"))
     encoding = str(source.attrs["encoding-type"])
     kind = sparse.csr_array if "csr" in encoding else sparse.csc_array
-    matrix = kind(arrays, shape=shape)
+    matrix = kind(arrays, shape=(n_rows, n_columns))
     matrix.check_format(full_check=True)
     if stays and np.isfinite(arrays[0]).all():
-        return matrix.tocsr()
+        return as_matrix(matrix.tocsr(), file)
     file.take(8 * size if stays else 0)
-    return matrix.toarray()
+    return as_matrix(matrix.toarray(), file)
 
 
 def add_clustering(

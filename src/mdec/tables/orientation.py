@@ -58,7 +58,9 @@ def orient(raw: RawTable, file: TableFile) -> tuple[RawTable, TableFile]:
         raw = _name_features_first(raw)
     n_text = 0 if turn else _count_text_rows(raw)
     # Units, and names in two rows, stand above a column that is measured or counts.
-    units = n_text > 0 and raw.samples is None and _is_measured(raw.text(0)[n_text:])
+    first = raw.text(0)[n_text:] if n_text and raw.samples is None else []
+    units = bool(first) and [str(i) for i in range(len(first))] == first
+    units |= any(number(cell) % 1.0 > 0.0 for cell in first if is_number(cell))
     if turn is None and not units:
         evidence, sure, asked = _find_evidence(raw, file, n_text)
         units = evidence == _TEXT_ROW and n_text == 1 and _are_units(raw)
@@ -93,12 +95,6 @@ def _name_features_first(raw: RawTable) -> RawTable:
             rest = [k for k in range(raw.values.shape[1]) if k != j]
             return raw.select([j, *rest]) if j else raw
     return raw
-
-
-def _is_measured(cells: Sequence[str]) -> bool:
-    """Tell whether cells are numbers that name nothing: fractions, or a count."""
-    counted = [str(i) for i in range(len(cells))] == list(cells)
-    return counted or any(number(c) % 1.0 > 0.0 for c in cells if is_number(c))
 
 
 def _are_units(raw: RawTable) -> bool:

@@ -38,7 +38,7 @@ from mdec.tables.orientation import orient
 from mdec.tables.roles import (
     CATEGORIES,
     DATES,
-    AmbiguousTableError,
+    ambiguity,
     find_cure,
     find_roles,
 )
@@ -225,7 +225,7 @@ def read_table(
 
     doubts, cure = find_cure(read.doubts, attempt)
     reading = _describe(replace(read, doubts=[*doubts]), said)
-    raise AmbiguousTableError.of(doubts, file, cure, reading)
+    raise ambiguity(file, reading["suspicious"], cure, reading)
 
 
 def _read_file(file: TableFile) -> RawTable:
@@ -236,8 +236,8 @@ def _read_file(file: TableFile) -> RawTable:
             f"holds one table only; variable=... is for {', '.join(WITH_VARIABLES)}."
         )
     raw = leave_out_totals(READERS[ending](file).mark_missing(file.missing))
-    needed = _PER_NAME * sum(raw.values.shape) + _PER_NUMBER * raw.values.size
-    file.require_memory(needed, "read fewer samples or features")
+    n_names = sum(raw.values.shape)
+    file.require_memory(_PER_NAME * n_names + _PER_NUMBER * raw.values.size)
     return raw
 
 
@@ -377,13 +377,9 @@ def _finish(raw: RawTable, file: TableFile) -> Table:
 
 
 def _read_classes(raw: RawTable, file: TableFile) -> NDArray[np.str_] | None:
-    if raw.classes is None and raw.labels is None:
+    if raw.labels is None:
         return None
-    outside = () if raw.labels is None else raw.labels
-    labels = class_names(
-        list(map(as_text, outside)) if raw.classes is None else raw.text(raw.classes)
-    )
-    n_samples = raw.values.shape[0]
+    labels, n_samples = class_names([*map(as_text, raw.labels)]), raw.values.shape[0]
     if labels.size != n_samples:
         raise file.error(f"has {labels.size} known classes for {n_samples} samples.")
     if not (labels != "").any():
@@ -403,7 +399,7 @@ def check_names(raw: RawTable, file: TableFile) -> None:
 
 def _describe(raw: RawTable, file: TableFile) -> dict[str, Any]:
     """Return what was read, for people and for summary.json."""
-    classes = None if raw.labels is None else file.label_column or "the file's own"
+    classes = "the file's own" if file.label_column is None else file.label_column
     numbers = [str(i + 1) for i in range(raw.values.shape[0])]
     counted = raw.samples is None or list(raw.samples) == numbers
     origin = "numbers from 1" if counted else "the file's own index"
@@ -416,7 +412,7 @@ def _describe(raw: RawTable, file: TableFile) -> dict[str, Any]:
         "features_in_rows": raw.first_row > 0,
         "features": [raw.name(j) for j in raw.features[:5]],
         "sample_names": origin if raw.ids is None else f"column {raw.name(raw.ids)!r}",
-        "classes": classes if raw.classes is None else raw.name(raw.classes),
+        "classes": None if raw.labels is None else classes,
         "categories": [raw.name(j) for j in raw.encoded],
         "left_out": [raw.name(j) for j in raw.dropped[:20]],
         "n_left_out": len(raw.dropped),

@@ -46,17 +46,14 @@ _ALL = "cluster every column with features=['*']"
 _ENCODE = "make features of it with categories='encode'"
 _ASIDE = "set them aside to colour the map with"
 _LEAVE = "leave the column out with drop=[{name!r}]"
+_FILL = "fill it in with {marks} and impute='median'"
+_WORDS = "holds no numbers and may be known classes"
+_TEXT_ROW = "holds text in every column: are these the classes"
 _WORDING: dict[str, tuple[str, ...]] = {
     "identifier": ("({start}, ...) looks like an identifier;", _NAME, _DROP, _ALL),
     "classes": ("({values}) looks like known classes;", _SCORE, _DROP, _ALL),
-    "classes in words": (
-        "({values}) holds no numbers and may be known classes;",
-        *(_SCORE, _DROP, _ENCODE),
-    ),
-    "classes of rows": (
-        "holds text in every column: are these the classes ({values})?",
-        *(_SCORE, _DROP, _ENCODE),
-    ),
+    "classes in words": (f"({{values}}) {_WORDS};", _SCORE, _DROP, _ENCODE),
+    "classes of rows": (f"{_TEXT_ROW} ({{values}})?", _SCORE, _DROP, _ENCODE),
     "categories": (
         "({values}) holds categories;",
         "make features of such columns with categories='encode'",
@@ -69,15 +66,9 @@ _WORDING: dict[str, tuple[str, ...]] = {
     ),
     "no gene": ("counts reads of no gene;", _DROP),
     "text": ("holds no numbers but {cell!r};", _NAME, _DROP),
-    "saved as words": (
-        "holds numbers that are saved as words;",
-        *("save them as numbers", _DROP),
-    ),
+    "saved": ("holds numbers that are saved as words;", "save them as numbers", _DROP),
     "mixed": ("{odd!r} is not a number;", "correct it", _LEAVE),
-    "marked": (
-        "{odd!r} is not a number;",
-        *("fill it in with {marks} and impute='median'", _LEAVE),
-    ),
+    "marked": ("{odd!r} is not a number;", _FILL, _LEAVE),
 }
 _CHOICES = {"categories": "encode", "dates": "number"}
 
@@ -102,54 +93,39 @@ class AmbiguousTableError(TableError):
         What was read so far, for those who want to look.
     """
 
-    def __init__(
-        self,
-        findings: str,
-        cure: Mapping[str, Any] | None = None,
-        reading: dict[str, Any] | None = None,
-    ) -> None:
-        self.findings, self.cure, self.reading = findings, dict(cure or {}), reading
-        listed = ", ".join(f"{name}={value!r}" for name, value in self.cure.items())
-        told = f"\nSay all at once: {listed}." if listed and "\n" in findings else ""
-        super().__init__(findings + told)
+    findings: str
+    cure: dict[str, Any]
+    reading: dict[str, Any] | None
 
-    @classmethod
-    def of(
-        cls,
-        doubts: Sequence[Doubt],
-        file: TableFile,
-        cure: Mapping[str, Any],
-        reading: dict[str, Any] | None = None,
-    ) -> AmbiguousTableError:
-        """Return the error for all doubts in one list."""
-        if len(doubts) == 1:
-            return cls(f"{file.name!r}: {doubts[0].clause}.", cure, reading)
-        lines = [f"\n- {each.clause}" for each in doubts[:_MOST_DOUBTS]]
-        if len(doubts) > _MOST_DOUBTS:
-            lines.append(f"\n- and {len(doubts) - _MOST_DOUBTS} more")
-        findings = f"{file.name!r} may be meant in several ways:{''.join(lines)}"
-        return cls(findings, cure, reading)
+
+def ambiguity(
+    file: TableFile,
+    clauses: Sequence[str],
+    cure: Mapping[str, Any] | None = None,
+    reading: dict[str, Any] | None = None,
+) -> AmbiguousTableError:
+    """Return the error for all that may be meant in several ways, in one list."""
+    lines = [f"\n- {clause}" for clause in clauses[:_MOST_DOUBTS]]
+    if len(clauses) > _MOST_DOUBTS:
+        lines.append(f"\n- and {len(clauses) - _MOST_DOUBTS} more")
+    findings = words = f"{file.name!r} may be meant in several ways:{''.join(lines)}"
+    if len(clauses) == 1:
+        findings = words = f"{file.name!r}: {clauses[0]}."
+    elif cure:
+        listed = ", ".join(f"{name}={value!r}" for name, value in cure.items())
+        words = f"{findings}\nSay all at once: {listed}."
+    error = AmbiguousTableError(words)
+    error.findings, error.cure, error.reading = findings, dict(cure or {}), reading
+    return error
 
 
 def find_cure(
     doubts: Sequence[Doubt], attempt: Callable[[dict[str, Any]], Sequence[Doubt]]
 ) -> tuple[Sequence[Doubt], dict[str, Any]]:
-    """Return what cures all doubts, tried out, and those that come up on the way.
+    """Return all doubts, with those that the first ones hide, and what cures them.
 
-    Parameters
-    ----------
-    doubts : sequence of Doubt
-        What stands in the way.
-    attempt : callable
-        Reads the table with some parameters and returns the doubts that are left, or
-        raises a `TableError`.
-
-    Returns
-    -------
-    doubts : sequence of Doubt
-        The same, and those that the first ones hide.
-    cure : dict
-        Parameters with which the table is read; empty if there are none.
+    The attempt reads the table with some parameters and returns the doubts that are
+    left, or raises a `TableError`; the cure is empty if no parameters read the table.
     """
     for keep in (False, True):
         listed = list(doubts)
@@ -193,12 +169,19 @@ def find_roles(raw: RawTable, file: TableFile) -> RawTable:
 
     Doubts and notes are added to those of the table.
     """
-    _check_shape(raw, file)
+    sides = {"rows": raw.samples, "columns": raw.columns}
+    for (what, names), n in zip(sides.items(), raw.values.shape, strict=True):
+        if names is not None and len(names) != n:
+            raise file.error(
+                f"has names for {len(names)} {what}, but {n} of them; transpose it if "
+                "it has samples in columns."
+            )
     words = {*raw.words} | (set() if raw.settled else find_day_codes(raw))
     raw = replace(raw, words={*words}, notes=[*raw.notes], doubts=[*raw.doubts])
     raw.encoded = {}
     if file.label_column is not None and raw.labels is None:
         raw.classes = find_column(raw, file.label_column, file)
+        raw.labels = raw.text(raw.classes)
     left = leave_out(raw, file)
     if file.known_features is not None and raw.columns is not None:
         return _take_known_features(raw, left, file)
@@ -228,18 +211,6 @@ def find_roles(raw: RawTable, file: TableFile) -> RawTable:
     return raw
 
 
-def _check_shape(raw: RawTable, file: TableFile) -> None:
-    if raw.values.dtype.kind not in "fiub":
-        raise file.error(f"holds {raw.values.dtype} and not real numbers.")
-    sides = {"rows": raw.samples, "columns": raw.columns}
-    for (what, names), length in zip(sides.items(), raw.values.shape, strict=True):
-        if names is not None and len(names) != length:
-            raise file.error(
-                f"has names for {len(names)} {what}, but {length} of them; transpose "
-                "it if it has samples in columns."
-            )
-
-
 def leave_out(raw: RawTable, file: TableFile) -> list[int]:
     """Find the samples' names and what is left out; return the other columns."""
     if file.id_column is not None:
@@ -267,7 +238,7 @@ def _match_columns(raw: RawTable, patterns: Sequence[str], file: TableFile) -> s
     for pattern in patterns:
         # A name may itself contain characters that patterns use.
         names = enumerate(raw.names)
-        match = {j for j, n in names if n == pattern or fnmatchcase(n, pattern)}
+        match = {j for j, n in names if pattern == n or fnmatchcase(n, pattern)}
         if not match:
             raise file.unknown_name("column", pattern, raw.names)
         found |= match
@@ -315,8 +286,7 @@ def _take_known_features(raw: RawTable, left: list[int], file: TableFile) -> Raw
     """Take the features of a model in its order, and the samples' names beside them."""
     known = file.known_features or ()
     places = {raw.name(j): j for j in left}
-    missing = [name for name in known if name not in places]
-    if missing:
+    if missing := [name for name in known if name not in places]:
         raise file.error(
             f"lacks {len(missing)} of the model's {len(known)} features: "
             f"{list_names(missing, 5)}; give a table that has them, under the names "
@@ -324,8 +294,7 @@ def _take_known_features(raw: RawTable, left: list[int], file: TableFile) -> Raw
         )
     wanted = {name: places[name] for name in known}
     others = [j for j in left if raw.name(j) not in wanted]
-    twice = [j for j in left if wanted.get(raw.name(j), j) != j]
-    if twice:
+    if twice := [j for j in left if wanted.get(raw.name(j), j) != j]:
         raise file.error(
             f"has more than one column {raw.name(twice[0])[:60]!r}; give each its own "
             "name."
@@ -355,8 +324,11 @@ def _note_repeats(raw: RawTable, column: int) -> None:
             f"than once; leave it out with drop=[{name!r}], or score against it with "
             f"label_column={name!r} if it holds known classes"
         )
-        free = raw.classes is None and raw.labels is None
-        coded = free and is_unnamed(name) and kind_of_words(cells) == "categories"
+        coded = (
+            raw.labels is None
+            and is_unnamed(name)
+            and kind_of_words(cells) == "categories"
+        )
         cure: dict[str, Any] = {"label_column": name} if coded else {"drop": [name]}
         raw.doubt("repeated", clause, **cure)
 
@@ -402,11 +374,10 @@ def _note_doubts(raw: RawTable, columns: list[int]) -> None:
 
 def _may_be_classes(raw: RawTable, column: int, *, alone: bool) -> bool:
     """Tell whether categories are rather known classes: by name, or alone at an end."""
-    if raw.classes is not None or raw.labels is not None:
-        return False
     name, last = raw.name(column), raw.values.shape[1] - 1
     unnamed = raw.first_row > 0 and not name
-    return is_class_name(name) or unnamed or (alone and column in (0, last))
+    found = is_class_name(name) or unnamed or (alone and column in (0, last))
+    return found and raw.labels is None
 
 
 def _describe_doubt(
@@ -430,12 +401,12 @@ def _describe_doubt(
     elif kind == "classes":
         if column in raw.words:
             wording = "classes of rows" if raw.first_row else "classes in words"
-        if raw.classes is None and raw.labels is None:
+        if raw.labels is None:
             cure = {"label_column": name}
     elif kind in _CHOICES:
         cure = {kind: _CHOICES[kind]}
     elif kind == "mixed" and not odd:
-        wording = "saved as words"  # as a format with types may say
+        wording = "saved"  # as a format with types may say
     elif kind == "mixed":
         row = next(i for i, cell in enumerate(cells) if not is_number(cell))
         where = f"sample {raw.sample_names[row][:60]!r}, {where}:"

@@ -38,7 +38,7 @@ from mdec.tables.columns import (
     is_id_name,
     is_unnamed,
 )
-from mdec.tables.roles import AmbiguousTableError
+from mdec.tables.roles import ambiguity
 
 TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".data")
 
@@ -49,7 +49,6 @@ _COPIES, _PER_LINE, _PER_CELL, _PER_TEXT = 5, 120, 42, 160
 _XML_COPIES = 12
 # A page with less than this share of another's numbers holds notes beside a table.
 _FEW_NUMBERS = 0.1
-_CURE = "save it as .npy or .parquet, which need far less"
 _SEPARATORS = ("\t", ";", ",", "|", " ")
 # Rows and cells that are looked at to find the separator and the decimal point.
 _ROWS, _CELLS = 50, 10_000
@@ -125,7 +124,7 @@ class Sheet:
         """Return rows as a pandas frame of columns with numbers, for bytes by cell."""
         n_cells = (len(self.lines) - start) * len(options.get("usecols", self.first))
         n_letters = sum(map(len, self.lines)) + len(self.lines)
-        self.file.require_memory(n_bytes * n_cells + 5 * n_letters, _CURE)
+        self.file.require_memory(n_bytes * n_cells + 5 * n_letters)
         try:
             return pandas().read_csv(
                 io.BytesIO("\n".join(self.lines[start:]).encode()),
@@ -149,10 +148,11 @@ class Sheet:
 
     def numbers(self, start: int) -> RawTable:
         """Return the rows from one on; columns of words with their text."""
-        missing = {"na_values": _MISSING_WORDS, "keep_default_na": False}
-        frame = self.parse(
-            start, _PER_CELL, decimal=self.decimal, **missing, **exact_numbers()
-        )
+        how: dict[str, Any] = {"na_values": _MISSING_WORDS, "keep_default_na": False}
+        # From 3.1 on pandas reads the numbers that Python's float does.
+        if tuple(map(int, pandas().__version__.split(".")[:2])) < (3, 1):
+            how["float_precision"] = "round_trip"
+        frame = self.parse(start, _PER_CELL, decimal=self.decimal, **how)
         if frame.shape != (len(self.lines) - start, len(self.first)):
             raise self.file.damage("a text table")
         numeric = np.array([each.kind in "fiub" for each in frame.dtypes])
@@ -183,7 +183,12 @@ def read_text(file: TableFile, *, as_written: bool = False) -> RawTable:
             first, raw, sheet.decimal, labels=as_written
         )
     if header is None:
-        sheet.doubts.append(ambiguous_header(first))
+        shown = ", ".join(cell.strip()[:20] for cell in first[:4])
+        clause = (
+            f"the first row ({shown}, ...) may hold names or a sample; say which with "
+            "header=True or header=False"
+        )
+        sheet.doubts.append(Doubt("layout", clause, {"header": True}))
     if header is False:
         raw = sheet.numbers(0)
     else:
@@ -264,16 +269,6 @@ def _is_row_of_names(
     return None if fractions or ordered or far else False
 
 
-def ambiguous_header(first: Sequence[str]) -> Doubt:
-    """Return what is said of a first row that may be names or a sample."""
-    shown = ", ".join(cell.strip()[:20] for cell in first[:4])
-    clause = (
-        f"the first row ({shown}, ...) may hold names or a sample; say which with "
-        "header=True or header=False"
-    )
-    return Doubt("layout", clause, {"header": True})
-
-
 def read_sheet(file: TableFile) -> Sheet:
     """Return the rows of a text file or of a workbook's page, checked to be a table."""
     if ending_of(file.path)[0] == ".xlsx":
@@ -289,7 +284,7 @@ def read_sheet(file: TableFile) -> Sheet:
     if not rows:
         raise file.error("is empty.")
     signs = max(sum(line.count(s) for line in rows[:_ROWS]) for s in _SEPARATORS)
-    file.require_memory(_PER_TEXT * signs, _CURE)
+    file.require_memory(_PER_TEXT * signs)
     separator = _find_separator(rows[:_ROWS], file.path)
     if separator == " ":
         lines = [line.replace("\t", " ").strip() for line in lines]
@@ -375,7 +370,7 @@ def read_lines(file: TableFile, path: Path) -> tuple[list[str], list[str]]:
         notes.append("the file is not UTF-8 and is read as Windows-1252, as Latin-1")
     if "\x00" in text:
         raise file.damage("a text table")
-    file.require_memory(2 * sys.getsizeof(text) + _PER_LINE * n_lines, _CURE)
+    file.require_memory(2 * sys.getsizeof(text) + _PER_LINE * n_lines)
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), notes
 
 
@@ -395,11 +390,12 @@ def _look_at_comments(
     for comment in filter(_is_comment, lines[start:]):
         found = _split_cells(comment, separator)
         if len(found) == len(cells) and any(is_number(c) for c in found[1:] if c):
-            raise AmbiguousTableError(
-                f"{file.name!r}: the row of {found[0][:60]!r} begins like a comment "
-                "and has as many cells as the others; put quotation marks around its "
-                "name if it is a sample, else delete the row."
+            clause = (
+                f"the row of {found[0][:60]!r} begins like a comment and has as many "
+                "cells as the others; put quotation marks around its name if it is a "
+                "sample, else delete the row"
             )
+            raise ambiguity(file, [clause])
     above = ["", *filter(_is_comment, lines[:start])][-1].lstrip("#%!").strip(" ")
     fits = 1 < len(cells) == len(_split_cells(above, separator))
     return above if fits and any(map(is_number, cells)) else ""
@@ -488,13 +484,6 @@ def pandas() -> Any:
     return import_optional(
         "pandas", needed_for="reading text tables", install="mdec[data]"
     )
-
-
-def exact_numbers() -> dict[str, str]:
-    """Return what makes pandas read the same numbers as Python's float."""
-    version = tuple(int(part) for part in pandas().__version__.split(".")[:2])
-    # From 3.1 on that is the default, and asking for it is deprecated.
-    return {} if version >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _read_page(file: TableFile) -> Sheet:
