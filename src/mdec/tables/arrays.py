@@ -122,21 +122,21 @@ def _check_mat(file: TableFile) -> None:
     """Check the elements of a MATLAB file, whose types SciPy trusts."""
     size, n_arrays = file.path.stat().st_size, 0
     file.take(size)
-    with file.path.open("rb") as source:
-        source.seek(_MAT_HEADER - 2)
-        order = "<" if source.read(2) == b"IM" else ">"
-        while len(tag := source.read(_MAT_TAG)) == _MAT_TAG:
-            kind, length = struct.unpack(f"{order}II", tag)
-            if source.tell() + length > size:
-                raise ValueError("an element goes on beyond the file")
-            element = source.read(length)
-            if kind == _MAT_COMPRESSED:
-                most = int(min(file.max_bytes - file.taken + 1, 2**62))
-                element = zlib.decompressobj().decompress(element, most)
-                file.take(len(element), copies=0)
-            else:
-                element = tag + element
-            n_arrays += _count_arrays(memoryview(element), order)
+    content, start = memoryview(file.path.read_bytes()), _MAT_HEADER
+    order = "<" if bytes(content[start - 2 : start]) == b"IM" else ">"
+    while start + _MAT_TAG <= size:
+        kind, length = struct.unpack_from(f"{order}II", content, start)
+        end = start + _MAT_TAG + length
+        if end > size:
+            raise ValueError("an element goes on beyond the file")
+        element = content[start:end]
+        if kind == _MAT_COMPRESSED:
+            most = int(min(file.max_bytes - file.taken + 1, 2**62))
+            unpacked = zlib.decompressobj().decompress(element[_MAT_TAG:], most)
+            file.take(len(unpacked), copies=0)
+            element = memoryview(unpacked)
+        n_arrays += _count_arrays(element, order)
+        start = end
     # SciPy makes an array of every cell, however small it is.
     file.require_memory(_MAT_ARRAY * n_arrays)
 

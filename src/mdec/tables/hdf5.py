@@ -42,16 +42,14 @@ def read_h5ad(file: TableFile) -> RawTable:
         samples = [str(each) for each in parts.column("obs", names)]
         label, labels = file.label_column, None
         known = [each for each in parts.names("obs") if not each.startswith("_")]
+        if label is not None and label not in known:
+            raise file.unknown_name("column of obs", label, known)
         if label is not None:
-            if label not in known:
-                raise file.unknown_name("column of obs", label, known)
             labels = parts.column("obs", label)
         holder, _, name = place.partition("/")
-        frame = {"X": "var", "layers": "var", "raw": "raw/var"}.get(holder)
-        if frame is not None:
+        features = [f"{name} {i + 1}" for i in range(values.shape[1])]
+        if frame := {"X": "var", "layers": "var", "raw": "raw/var"}.get(holder):
             features = [str(each) for each in parts.column(frame, parts.index(frame))]
-        else:
-            features = [f"{name} {i + 1}" for i in range(values.shape[1])]
         raw = RawTable(values, features, samples=samples, labels=labels, settled=True)
         # The names of raw and obsm do not tell what the values are.
         if holder in ("X", "layers"):
@@ -59,12 +57,10 @@ def read_h5ad(file: TableFile) -> RawTable:
         # The first plain columns of obs are kept for display.
         for each in (each for each in known if each not in (label, names)):
             column = parts.get(f"obs/{each}")
-            if len(raw.beside) < MAX_BESIDE and (
-                _is_array(column) or "codes" in column
-            ):
+            plain = _is_array(column) or "codes" in column
+            if plain and len(raw.beside) < MAX_BESIDE:
                 cells = [as_text(value) for value in parts.column("obs", each)]
-                if len(cells) == len(samples):
-                    raw.beside[each] = cells
+                raw.beside |= {each: cells} if len(cells) == len(samples) else {}
         return raw
 
 
@@ -220,16 +216,15 @@ def _length(value: Any) -> int:
 
 def _find_matrix(parts: GuardedFile, variable: str) -> str:
     """Return the place of the matrix that is asked for."""
+    groups = {group: parts.names(group) for group in ("layers", "obsm")}
     known = [place for place in ("X", "raw/X") if parts.has(place)]
-    known += [
-        f"{group}/{n}" for group in ("layers", "obsm") for n in parts.names(group)
-    ]
+    known += [f"{group}/{name}" for group, names in groups.items() for name in names]
     # obsm may hold frames too.
     known = [n for n in known if _is_array(g := parts.get(n)) or "shape" in g.attrs]
     # A file of one matrix may keep it elsewhere.
     only = known[0] if len(known) == 1 else "X"
-    folders = (f"{group}/{variable}" for group in ("layers", "obsm"))
-    for place in (variable or only, *folders, f"{variable}/X"):
+    inside = (f"{group}/{variable}" for group in groups)
+    for place in (variable or only, *inside, f"{variable}/X"):
         if place in known:
             return place
     raise parts.file.unknown_name("matrix", variable or "X", known)
@@ -265,14 +260,12 @@ def add_clustering(
     add_clusters(adata, key, labels, confidence, clustering.membership)
     adata.obs[f"{key}_second_choice"] = clustering.second_choice
     params = {k: str(v) for k, v in notes["params"].items() if v is not None}
-    groups = {
-        name: {k: v for k, v in each.items() if v is not None}
-        if isinstance(each, Mapping)
-        else each
-        for name, each in notes.items()
-    }
+    stored = dict(notes)
+    for name, each in notes.items():
+        if isinstance(each, Mapping):
+            stored[name] = {k: v for k, v in each.items() if v is not None}
     rest = {"n_clusters": clustering.n_clusters, "params": params}
-    adata.uns[key] = {**groups, **rest}
+    adata.uns[key] = stored | rest
 
 
 def add_clusters(

@@ -63,7 +63,11 @@ def orient(raw: RawTable, file: TableFile) -> tuple[RawTable, TableFile]:
     units |= any(number(cell) % 1.0 > 0.0 for cell in first if is_number(cell))
     if turn is None and not units:
         evidence, sure, asked = _find_evidence(raw, file, n_text)
-        units = evidence == _TEXT_ROW and n_text == 1 and _are_units(raw)
+        if evidence == _TEXT_ROW and n_text == 1:
+            # Units differ from column to column, and the columns are few.
+            below = [raw.text(j)[0].strip() for j in range(1, raw.values.shape[1])]
+            words = list(filter(None, below))
+            units = 2 * len(set(words)) > len(words) and len(raw.values) > len(below)
         turn = sure or asked
     if units or file.transpose is False:
         return _leave_out_rows(raw, n_text), file
@@ -95,13 +99,6 @@ def _name_features_first(raw: RawTable) -> RawTable:
             rest = [k for k in range(raw.values.shape[1]) if k != j]
             return raw.select([j, *rest]) if j else raw
     return raw
-
-
-def _are_units(raw: RawTable) -> bool:
-    """Tell whether text below the names of a few columns is none of classes."""
-    cells = [raw.text(j)[0].strip() for j in range(1, raw.values.shape[1])]
-    words = [cell for cell in cells if cell]
-    return len(raw.values) > len(cells) and 2 * len(set(words)) > len(words)
 
 
 def _leave_out_rows(raw: RawTable, n_rows: int) -> RawTable:

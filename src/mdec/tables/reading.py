@@ -16,14 +16,7 @@ from scipy.sparse import issparse
 from mdec._support.memory import MAX_BYTES
 from mdec.preparation import kind_of_values
 from mdec.preparation.recipes import fill_zeros
-from mdec.tables.arrays import (
-    find_matrix,
-    read_columns,
-    read_mat,
-    read_mtx,
-    read_npy,
-    read_npz,
-)
+from mdec.tables import arrays, hdf5, text
 from mdec.tables.budget import (
     COMPRESSIONS,
     STANDARD_INPUT,
@@ -33,16 +26,8 @@ from mdec.tables.budget import (
 )
 from mdec.tables.cells import as_text, class_names
 from mdec.tables.columns import MAX_BESIDE, Doubt, RawTable, leave_out_totals
-from mdec.tables.hdf5 import read_h5ad
 from mdec.tables.orientation import orient
-from mdec.tables.roles import (
-    CATEGORIES,
-    DATES,
-    ambiguity,
-    find_cure,
-    find_roles,
-)
-from mdec.tables.text import TEXT_ENDINGS, read_gct, read_text
+from mdec.tables.roles import CATEGORIES, DATES, ambiguity, find_cure, find_roles
 
 IMPUTATIONS = ("median", "knn")
 _CHOICES = {"impute": IMPUTATIONS, "categories": CATEGORIES, "dates": DATES}
@@ -52,18 +37,18 @@ MAX_FEATURES = 1_000_000
 _PER_NUMBER, _PER_NAME = 20, 300
 
 READERS: dict[str, Callable[[TableFile], RawTable]] = {
-    **dict.fromkeys(TEXT_ENDINGS, read_text),
-    ".gct": read_gct,
-    ".mtx": read_mtx,
-    ".xlsx": read_text,
-    **dict.fromkeys((".parquet", ".feather", ".arrow"), read_columns),
-    ".npz": read_npz,
-    ".npy": read_npy,
-    ".mat": read_mat,
-    ".h5ad": read_h5ad,
+    **dict.fromkeys(text.TEXT_ENDINGS, text.read_text),
+    ".gct": text.read_gct,
+    ".mtx": arrays.read_mtx,
+    ".xlsx": text.read_text,
+    **dict.fromkeys((".parquet", ".feather", ".arrow"), arrays.read_columns),
+    ".npz": arrays.read_npz,
+    ".npy": arrays.read_npy,
+    ".mat": arrays.read_mat,
+    ".h5ad": hdf5.read_h5ad,
 }
 ENDINGS = tuple(READERS)
-_COMPRESSIBLE = (*TEXT_ENDINGS, ".gct", ".mtx")
+_COMPRESSIBLE = (*text.TEXT_ENDINGS, ".gct", ".mtx")
 WITH_VARIABLES = (".xlsx", ".npz", ".mat", ".h5ad")
 # Their readers put samples in rows; the others give the table as the file has it.
 _ORIENTED = (".gct", ".mtx", ".npz", ".mat")
@@ -195,13 +180,20 @@ def read_table(
         ways, all of it in one list, and the parameters that say which.
     """
     given: dict[str, Any] = dict(locals())
-    file = TableFile(find_matrix(Path(given.pop("path"))), **given)
+    file = TableFile(arrays.find_matrix(Path(given.pop("path"))), **given)
     for name, choices in _CHOICES.items():
         if given[name] is not None and given[name] not in choices:
             raise ValueError(
                 f"{name}={given[name]!r} is not one of {', '.join(choices)}."
             )
-    raw = _read_file(file)
+    ending = check_ending(file)
+    if variable and ending not in WITH_VARIABLES:
+        raise file.error(
+            f"holds one table only; variable=... is for {', '.join(WITH_VARIABLES)}."
+        )
+    raw = leave_out_totals(READERS[ending](file).mark_missing(missing))
+    n_names = sum(raw.values.shape)
+    file.require_memory(_PER_NAME * n_names + _PER_NUMBER * raw.values.size)
     read, said = _take_roles(raw, file)
     if not read.doubts:
         return _finish(read, said)
@@ -226,19 +218,6 @@ def read_table(
     doubts, cure = find_cure(read.doubts, attempt)
     reading = _describe(replace(read, doubts=[*doubts]), said)
     raise ambiguity(file, reading["suspicious"], cure, reading)
-
-
-def _read_file(file: TableFile) -> RawTable:
-    """Return what a file holds."""
-    ending = check_ending(file)
-    if file.variable and ending not in WITH_VARIABLES:
-        raise file.error(
-            f"holds one table only; variable=... is for {', '.join(WITH_VARIABLES)}."
-        )
-    raw = leave_out_totals(READERS[ending](file).mark_missing(file.missing))
-    n_names = sum(raw.values.shape)
-    file.require_memory(_PER_NAME * n_names + _PER_NUMBER * raw.values.size)
-    return raw
 
 
 def check_ending(file: TableFile) -> str:

@@ -147,7 +147,6 @@ def _join_cures(doubts: Sequence[Doubt], *, keep: bool) -> dict[str, Any]:
     With `keep` what may be names or classes becomes features, where too few are left.
     """
     cure: dict[str, Any] = {}
-    lists: dict[str, list[str]] = {}
     for doubt in doubts:
         parts = doubt.cure
         if keep and doubt.kind in ("identifier", "classes"):
@@ -155,13 +154,12 @@ def _join_cures(doubts: Sequence[Doubt], *, keep: bool) -> dict[str, Any]:
             parts = {"categories": "encode"} if words else {"features": ["*"]}
         for name, value in parts.items():
             if name in ("label_column", "id_column") and name in cure:
-                lists.setdefault("drop", []).append(value)
-            elif isinstance(value, list):
-                listed = lists.setdefault(name, [])
-                listed += [each for each in value if each not in listed]
-            else:
-                cure[name] = value
-    return cure | lists
+                name, value = "drop", [value]
+            if isinstance(value, list):
+                value = [*dict.fromkeys([*cure.get(name, ()), *value])]
+            cure[name] = value
+    # Those of columns come last.
+    return dict(sorted(cure.items(), key=lambda item: isinstance(item[1], list)))
 
 
 def find_roles(raw: RawTable, file: TableFile) -> RawTable:
@@ -342,9 +340,13 @@ def _note_doubts(raw: RawTable, columns: list[int]) -> None:
     # Words among numbers that speak of no value: they repeat, or name a limit.
     marks = {word for word, n in odd.items() if n > 1 or word[0] in "<>"}
     alone = list(texts.values()).count("categories") == 1
+    ends = 0, raw.values.shape[1] - 1
     for j in columns:
         kind = texts.get(j) or looks_like(raw, j, rest)
-        if kind == "categories" and _may_be_classes(raw, j, alone=alone):
+        # They may be known classes: by name, or alone at an end.
+        name, unnamed = raw.name(j), raw.first_row > 0 and not raw.name(j)
+        likely = is_class_name(name) or unnamed or (alone and j in ends)
+        if kind == "categories" and likely and raw.labels is None:
             kind = "classes"
         if kind:
             raw.doubts.append(_describe_doubt(kind, raw, j, marks))
@@ -370,14 +372,6 @@ def _note_doubts(raw: RawTable, columns: list[int]) -> None:
             f"{mark} lies far from the other numbers of {name!r}; if it marks missing "
             f"values, say missing=['{mark}']"
         )
-
-
-def _may_be_classes(raw: RawTable, column: int, *, alone: bool) -> bool:
-    """Tell whether categories are rather known classes: by name, or alone at an end."""
-    name, last = raw.name(column), raw.values.shape[1] - 1
-    unnamed = raw.first_row > 0 and not name
-    found = is_class_name(name) or unnamed or (alone and column in (0, last))
-    return found and raw.labels is None
 
 
 def _describe_doubt(

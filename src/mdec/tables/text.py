@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -409,22 +410,17 @@ def _split_cells(line: str, separator: str) -> list[str]:
 
 
 def _find_separator(lines: list[str], path: Path) -> str:
-    """Return the sign that cuts the rows, a comma or a tabulator if none does."""
-    spaced = [line.replace("\t", " ") for line in lines]
-    found = _find_even_separator(lines) or _find_even_separator(spaced)
-    if found:
-        return found
-    if path.suffix.lower() != ".csv" and "\t" in lines[0]:
-        return "\t"
-    return max("\t,;", key=lines[0].count)
+    """Return the sign that cuts the rows into the most numbers, evenly.
 
-
-def _find_even_separator(lines: list[str]) -> str:
-    """Return the sign that cuts the rows into the most numbers, evenly; "" for none."""
+    If none does it is a comma, a semicolon or a tabulator, whichever is usual.
+    """
     best, found = (False, 0.0), ""
-    for separator in _SEPARATORS:
+    spaced = [line.replace("\t", " ") for line in lines]
+    for some, separator in product((lines, spaced), _SEPARATORS):
+        if found and some is spaced:
+            break
         try:
-            records, _ = _split_records([line.strip(" ") for line in lines], separator)
+            records, _ = _split_records([line.strip(" ") for line in some], separator)
         except csv.Error:
             continue
         if 2 < len(records) < len(lines) == _ROWS:
@@ -442,7 +438,9 @@ def _find_even_separator(lines: list[str]) -> str:
         score = len(rows[0]) > 1, round(share, 9)
         if not found or score > best:
             best, found = score, separator
-    return found
+    if not found and path.suffix.lower() != ".csv" and "\t" in lines[0]:
+        return "\t"
+    return found or max("\t,;", key=lines[0].count)
 
 
 def _thin_out(rows: list[list[str]]) -> list[str]:
@@ -534,7 +532,9 @@ def _read_rows(page: Any, file: TableFile) -> tuple[Sheet, int]:
         # A text may stand in many cells and is in the file but once.
         file.take(sum(len(cell) + 1 for cell in cells), copies=0)
         n_numbers += sum(type(value) in (int, float) for value in row)
-        lines.append("\t".join(map(_quote_cell, cells)))
+        cells = [c.replace('"', '""') for c in cells]
+        cells = [f'"{c}"' if re.search('[\t"\n\r]', c) else c for c in cells]
+        lines.append("\t".join(cells))
         widths.append(len(cells))
     width = max(widths, default=0)
     file.take(8 * width * len(lines))
@@ -543,12 +543,6 @@ def _read_rows(page: Any, file: TableFile) -> tuple[Sheet, int]:
     lines, first = lines[kept], _split_cells("".join(lines[kept][:1]), "\t")
     decimal = _find_decimal(lines, "\t")
     return Sheet(file, lines, "\t", decimal, first, notes=notes), n_numbers
-
-
-def _quote_cell(cell: str) -> str:
-    """Return a cell of a line that tabulators cut."""
-    doubled = cell.replace('"', '""')
-    return f'"{doubled}"' if re.search('[\t"\n\r]', cell) else cell
 
 
 def read_gct(file: TableFile) -> RawTable:
