@@ -47,9 +47,11 @@ def read_h5ad(file: TableFile) -> RawTable:
         if label is not None:
             labels = parts.column("obs", label)
         holder, _, name = place.partition("/")
-        features = [f"{name} {i + 1}" for i in range(values.shape[1])]
         if frame := {"X": "var", "layers": "var", "raw": "raw/var"}.get(holder):
             features = [str(each) for each in parts.column(frame, parts.index(frame))]
+        else:
+            file.require_memory(2 * _PER_TEXT * values.shape[1])
+            features = [f"{name} {i + 1}" for i in range(values.shape[1])]
         raw = RawTable(values, features, samples=samples, labels=labels, settled=True)
         # The names of raw and obsm do not tell what the values are.
         if holder in ("X", "layers"):

@@ -303,7 +303,7 @@ def _take_known_features(raw: RawTable, left: list[int], file: TableFile) -> Raw
     raw.encoded = {wanted[name]: list(values) for name, values in encoding.items()}
     raw.features = [j for j in wanted.values() if j not in raw.encoded]
     raw.dropped += [j for j in others if j != raw.ids]
-    for j in raw.words.intersection(raw.features):
+    for j in [j for j in raw.features if j in raw.words]:
         if kind_of_words(raw.text(j)) == "dates":
             _read_days(raw, j)
         else:
@@ -343,11 +343,11 @@ def _note_doubts(raw: RawTable, columns: list[int]) -> None:
     ends = 0, raw.values.shape[1] - 1
     for j in columns:
         kind = texts.get(j) or looks_like(raw, j, rest)
-        # They may be known classes: by name, or alone at an end.
-        name, unnamed = raw.name(j), raw.first_row > 0 and not raw.name(j)
-        likely = is_class_name(name) or unnamed or (alone and j in ends)
-        if kind == "categories" and likely and raw.labels is None:
-            kind = "classes"
+        if kind == "categories" and raw.labels is None:
+            # They may be known classes: by name, or alone at an end.
+            unnamed = raw.first_row > 0 and not raw.name(j)
+            likely = is_class_name(raw.name(j)) or unnamed or (alone and j in ends)
+            kind = "classes" if likely else kind
         if kind:
             raw.doubts.append(_describe_doubt(kind, raw, j, marks))
     # Of very many columns some are like that by chance.

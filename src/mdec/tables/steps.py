@@ -114,15 +114,14 @@ class TableSteps:
                 spreads = table.values.std(axis=1, dtype=np.float64)
                 room = max(np.ptp(means), float(np.median(spreads)))
                 arrays["levels"] = np.array([means.min() - room, means.max() + room])
-        done = [] if transform == "none" else [f"transform {transform}"]
-        done += [words] if fitted is not None and words else []
+        done = None if transform == "none" else f"transform {transform}"
         names = tuple(table.feature_names)
         named = table.reading.get("names_of_columns") and len({*names}) == len(names)
         return cls(
             len(names),
             names if named else None,
             transform,
-            "; ".join(done),
+            "; ".join(filter(None, [done, words])),
             arrays,
             rest,
             table.encoding,

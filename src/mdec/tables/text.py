@@ -222,10 +222,11 @@ def _first_row_is_names(
     # A row of classes below the names of samples has no name of its own.
     if not cells[0] and all(cells[1:]) and all(c.strip() for c in below.text(0)[1:]):
         return True
-    beside = cells[len({*below.text(0)}) == len(below.values) :]
-    counts = ([str(i + k) for i in range(len(beside))] for k in (0, 1))
-    if labels and len(beside) > 2 and beside in counts:
-        return True if len(beside) > 3 else None
+    if labels:
+        beside = cells[len({*below.text(0)}) == len(below.values) :]
+        counts = ([str(i + k) for i in range(len(beside))] for k in (0, 1))
+        if len(beside) > 2 and beside in counts:
+            return True if len(beside) > 3 else None
     if any(cells[j] in below.texts[j] for j in below.words if cells[j]):
         return False
     if not numbers:
