@@ -424,6 +424,10 @@ for p, k in enumerate(counts):
 
 def test_kernels_add_up_as_the_loops_do() -> None:
     pytest.importorskip("triton")
+    try:
+        int(np.ones(1))
+    except TypeError:
+        pytest.skip("Triton's interpreter takes arrays for numbers, NumPy no longer")
     # Triton's interpreter runs them on the CPU.
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     subprocess.run([sys.executable, "-c", KERNELS_ALONE], check=True, env=environment)

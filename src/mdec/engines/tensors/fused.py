@@ -83,7 +83,8 @@ def inner_products(left: Tensor, right: Tensor) -> Tensor:
     Products of numbers of float32 are exact there, so that whatever the order of their
     sums, these round to the same numbers of float32 as those of the CPU.
     """
-    return left.to(torch.float64).mT @ right.to(torch.float64)
+    wide = left.to(torch.float64)
+    return wide.mT @ (wide if right is left else right.to(torch.float64))
 
 
 def multiply(block: Tensor, matrix: Tensor) -> Tensor:
