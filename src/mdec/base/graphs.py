@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,15 @@ from mdec.numerics.sparse_rows import SparseDistances, at_safe_sparse_scale
 # searched in float32 blocks.
 DENSE_SAMPLES = 1000
 
+# Entries of a matrix that fit a core's own cache.
+CACHED_ENTRIES = 2**16
+
 # Of a search in float32 at most this share of the rows may be left open; otherwise
 # float64 is faster than looking at all pairs of each.
 MAX_OPEN_SHARE = 0.05
+
+# From the first and second ends of pairs, and their squared distances, to numbers.
+OfPairs = Callable[[Any, Any, Array], Array]
 
 
 def similarity_graph(
@@ -110,19 +117,68 @@ def graph_from_distances(
     csr_array of shape (n_samples, n_samples)
         Symmetric, non-negative, no self-loops.
     """
-    from mdec.numerics.loops import dense
+    rho = None
+    if kernel not in kernels.ANGULAR:
+        means = _mean_of_nearest(distances, kernel, n_neighbors)
+        rho = kernels.mean_neighbor_distance(means)
+    similarity = partial(_similarity, kernel, rho, mu)
+    order = similarity if kernel == "scaled_gaussian" else nearness
+    return graph_of_largest(distances, n_neighbors, order, similarity)
 
-    n_samples = len(distances)
-    scaled = kernels.as_kernel_takes_them(distances, kernel)
-    if kernel in kernels.ANGULAR:
-        near, _, _ = dense.upper_triangle(scaled, np.empty(n_samples))
-        similarity = kernels.angular_similarity(near)
-    else:
-        rho = kernels.mean_neighbor_distance(dense.mean_of_nearest(scaled, n_neighbors))
-        near, rho_i, rho_j = dense.upper_triangle(scaled, rho)
-        similarity = kernels.scaled_similarity(kernel, near, rho_i, rho_j, mu)
-    order = similarity if kernel == "scaled_gaussian" else -near
-    return _graph(*dense.largest_both_ways(order, similarity, n_samples, n_neighbors))
+
+def graph_of_largest(
+    distances: Array, k: int, order: OfPairs, similarity: OfPairs
+) -> sparse.csr_array:
+    """Return the graph of the pairs that are among the k largest of either end.
+
+    `order` tells of pairs what is large, the first of equals, and `similarity` what the
+    graph holds.
+    """
+    every = np.arange(len(distances))
+    kept = np.empty(distances.shape, dtype=bool)
+    for part in _row_blocks(len(distances)):
+        rows = every[part]
+        values = order(rows[:, None], every, distances[part])
+        np.fill_diagonal(values[:, part], -np.inf)
+        kept[part] = _largest_of_rows(values, k)
+    kept |= kept.T
+    rows, columns = np.divmod(np.flatnonzero(kept), len(distances))
+    data = similarity(rows, columns, distances[rows, columns])
+    indptr = np.searchsorted(rows, np.arange(len(distances) + 1))
+    return _graph(indptr, columns.astype(np.int32), data)
+
+
+def _largest_of_rows(values: Array, k: int) -> NDArray[np.bool_]:
+    """Mark the k largest values of each row, of equal ones the first."""
+    least = np.partition(values, -k, axis=1)[:, -k, None]
+    kept = values >= least
+    if np.count_nonzero(kept) > k * len(kept):
+        more = np.flatnonzero(np.count_nonzero(kept, axis=1) > k)
+        above = values[more] > least[more]
+        equal = kept[more] & ~above
+        room = k - np.count_nonzero(above, axis=1, keepdims=True)
+        kept[more] = above | (equal & (np.cumsum(equal, axis=1) <= room))
+    return kept
+
+
+def _mean_of_nearest(distances: Array, kernel: str, k: int) -> Array:
+    """Return the mean of each row's k smallest distances, as the kernel takes them."""
+    means = np.empty(len(distances))
+    for part in _row_blocks(len(distances)):
+        others = distances[part].copy()
+        np.fill_diagonal(others[:, part], np.inf)
+        others.partition(k - 1, axis=1)
+        nearest = kernels.as_kernel_takes_them(np.sort(others[:, :k], axis=1), kernel)
+        # Added in one order, the smallest first.
+        means[part] = np.cumsum(nearest, axis=1)[:, -1] / k
+    return means
+
+
+def _row_blocks(n_samples: int) -> Iterator[slice]:
+    """Yield rows of a square matrix that are in the cache together."""
+    height = max(1, CACHED_ENTRIES // n_samples)
+    for start in range(0, n_samples, height):
+        yield slice(start, min(start + height, n_samples))
 
 
 def _search_graph(
@@ -149,17 +205,8 @@ def _search_graph(
         noted[:] = means
     rho = means if kernel in kernels.ANGULAR else kernels.mean_neighbor_distance(means)
 
-    def similarity(rows: Any, columns: Any, squared: Array) -> Array:
-        found: Array
-        if kernel in kernels.ANGULAR:
-            found = kernels.angular_similarity(squared)
-            return found
-        distance = kernels.as_kernel_takes_them(squared, kernel)
-        ends = rho[rows], rho[columns]
-        found = kernels.scaled_similarity(kernel, distance, *ends, mu)
-        return found
-
-    order = similarity if gaussian else _nearness
+    similarity = partial(_similarity, kernel, rho, mu)
+    order = similarity if gaussian else nearness
     values = order(pairs.low, pairs.high, pairs.squared)
     marked, worst = selection.keep_largest(*pairs.lists, values, n_neighbors)
     if gaussian:
@@ -186,7 +233,22 @@ def _graph(indptr: Any, indices: Any, data: Any) -> sparse.csr_array:
     return graph
 
 
-def _nearness(_rows: Any, _columns: Any, squared: Array) -> Array:
+def _similarity(
+    kernel: str, rho: Any, mu: float, rows: Any, columns: Any, squared: Array
+) -> Array:
+    """Return the similarity of pairs, given their ends and squared distances."""
+    found: Array
+    if kernel in kernels.ANGULAR:
+        found = kernels.angular_similarity(squared)
+    else:
+        distance = kernels.as_kernel_takes_them(squared, kernel)
+        ends = rho[rows], rho[columns]
+        found = kernels.scaled_similarity(kernel, distance, *ends, mu)
+    return found
+
+
+def nearness(_rows: Any, _columns: Any, squared: Array) -> Array:
+    """Return what is the larger, the nearer the ends of pairs are."""
     return -squared
 
 
@@ -215,7 +277,7 @@ def _candidates(
     if not proven.all():
         _, last = pairs.nearest(n_candidates)
         limit = np.where(proven, -1.0, last)
-        more = _search_within(distances, limit, -last, n_candidates, _nearness)
+        more = _search_within(distances, limit, -last, n_candidates, nearness)
         pairs = pairs.joined(slice(None), *more, pairs.radius)
         _, last = pairs.nearest(n_candidates)
         pairs = replace(pairs, radius=np.where(proven, pairs.radius, last))
@@ -266,7 +328,7 @@ def _search_within(
     limit: Array,
     worst: Array,
     n_neighbors: int,
-    order: Callable[[Any, Any, Array], Array],
+    order: OfPairs,
 ) -> tuple[NDArray[np.integer], NDArray[np.integer], Array]:
     """Return the best pairs of the rows that have a limit, among all pairs within it.
 

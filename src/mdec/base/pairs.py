@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
-from mdec.base.graphs import graph_from_distances
+from mdec.base.graphs import graph_from_distances, graph_of_largest, nearness
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.nearest import at_common_scale
 
@@ -96,14 +96,11 @@ class Pairs:
         """
         if not self.similar:
             return graph_from_distances(self.values, kernel, n_neighbors, mu)
-        from mdec.numerics.loops import dense
 
-        n_samples = len(self.values)
-        near, _, _ = dense.upper_triangle(self.values, np.empty(n_samples))
-        indptr, indices, data = dense.largest_both_ways(
-            near, near.clip(0.0), n_samples, n_neighbors
-        )
-        return sparse.csr_array((data, indices, indptr), shape=self.values.shape)
+        def similarity(_rows: Any, _columns: Any, below_zero: Array) -> Array:
+            return (-below_zero).clip(0.0)
+
+        return graph_of_largest(-self.values, n_neighbors, nearness, similarity)
 
 
 class PairwiseRows:

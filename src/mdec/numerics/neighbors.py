@@ -77,11 +77,18 @@ def distances_about_mean(
     from mdec.numerics.loops import dense
 
     distances = centred @ centred.T
-    lost = dense.products_to_distances(distances)
-    if lost.size and not dense.fill_lost(
-        distances, lost, np.ascontiguousarray(original(lost))
-    ):
-        raise ValueError(TOO_WIDE)
+    if dense.products_to_distances(distances, distances.diagonal().copy()):
+        lost = distances < 0.0
+        # Products may not be symmetric to the last bit, so both ends are noted.
+        lost |= lost.T
+        rows = np.flatnonzero(lost.any(axis=1))
+        first, second = np.nonzero(np.triu(lost[np.ix_(rows, rows)]))
+        ends = first.astype(np.int32), second.astype(np.int32)
+        values = dense.pair_distances(np.ascontiguousarray(original(rows)), *ends)
+        if values.min() < 0.0:
+            raise ValueError(TOO_WIDE)
+        distances[rows[first], rows[second]] = values
+        distances[rows[second], rows[first]] = values
     return distances
 
 

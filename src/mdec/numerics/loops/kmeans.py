@@ -109,7 +109,8 @@ def nearest_by_scores(
     least = precise_distance(X, i, centers, best)
     for c in range(scores.size):
         if scores[c] <= greatest and c != best:
-            least = min(least, precise_distance(X, i, centers, c))
+            distance = precise_distance(X, i, centers, c)
+            least = distance if distance < least else least
     most = least * (1.0 + TIE) + rounding
     for c in range(scores.size):
         if scores[c] <= greatest and precise_distance(X, i, centers, c) <= most:
@@ -158,163 +159,140 @@ def lloyd(X: Any, centers: Any, max_iter: int, rounding: float) -> Any:
     """
     n_samples, n_features = X.shape
     n_centers, dtype = len(centers), X.dtype
-    eps = float(np.finfo(dtype).eps)
     labels = np.full(n_samples, -1, dtype=np.int32)
-    upper = np.full(n_samples, np.inf)
-    sums = np.zeros((n_centers, n_features))
-    counts = np.zeros(n_centers, dtype=np.int64)
-    half_norms = np.empty(n_centers, dtype=dtype)
-    transposed = np.empty((n_features, n_centers), dtype=dtype)
-    height = min(TILE, n_samples)
-    rows = np.empty((height, n_features), dtype=dtype)
-    scores = np.empty((height, n_centers), dtype=dtype)
-    unsure = np.empty(height, dtype=np.int64)
-    moved, gap = np.empty((2, n_centers))
+    upper, lower = np.full(n_samples, np.inf), np.zeros(n_samples)
+    half = 0.5 * np.einsum("ij,ij->i", X, X)
+    sums, counts = np.zeros((n_centers, n_features)), np.zeros(n_centers, np.int64)
     # What rounding may add to or take from a score, as a share of half the norms; and
     # what ties may.
-    share = (n_features + 2) * eps + 4.0 * TIE
-    half = 0.5 * np.einsum("ij,ij->i", X, X)
-    bounds = upper, np.zeros(n_samples), gap, moved, share, rounding, half
-    scratch = half_norms, transposed, unsure, rows, scores
-    assigned, iteration, inertia = False, 0, 0.0
-    while iteration < max_iter:
-        iteration, n_changed, inertia = _iterate(
-            X,
-            centers,
-            labels,
-            sums,
-            counts,
-            *bounds,
-            *scratch,
-            iteration,
-            max_iter,
-            assigned,
-        )
-        if iteration == max_iter or counts.all():
-            break
-        n_changed += refill(X, centers, labels, upper, sums, counts, rounding)
+    share = (n_features + 2) * float(np.finfo(dtype).eps) + 4.0 * TIE
+    height = min(TILE, n_samples)
+    transposed = np.empty((n_features, n_centers), dtype=dtype)
+    rows = np.zeros((height, n_features), dtype=dtype)
+    scores = np.empty((height, n_centers), dtype=dtype)
+    unsure, norms = np.empty(height, dtype=np.int64), np.empty(n_centers, dtype=dtype)
+    gap = np.empty(n_centers)
+    bounds = labels, upper, lower, sums, counts
+    scratch = half, transposed, norms, gap, unsure, rows, scores
+    for _ in range(max_iter):
+        n_changed = _assign(X, centers, *bounds, *scratch, share, rounding)
+        if not counts.all():
+            n_changed += refill(X, centers, labels, upper, sums, counts, rounding)
         if n_changed == 0:
             break
-        assigned = True
-    return labels, inertia
+        _move(centers, *bounds, gap)
+    return labels, _inertia(X, centers, labels)
 
 
 @jit()
-def _iterate(
+def _assign(
     X: Any,
     centers: Any,
     labels: Any,
-    sums: Any,
-    counts: Any,
     upper: Any,
     lower: Any,
-    gap: Any,
-    moved: Any,
-    share: float,
-    rounding: float,
+    sums: Any,
+    counts: Any,
     half: Any,
-    half_norms: Any,
     transposed: Any,
+    half_norms: Any,
+    gap: Any,
     unsure: Any,
     rows: Any,
     scores: Any,
-    iteration: int,
-    max_iter: int,
-    assigned: bool,
-) -> Any:
-    """Iterate until nothing changes or a cluster is empty.
-
-    Returns the iterations that are complete, the samples that changed in the last and
-    the inertia. `assigned` tells that the first of them has only to move the centres.
-    """
+    share: float,
+    rounding: float,
+) -> int:
+    """Give each sample its nearest centre; return how many have another than before."""
     n_samples, n_features = X.shape
-    n_centers = counts.size
-    n_changed = 0
-    while iteration < max_iter:
-        if not assigned:
-            largest_half = 0.0
-            for c in range(n_centers):
-                norm = X.dtype.type(0)
-                for f in range(n_features):
-                    norm += centers[c, f] * centers[c, f]
-                    transposed[f, c] = centers[c, f]
-                half_norms[c] = 0.5 * norm
-                if half_norms[c] > largest_half:
-                    largest_half = np.float64(half_norms[c])
-                gap[c] = np.inf
-                for other in range(c):
-                    apart = 0.5 * math.sqrt(
-                        squared_distance(centers, c, centers, other)
-                    )
-                    gap[c] = apart if apart < gap[c] else gap[c]
-                    gap[other] = apart if apart < gap[other] else gap[other]
-            n_changed = 0
-            i = 0
-            while i < n_samples:
-                n_unsure = 0
-                while i < n_samples and n_unsure < unsure.size:
-                    label = np.int64(labels[i])
-                    safe = -np.inf
-                    if label >= 0:
-                        # By more than rounding, which differs between processors.
-                        bound = lower[i] if lower[i] > gap[label] else gap[label]
-                        safe = (1.0 - share) * bound
-                        if upper[i] >= safe:
-                            upper[i] = math.sqrt(squared_distance(X, i, centers, label))
-                    if upper[i] >= safe:
-                        for f in range(n_features):
-                            rows[n_unsure, f] = X[i, f]
-                        unsure[n_unsure] = i
-                        n_unsure += 1
-                    i += 1
-                if n_unsure == 0:
-                    break
-                np.dot(rows[:n_unsure], transposed, scores[:n_unsure])
-                for t in range(n_unsure):
-                    row, own = unsure[t], scores[t]
-                    for c in range(n_centers):
-                        own[c] = half_norms[c] - own[c]
-                    error = share * (half[row] + largest_half)
-                    best, second = nearest_by_scores(
-                        X, row, centers, own, error, rounding
-                    )
-                    most = half[row] + own[best] + error
-                    rest = half[row] + second - error
-                    upper[row] = math.sqrt(2.0 * most) if most > 0.0 else 0.0
-                    lower[row] = math.sqrt(2.0 * rest) if rest > 0.0 else 0.0
-                    label = np.int64(labels[row])
-                    if best != label:
-                        n_changed += 1
-                        labels[row] = best
-                        counts[best] += 1
-                        for f in range(n_features):
-                            sums[best, f] += X[row, f]
-                        if label >= 0:
-                            counts[label] -= 1
-                            for f in range(n_features):
-                                sums[label, f] -= X[row, f]
-            n_empty = 0
-            for c in range(n_centers):
-                n_empty += counts[c] == 0
-            if n_changed == 0 or n_empty > 0:
-                break
-        assigned = False
-        largest = 0.0
-        for c in range(n_centers):
-            total = 0.0
-            if counts[c] > 0:
-                for f in range(n_features):
-                    value = X.dtype.type(sums[c, f] / counts[c])
-                    difference = value - centers[c, f]
-                    total += difference * difference
-                    centers[c, f] = value
-            moved[c] = math.sqrt(total)
-            largest = moved[c] if moved[c] > largest else largest
-        for i in range(n_samples):
-            upper[i] += moved[labels[i]]
-            lower[i] -= largest
-        iteration += 1
-    inertia = 0.0
+    largest_half = 0.0
+    for c in range(counts.size):
+        norm = X.dtype.type(0)
+        for f in range(n_features):
+            norm += centers[c, f] * centers[c, f]
+            transposed[f, c] = centers[c, f]
+        half_norms[c] = 0.5 * norm
+        largest_half = half_norms[c] if half_norms[c] > largest_half else largest_half
+        gap[c] = np.inf
+        for other in range(c):
+            apart = 0.5 * math.sqrt(squared_distance(centers, c, centers, other))
+            gap[c] = apart if apart < gap[c] else gap[c]
+            gap[other] = apart if apart < gap[other] else gap[other]
+    n_changed, n_unsure = 0, 0
     for i in range(n_samples):
-        inertia += precise_distance(X, i, centers, np.int64(labels[i]))
-    return iteration, n_changed, inertia
+        label = np.int64(labels[i])
+        safe = -np.inf
+        if label >= 0:
+            # By more than rounding, which differs between processors.
+            bound = lower[i] if lower[i] > gap[label] else gap[label]
+            safe = (1.0 - share) * bound
+            if upper[i] >= safe:
+                upper[i] = math.sqrt(squared_distance(X, i, centers, label))
+        if upper[i] >= safe:
+            for f in range(n_features):
+                rows[n_unsure, f] = X[i, f]
+            unsure[n_unsure] = i
+            n_unsure += 1
+        if n_unsure < unsure.size and (i < n_samples - 1 or n_unsure == 0):
+            continue
+        np.dot(rows, transposed, scores)
+        for t in range(n_unsure):
+            row = unsure[t]
+            for c in range(counts.size):
+                scores[t, c] = half_norms[c] - scores[t, c]
+            error = share * (half[row] + largest_half)
+            best, second = nearest_by_scores(
+                X, row, centers, scores[t], error, rounding
+            )
+            most = half[row] + scores[t, best] + error
+            rest = half[row] + second - error
+            upper[row] = math.sqrt(2.0 * most) if most > 0.0 else 0.0
+            lower[row] = math.sqrt(2.0 * rest) if rest > 0.0 else 0.0
+            label = np.int64(labels[row])
+            if best != label:
+                n_changed += 1
+                labels[row] = best
+                counts[best] += 1
+                for f in range(n_features):
+                    sums[best, f] += X[row, f]
+                if label >= 0:
+                    counts[label] -= 1
+                    for f in range(n_features):
+                        sums[label, f] -= X[row, f]
+        n_unsure = 0
+    return n_changed
+
+
+@jit()
+def _move(
+    centers: Any,
+    labels: Any,
+    upper: Any,
+    lower: Any,
+    sums: Any,
+    counts: Any,
+    moved: Any,
+) -> None:
+    """Move the centres to the means of their samples, and the bounds with them."""
+    largest = 0.0
+    for c in range(counts.size):
+        total = 0.0
+        if counts[c] > 0:
+            for f in range(centers.shape[1]):
+                value = centers.dtype.type(sums[c, f] / counts[c])
+                difference = value - centers[c, f]
+                total += difference * difference
+                centers[c, f] = value
+        moved[c] = math.sqrt(total)
+        largest = moved[c] if moved[c] > largest else largest
+    for i in range(labels.size):
+        upper[i] += moved[labels[i]]
+        lower[i] -= largest
+
+
+@jit()
+def _inertia(X: Any, centers: Any, labels: Any) -> float:
+    total = 0.0
+    for i in range(labels.size):
+        total += precise_distance(X, i, centers, np.int64(labels[i]))
+    return total

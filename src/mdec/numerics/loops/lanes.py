@@ -32,9 +32,12 @@ def _intrinsic(function: Callable[..., Any]) -> Any:
 
 
 def pad_columns(block: Any) -> Any:
-    """Return a copy of a block with columns of zeros up to a multiple of the lanes."""
+    """Return a copy of a block with columns of zeros up to a multiple of the lanes.
+
+    Two lanes at least, so that no loop is compiled for one alone.
+    """
     n, width = block.shape
-    out = np.zeros((n, -(-width // LANES) * LANES), dtype=block.dtype)
+    out = np.zeros((n, max(2, -(-width // LANES)) * LANES), dtype=block.dtype)
     out[:, :width] = block
     return out
 

@@ -31,8 +31,6 @@ MAX_TURNS = 60
 # How often vectors that are nearly dependent are made orthonormal.
 MAX_PASSES = 3
 
-_NO_END = "The eigenvalues of a small matrix do not converge"
-
 # A square below this share of the vector's own is rounding alone.
 _ROUNDING = 1e-14
 
@@ -199,14 +197,18 @@ def symmetric_eigenvectors(matrix: Any) -> tuple[Any, Any]:
     tridiagonal, and the QL iteration with implicit shifts diagonal.
     """
     n = len(matrix)
-    square, turned, vectors = np.empty((3, n, n))
-    values, beside, scales, scratch = np.empty((4, n))
-    _tridiagonalize(matrix, square, turned, vectors, values, beside, scales, scratch)
+    # Turned around, so that what is left of it begins at zero, which is faster.
+    square = np.tril(matrix[::-1, ::-1])
+    square += np.tril(square, -1).T
+    turned, (beside, scales, scratch) = np.eye(n), np.zeros((3, n))
+    _tridiagonalize(square, np.square(square).sum(), turned, beside, scales, scratch)
+    values = square.diagonal()[::-1].copy()
+    vectors = np.ascontiguousarray(turned[::-1, ::-1].T)
     # Beside the largest values, not its neighbours: where many eigenvalues are zero,
     # these are rounding themselves.
     vanishing = 2.0**-52 * np.max(np.abs(values) + np.abs(beside), initial=0.0)
     if not _diagonalize(values, beside, vectors, vanishing):
-        raise np.linalg.LinAlgError(_NO_END)
+        raise np.linalg.LinAlgError("The eigenvalues of a small matrix do not converge")
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[order].T
 
@@ -220,64 +222,17 @@ def eigenvectors_of_each(
     results: the `vectors` by zeros, the values by minus infinity. `in_parts` does the
     work on slices of them.
     """
-    most = matrices.shape[1]
-    values = np.empty(matrices.shape[:2])
-    arrays = matrices, widths, values, vectors
+    values = np.full(matrices.shape[:2], -np.inf)
+    vectors[:] = 0.0
 
-    def solve(part: slice) -> bool:
-        squares, scratch = np.empty((3, most * most)), np.empty((4, most))
-        found: bool = _solve_each(*(each[part] for each in arrays), squares, scratch)
-        return found
+    def solve(part: slice) -> None:
+        for m in range(*part.indices(len(widths))):
+            own = slice(widths[m])
+            found = symmetric_eigenvectors(matrices[m, own, own])
+            values[m, own], vectors[m, own, own] = found
 
-    if not all(in_parts(solve, widths)):
-        raise np.linalg.LinAlgError(_NO_END)
+    in_parts(solve, widths)
     return values
-
-
-@jit()
-def _solve_each(
-    matrices: Any,
-    widths: Any,
-    values: Any,
-    vectors: Any,
-    squares: Any,
-    scratch: Any,
-) -> bool:
-    for m in range(widths.size):
-        n, most = widths[m], values.shape[1]
-        square, turned = squares[0, : n * n], squares[1, : n * n]
-        own = squares[2, : n * n].reshape(n, n)
-        found, beside = scratch[0, :n], scratch[1, :n]
-        _tridiagonalize(
-            matrices[m],
-            square.reshape(n, n),
-            turned.reshape(n, n),
-            own,
-            found,
-            beside,
-            scratch[2],
-            scratch[3],
-        )
-        largest = 0.0
-        for i in range(n):
-            size = abs(found[i]) + abs(beside[i])
-            largest = size if not size <= largest else largest
-        if not _diagonalize(found, beside, own, 2.0**-52 * largest):
-            return False
-        for i in range(most):
-            values[m, i] = -np.inf
-            for j in range(most):
-                vectors[m, i, j] = 0.0
-        for i in range(n):
-            # Largest first, the first of equals before the others.
-            place = 0
-            for j in range(n):
-                if found[j] > found[i] or (found[j] == found[i] and j < i):
-                    place += 1
-            values[m, place] = found[i]
-            for j in range(n):
-                vectors[m, j, place] = own[i, j]
-    return True
 
 
 @inner()
@@ -293,32 +248,15 @@ def _add_rows(square: Any, k: int, scale: float, rows: Any, out: Any) -> None:
 
 @jit()
 def _tridiagonalize(
-    matrix: Any,
-    square: Any,
-    turned: Any,
-    vectors: Any,
-    values: Any,
-    beside: Any,
-    scales: Any,
-    scratch: Any,
+    square: Any, size: float, turned: Any, beside: Any, scales: Any, scratch: Any
 ) -> None:
-    """Write the diagonal, what is beside it and the vectors that lead there, in rows.
+    """Make a symmetric matrix tridiagonal, and write the vectors that lead there.
 
-    The matrix is turned around, so that what is left of it begins at zero, which is
-    faster and sooner compiled.
+    `size` is the sum of its squares; `turned` is the identity before.
     """
-    n = values.size
-    total = 0.0
-    for i in range(n):
-        for j in range(n):
-            low, high = (i, j) if i < j else (j, i)
-            square[i, j] = matrix[n - 1 - high, n - 1 - low]
-            turned[i, j] = 1.0 if i == j else 0.0
-            total += square[i, j] * square[i, j]
-        beside[i] = scales[i] = 0.0
     # What is left of a matrix of low rank is rounding, of low rank again, and so on
     # down to numbers whose squares vanish.
-    rounding = 2.0**-60 * math.sqrt(total)
+    n, rounding = scales.size, 2.0**-60 * math.sqrt(size)
     for k in range(n - 1, 1, -1):
         # Of row k only what is left of the diagonal is left: the reflection.
         total = 0.0
@@ -351,10 +289,6 @@ def _tridiagonalize(
                 weight = square[k, j]
                 for i in range(k):
                     turned[j, i] -= weight * scratch[i]
-    for k in range(n):
-        values[k] = square[n - 1 - k, n - 1 - k]
-        for i in range(n):
-            vectors[k, i] = turned[n - 1 - i, n - 1 - k]
 
 
 @jit()
