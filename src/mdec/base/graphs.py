@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import squareform
 
 from mdec._support.arrays import Array
 from mdec.base import kernels
@@ -117,35 +118,56 @@ def graph_from_distances(
     csr_array of shape (n_samples, n_samples)
         Symmetric, non-negative, no self-loops.
     """
-    rho = None
+    rho: Any = None
     if kernel not in kernels.ANGULAR:
         means = _mean_of_nearest(distances, kernel, n_neighbors)
         rho = kernels.mean_neighbor_distance(means)
-    similarity = partial(_similarity, kernel, rho, mu)
-    order = similarity if kernel == "scaled_gaussian" else nearness
-    return graph_of_largest(distances, n_neighbors, order, similarity)
+    if kernel == "scaled_gaussian":
+        order = _gaussian_similarity(distances, rho, mu)
+        rows, columns = largest_pairs(order, n_neighbors)
+        return graph_of_pairs(rows, columns, order[rows, columns], len(order))
+    rows, columns = largest_pairs(-distances, n_neighbors)
+    similarity = _similarity(kernel, rho, mu, rows, columns, distances[rows, columns])
+    return graph_of_pairs(rows, columns, similarity, len(distances))
 
 
-def graph_of_largest(
-    distances: Array, k: int, order: OfPairs, similarity: OfPairs
-) -> sparse.csr_array:
-    """Return the graph of the pairs that are among the k largest of either end.
+def _gaussian_similarity(distances: Array, rho: Array, mu: float) -> Array:
+    """Return the scaled Gaussian similarity of all pairs.
 
-    `order` tells of pairs what is large, the first of equals, and `similarity` what the
-    graph holds.
+    Half of them are enough where all fit the cache, and rows at a time elsewhere.
     """
-    every = np.arange(len(distances))
-    kept = np.empty(distances.shape, dtype=bool)
-    for part in _row_blocks(len(distances)):
-        rows = every[part]
-        values = order(rows[:, None], every, distances[part])
-        np.fill_diagonal(values[:, part], -np.inf)
-        kept[part] = _largest_of_rows(values, k)
+    similarity = partial(kernels.scaled_similarity, "scaled_gaussian")
+    if distances.size <= CACHED_ENTRIES:
+        halves = partial(squareform, checks=False)
+        ends = halves(rho[:, None] + rho)
+        found: Array = halves(similarity(halves(distances), ends, 0.0, mu))
+        return found
+    found = np.empty_like(distances)
+    for part in _row_blocks(len(found)):
+        found[part] = similarity(distances[part], rho[part, None], rho, mu)
+    return found
+
+
+def largest_pairs(order: Array, k: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the pairs among the k largest of either end, both ways and sorted.
+
+    Of equal ones the first are. The diagonal of the matrix is overwritten.
+    """
+    np.fill_diagonal(order, -np.inf)
+    kept = np.empty(order.shape, dtype=bool)
+    for part in _row_blocks(len(order)):
+        kept[part] = _largest_of_rows(order[part], k)
     kept |= kept.T
-    rows, columns = np.divmod(np.flatnonzero(kept), len(distances))
-    data = similarity(rows, columns, distances[rows, columns])
-    indptr = np.searchsorted(rows, np.arange(len(distances) + 1))
-    return _graph(indptr, columns.astype(np.int32), data)
+    rows, columns = np.divmod(np.flatnonzero(kept).astype(np.int32), len(order))
+    return rows, columns
+
+
+def graph_of_pairs(
+    rows: NDArray[np.integer], columns: Any, data: Array, n_samples: int
+) -> sparse.csr_array:
+    """Return the graph of sorted pairs, both ways, and their similarities."""
+    indptr = np.searchsorted(rows, np.arange(n_samples + 1))
+    return _graph(indptr, columns, data)
 
 
 def _largest_of_rows(values: Array, k: int) -> NDArray[np.bool_]:
@@ -206,7 +228,7 @@ def _search_graph(
     rho = means if kernel in kernels.ANGULAR else kernels.mean_neighbor_distance(means)
 
     similarity = partial(_similarity, kernel, rho, mu)
-    order = similarity if gaussian else nearness
+    order = similarity if gaussian else _nearness
     values = order(pairs.low, pairs.high, pairs.squared)
     marked, worst = selection.keep_largest(*pairs.lists, values, n_neighbors)
     if gaussian:
@@ -226,7 +248,9 @@ def _search_graph(
 
 def _graph(indptr: Any, indices: Any, data: Any) -> sparse.csr_array:
     shape = (indptr.size - 1, indptr.size - 1)
-    graph = sparse.csr_array((data, indices, indptr), shape=shape)
+    # One kind of whole numbers, or SciPy takes the longer one for both.
+    arrays = data, indices, indptr.astype(indices.dtype, copy=False)
+    graph = sparse.csr_array(arrays, shape=shape)
     # Rows with nothing in common are no neighbours, as in a search of sparse rows.
     if not data.all():
         graph.eliminate_zeros()
@@ -247,7 +271,7 @@ def _similarity(
     return found
 
 
-def nearness(_rows: Any, _columns: Any, squared: Array) -> Array:
+def _nearness(_rows: Any, _columns: Any, squared: Array) -> Array:
     """Return what is the larger, the nearer the ends of pairs are."""
     return -squared
 
@@ -277,7 +301,7 @@ def _candidates(
     if not proven.all():
         _, last = pairs.nearest(n_candidates)
         limit = np.where(proven, -1.0, last)
-        more = _search_within(distances, limit, -last, n_candidates, nearness)
+        more = _search_within(distances, limit, -last, n_candidates, _nearness)
         pairs = pairs.joined(slice(None), *more, pairs.radius)
         _, last = pairs.nearest(n_candidates)
         pairs = replace(pairs, radius=np.where(proven, pairs.radius, last))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from mdec._support.arrays import Array
-from mdec.base.graphs import graph_from_distances, graph_of_largest, nearness
+from mdec.base.graphs import graph_from_distances, graph_of_pairs, largest_pairs
 from mdec.numerics.magnitude import at_safe_scale
 from mdec.numerics.nearest import at_common_scale
 
@@ -96,11 +96,9 @@ class Pairs:
         """
         if not self.similar:
             return graph_from_distances(self.values, kernel, n_neighbors, mu)
-
-        def similarity(_rows: Any, _columns: Any, below_zero: Array) -> Array:
-            return (-below_zero).clip(0.0)
-
-        return graph_of_largest(-self.values, n_neighbors, nearness, similarity)
+        rows, columns = largest_pairs(self.values.copy(), n_neighbors)
+        data = self.values[rows, columns].clip(0.0)
+        return graph_of_pairs(rows, columns, data, len(self.values))
 
 
 class PairwiseRows:

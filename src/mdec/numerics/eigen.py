@@ -257,11 +257,10 @@ class SparseOperator:
         """Return the polynomial of ``scale * A + shift`` times the block."""
         from mdec.numerics.loops import csr
 
-        matrix, factors = self.matrix, (np.float32(scale), np.float32(shift))
+        matrix = self.matrix.indptr, self.matrix.indices, self.data
+        factors = np.float32(scale), np.float32(shift)
         block = block if self.order is None else block[self.order]
-        out: Array = csr.csr_chebyshev(
-            matrix.indptr, matrix.indices, self.data, block, degree, *factors
-        )
+        out: Array = csr.csr_chebyshev(matrix, block, degree, *factors)
         return out if self.order is None else out[self.rank]
 
     def filter_block(

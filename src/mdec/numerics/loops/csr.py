@@ -136,14 +136,14 @@ def mirror_pairs(low: Any, high: Any, values: Any, n: int) -> Any:
     indptr = np.zeros(n + 1, dtype=np.int64)
     indices = np.empty(2 * low.size, dtype=np.int32)
     data = np.empty(2 * low.size, dtype=values.dtype)
-    _mirror_pairs(low, high, values, indptr, np.empty_like(indptr), indices, data)
+    _mirror_pairs((low, high, values), np.empty_like(indptr), (indptr, indices, data))
     return indptr, indices, data
 
 
 @jit()
-def _mirror_pairs(
-    low: Any, high: Any, values: Any, indptr: Any, fill: Any, indices: Any, data: Any
-) -> None:
+def _mirror_pairs(pairs: Any, fill: Any, out: Any) -> None:
+    low, high, values = pairs
+    indptr, indices, data = out
     for e in range(low.size):
         indptr[low[e] + 1] += 1
         indptr[high[e] + 1] += 1
@@ -164,31 +164,23 @@ def _mirror_pairs(
         fill[low[e]] = position + 1
 
 
-def csr_chebyshev(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    block: Any,
-    degree: int,
-    scale: Any,
-    shift: Any,
-) -> Any:
-    """Return a block times the Chebyshev polynomial of ``scale * A + shift``."""
+def csr_chebyshev(matrix: Any, block: Any, degree: int, scale: Any, shift: Any) -> Any:
+    """Return a block times the Chebyshev polynomial of ``scale * A + shift``.
+
+    The matrix A is given by its CSR arrays.
+    """
     current = pad_columns(block)
     before, width = np.zeros_like(current), current.shape[1]
-    arrays = indptr, indices, data, current.ravel(), before.ravel(), width
+    blocks = current.ravel(), before.ravel()
     for columns in column_groups(width):
-        _chebyshev(*arrays, degree, scale, shift, *columns)
+        _chebyshev(matrix, blocks, width, degree, scale, shift, *columns)
     return (before if degree % 2 else current)[:, : block.shape[1]]
 
 
 @jit()
 def _chebyshev(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    current: Any,
-    before: Any,
+    matrix: Any,
+    blocks: Any,
     width: int,
     degree: int,
     scale: Any,
@@ -200,6 +192,8 @@ def _chebyshev(
 
     From the second step on, scale and shift are doubled.
     """
+    indptr, indices, data = matrix
+    current, before = blocks
     minus = data.dtype.type(-1)
     for step in range(degree):
         for i in range(indptr.size - 1):

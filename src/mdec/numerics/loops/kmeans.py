@@ -96,7 +96,8 @@ def nearest_by_scores(
     tell. The first of equals is returned, and those within a billionth of each other or
     within `rounding` are equal.
     """
-    best, first, second = 0, scores[0], scores.dtype.type(np.inf)
+    best: Any = np.int64(0)
+    first, second = scores[0], scores.dtype.type(np.inf)
     for c in range(1, scores.size):
         score = scores[c]
         if score < first:
@@ -171,46 +172,53 @@ def lloyd(X: Any, centers: Any, max_iter: int, rounding: float) -> Any:
     rows = np.zeros((height, n_features), dtype=dtype)
     scores = np.empty((height, n_centers), dtype=dtype)
     unsure, norms = np.empty(height, dtype=np.int64), np.empty(n_centers, dtype=dtype)
-    gap = np.empty(n_centers)
-    bounds = labels, upper, lower, sums, counts
-    scratch = half, transposed, norms, gap, unsure, rows, scores
+    moved, gap = np.empty((2, n_centers))
+    clusters, bounds = (centers, sums, counts), (labels, upper, lower)
+    scratch = moved, transposed, norms, gap, unsure, rows, scores
     for _ in range(max_iter):
-        n_changed = _assign(X, centers, *bounds, *scratch, share, rounding)
+        n_changed = _iterate(X, half, clusters, bounds, scratch, share, rounding)
         if not counts.all():
             n_changed += refill(X, centers, labels, upper, sums, counts, rounding)
         if n_changed == 0:
             break
-        _move(centers, *bounds, gap)
+    else:
+        filled = counts > 0
+        centers[filled] = sums[filled] / counts[filled, None]
     return labels, _inertia(X, centers, labels)
 
 
 @jit()
-def _assign(
+def _iterate(
     X: Any,
-    centers: Any,
-    labels: Any,
-    upper: Any,
-    lower: Any,
-    sums: Any,
-    counts: Any,
     half: Any,
-    transposed: Any,
-    half_norms: Any,
-    gap: Any,
-    unsure: Any,
-    rows: Any,
-    scores: Any,
+    clusters: Any,
+    bounds: Any,
+    scratch: Any,
     share: float,
     rounding: float,
 ) -> int:
-    """Give each sample its nearest centre; return how many have another than before."""
+    """Move the centres to the means of their samples, and assign these anew.
+
+    Returns how many have another centre than before.
+    """
+    centers, sums, counts = clusters
+    labels, upper, lower = bounds
+    moved, transposed, half_norms, gap, unsure, rows, scores = scratch
     n_samples, n_features = X.shape
-    largest_half = 0.0
+    largest, largest_half = 0.0, 0.0
     for c in range(counts.size):
+        total = 0.0
         norm = X.dtype.type(0)
         for f in range(n_features):
+            if counts[c] > 0:
+                value = X.dtype.type(sums[c, f] / counts[c])
+                difference = value - centers[c, f]
+                total += difference * difference
+                centers[c, f] = value
             norm += centers[c, f] * centers[c, f]
             transposed[f, c] = centers[c, f]
+        moved[c] = math.sqrt(total)
+        largest = moved[c] if moved[c] > largest else largest
         half_norms[c] = 0.5 * norm
         largest_half = half_norms[c] if half_norms[c] > largest_half else largest_half
         gap[c] = np.inf
@@ -223,6 +231,8 @@ def _assign(
         label = np.int64(labels[i])
         safe = -np.inf
         if label >= 0:
+            upper[i] += moved[label]
+            lower[i] -= largest
             # By more than rounding, which differs between processors.
             bound = lower[i] if lower[i] > gap[label] else gap[label]
             safe = (1.0 - share) * bound
@@ -261,33 +271,6 @@ def _assign(
                         sums[label, f] -= X[row, f]
         n_unsure = 0
     return n_changed
-
-
-@jit()
-def _move(
-    centers: Any,
-    labels: Any,
-    upper: Any,
-    lower: Any,
-    sums: Any,
-    counts: Any,
-    moved: Any,
-) -> None:
-    """Move the centres to the means of their samples, and the bounds with them."""
-    largest = 0.0
-    for c in range(counts.size):
-        total = 0.0
-        if counts[c] > 0:
-            for f in range(centers.shape[1]):
-                value = centers.dtype.type(sums[c, f] / counts[c])
-                difference = value - centers[c, f]
-                total += difference * difference
-                centers[c, f] = value
-        moved[c] = math.sqrt(total)
-        largest = moved[c] if moved[c] > largest else largest
-    for i in range(labels.size):
-        upper[i] += moved[labels[i]]
-        lower[i] -= largest
 
 
 @jit()

@@ -12,12 +12,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.spatial import distance
 
 from mdec.numerics.loops.jit import inner, jit
 
 # Up to this many rows chains alone are as fast as passes, and a shorter loop, for which
 # people wait less on their first run.
 CHAINED_ROWS = 1000
+
+# Of so few rows SciPy's product takes some milliseconds more, which is less than a loop
+# takes to compile.
+FEW_ROWS = 400
 
 # Similarities that are compared together before looking at any one of them.
 _TOGETHER = 64
@@ -30,6 +35,8 @@ def products_of_pairs(factor: Any, dtype: Any, present: Any = None) -> Any:
     """
     n_rows = factor.shape[0]
     factor = factor.astype(dtype, copy=False)
+    if n_rows <= FEW_ROWS and present is None:
+        return distance.squareform((factor @ factor.T).toarray(), checks=False)
     columns = factor.tocsc()
     start = columns.indptr.astype(np.int64)
     # Indices without a sign need no test for those below zero.
