@@ -6,8 +6,9 @@ Of ages beside incomes the feature with the largest numbers would decide every d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,19 +111,21 @@ def _rules(X: Array | sparse.csr_array) -> Iterator[tuple[bool, str, str]]:
     )
     yield max(-low, high) <= 1.0, "other", reason
     step = math.ceil(X.shape[0] / max(1, min(_SAMPLES, _NUMBERS // X.shape[1])))
-    rows = recipes.fill_zeros(X[::step]).astype(np.float64)
     if low < 0.0:
-        yield from _rules_of_signed(recipes.fill_zeros(X), rows)
+        yield from _rules_of_signed(recipes.fill_zeros(X), X[::step])
     else:
-        yield from _rules_of_positive(rows)
+        yield from _rules_of_positive(X[::step])
 
 
-def _rules_of_positive(rows: Array) -> Iterator[tuple[bool, str, str]]:
+def _rules_of_positive(
+    rows: Array | sparse.csr_array,
+) -> Iterator[tuple[bool, str, str]]:
     low, high = float(rows.min()), float(rows.max())
-    whole, n_filled = bool((rows == np.rint(rows)).all()), np.count_nonzero(rows)
-    piled = bool(np.count_nonzero(rows == high) > 0.005 * n_filled)
+    whole = bool(_of_each(rows, lambda part: (part == np.rint(part)).all(axis=1)).all())
+    n_filled = _of_each(rows, lambda part: np.count_nonzero(part, axis=1)).sum()
+    at_top = _of_each(rows, lambda part: (part == high).sum(axis=1)).sum()
     reason = f"Whole numbers pile up at the largest, {high:g}, as in images."
-    yield whole and high <= 255.0 and piled, "other", reason
+    yield whole and high <= 255.0 and at_top > 0.005 * n_filled, "other", reason
     reason = "Every sample sums to 100: these are percentages."
     yield np.allclose(recipes.sample_totals(rows), 100.0, rtol=1e-3), "other", reason
     reason = (
@@ -131,17 +134,14 @@ def _rules_of_positive(rows: Array) -> Iterator[tuple[bool, str, str]]:
     )
     logs = not whole and high <= _LOGGED[1] and _logs_of_counts(rows)
     yield logs, "log-counts", reason
-    standard = _standardised(rows)
-    skewness = _typical((standard**3).mean(axis=1))
-    # Correlation of samples with the mean of all.
-    mean = _standardised(rows.mean(axis=0, keepdims=True))
-    agreement = _typical((standard * mean).mean(axis=1))
+    skewness = _typical_moment(rows, 3)
     raw = skewness >= _RAW_SKEWNESS
     shown = f"skewness {skewness:.1f} in a typical sample"
     far = f"far above the rest ({shown})"
     reason = f"Whole numbers from zero, a few of them {far}: these are counts."
     yield raw and whole and low == 0.0, "counts", reason
-    silent = (rows.size - n_filled) / rows.size
+    n_numbers = rows.shape[0] * rows.shape[1]
+    silent = float((n_numbers - n_filled) / n_numbers)
     if not whole and silent >= _SILENT:
         zeros = f"{silent:.0%} of the values are zero"
         reason = (
@@ -154,8 +154,9 @@ def _rules_of_positive(rows: Array) -> Iterator[tuple[bool, str, str]]:
             f"reads are, to base {'10' if high <= _LOGGED_10[1] else '2 or e'}."
         )
         logs = rows.shape[1] >= _GENES and _LOGGED_10[0] <= high <= _LOGGED[1]
-        yield logs and agreement >= _CELL_AGREEMENT, "log-abundances", reason
-    middle = _typical(np.median(rows, axis=1))
+        agreeing = logs and _typical_agreement(rows) >= _CELL_AGREEMENT
+        yield agreeing, "log-abundances", reason
+    middle = float(np.median(_of_each(rows, lambda part: np.median(part, axis=1))))
     reason = (
         f"No value is negative, a few are {far} and half are below {middle:.2g}: these "
         "are ratios."
@@ -164,7 +165,7 @@ def _rules_of_positive(rows: Array) -> Iterator[tuple[bool, str, str]]:
     reason = f"No value is negative and a few are {far}: these are raw intensities."
     yield raw, "intensities", reason
     # Zeros are what is left of silent genes, or of neurons; genes have their levels.
-    neurons = silent > 0.01 and agreement < _AGREEMENT
+    neurons = silent > 0.01 and _typical_agreement(rows) < _AGREEMENT
     span, logs = f"from {low:.3g} to {high:.3g}", _LOGGED[0] <= high <= _LOGGED[1]
     reason = f"Values reach {span} without a long tail"
     reason += ", as logarithms of intensities do."
@@ -173,7 +174,10 @@ def _rules_of_positive(rows: Array) -> Iterator[tuple[bool, str, str]]:
     yield True, "other", reason
 
 
-def _rules_of_signed(X: Array, rows: Array) -> Iterator[tuple[bool, str, str]]:
+def _rules_of_signed(
+    X: Array, some: Array | sparse.csr_array
+) -> Iterator[tuple[bool, str, str]]:
+    rows = recipes.fill_zeros(some).astype(np.float64)
     low, high = float(rows.min()), float(rows.max())
     spreads = recipes.feature_spreads(X)
     varying = np.log(spreads[spreads > 0.0])
@@ -188,15 +192,13 @@ def _rules_of_signed(X: Array, rows: Array) -> Iterator[tuple[bool, str, str]]:
     ordered = np.corrcoef(places, np.arange(places.size))[0, 1] > 0.9
     reason = "Features come in the order of their variance: a projection."
     yield ordered, "other", reason
-    standard = _standardised(rows)
-    skewness = _typical((standard**3).mean(axis=1))
-    kurtosis = _typical((standard**4).mean(axis=1)) - 3.0
+    skewness, kurtosis = _typical_moment(rows, 3), _typical_moment(rows, 4) - 3.0
     reason = (
         f"A few values are far above the rest (skewness {skewness:.1f} in a typical "
         "sample): these are raw intensities less a background."
     )
     yield skewness >= _RAW_SKEWNESS and high > _LOGGED[1], "intensities", reason
-    offset = _typical(np.median(relative, axis=1)) / relative.std()
+    offset = float(np.median(np.median(relative, axis=1))) / relative.std()
     logs = low >= -_LOGGED[0] and _LOGGED[0] <= high <= _LOGGED[1]
     span = f"from {low:.3g} to {high:.3g}"
     reason = f"Values reach {span} and most are positive"
@@ -217,25 +219,48 @@ def _rules_of_signed(X: Array, rows: Array) -> Iterator[tuple[bool, str, str]]:
     yield True, "other", reason
 
 
+def _of_each(
+    rows: Array | sparse.csr_array, measure: Callable[[Array], Array]
+) -> NDArray[Any]:
+    """Return a measure of each row; a few rows at a time are filled in."""
+    some = (
+        recipes.fill_zeros(rows[each]).astype(np.float64)
+        for each in recipes.row_blocks(rows)
+    )
+    return np.concatenate([measure(part) for part in some])
+
+
+def _typical_moment(rows: Array | sparse.csr_array, degree: int) -> float:
+    """Return the median over the samples of a standardised moment."""
+    found = _of_each(rows, lambda part: (_standardised(part) ** degree).mean(axis=1))
+    return float(np.median(found))
+
+
+def _typical_agreement(rows: Array | sparse.csr_array) -> float:
+    """Return the median correlation of samples with the mean of all."""
+    mean = _standardised(rows.mean(axis=0, dtype=np.float64).reshape(1, -1))
+    found = _of_each(rows, lambda part: (_standardised(part) * mean).mean(axis=1))
+    return float(np.median(found))
+
+
 def _standardised(rows: Array) -> Array:
     return recipes.scale_to_spread(recipes.center_samples(rows))
 
 
-def _typical(found: Array) -> float:
-    return float(np.median(found))
-
-
-def _logs_of_counts(rows: Array) -> bool:
+def _logs_of_counts(rows: Array | sparse.csr_array) -> bool:
     """Tell whether samples are log(1 + c n) of counts n, with a c of their own."""
-    shares = []
-    for row in rows:
+
+    def share(row: Array) -> float:
         values = np.expm1(row[row > 0.0])
         multiples = values / values.min(initial=math.inf)
         # Larger ones are not whole any more after rounding to float32.
         multiples = multiples[(multiples > 1.5) & (multiples < 1000.0)]
-        if multiples.size:
-            shares.append(np.mean(np.abs(multiples - np.rint(multiples)) < 0.02))
-    return len(shares) > len(rows) / 2 and float(np.median(shares)) > 0.9
+        near = np.abs(multiples - np.rint(multiples)) < 0.02
+        return float(near.mean()) if near.size else math.nan
+
+    shares = _of_each(rows, lambda part: np.array([share(row) for row in part]))
+    known = shares[~np.isnan(shares)]
+    return known.size > shares.size / 2 and float(np.median(known)) > 0.9
 
 
 def kind_of_layer(
