@@ -211,7 +211,7 @@ MAP: list[tuple[str, str, str]] = [
 ]
 # Pages, pictures and words, and what needs a package or a GPU that may not be there.
 NOT_DRAWN = (
-    *("numerics/loops/jit.py", "tables/containers.py", "app/jobs.py"),
+    *("numerics/loops/jit.py", "app/jobs.py"),
     "engines/tensors/fused.py",
     *("bench/pages.py", "bench/figures.py", "bench/commands.py", "cli/demo.py"),
     *("report/layout.py", "report/page.py", "report/plots.py"),
