@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from mdec._support.arrays import Array
 from mdec.preparation import recipes
@@ -22,6 +23,8 @@ MIN_FEATURES = 100
 
 # Samples that are looked at to tell what the values are, and numbers of theirs.
 _SAMPLES, _NUMBERS = 1000, 2**22
+# Numbers that are filled in at a time.
+_BLOCK = 2**18
 
 # In one sample of raw expression a few genes outshine the rest: its skewness is above
 # 4 on every raw set of the paper, and at most 2.2 on its images.
@@ -223,11 +226,9 @@ def _of_each(
     rows: Array | sparse.csr_array, measure: Callable[[Array], Array]
 ) -> NDArray[Any]:
     """Return a measure of each row; a few rows at a time are filled in."""
-    some = (
-        recipes.fill_zeros(rows[each]).astype(np.float64)
-        for each in recipes.row_blocks(rows)
-    )
-    return np.concatenate([measure(part) for part in some])
+    some = gen_batches(rows.shape[0], max(1, _BLOCK // rows.shape[1]))
+    parts = (recipes.fill_zeros(rows[each]).astype(np.float64) for each in some)
+    return np.concatenate([measure(part) for part in parts])
 
 
 def _typical_moment(rows: Array | sparse.csr_array, degree: int) -> float:

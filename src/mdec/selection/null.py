@@ -282,8 +282,8 @@ def null_reference(
 
     The tables have the same samples or all their pairs, the plans say by which kernel
     and features members look at each, and `metric` is the user's own measure of pairs.
-    `seed` is that of the samples, features and draws; `progress` is told the draws that
-    are made, and how many there are up to the next look.
+    `seed` is that of the samples, features and draws; `progress` is called with the
+    draws that are made, and how many there are up to the next look.
 
     Notes
     -----
