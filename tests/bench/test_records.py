@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 from mdec.bench import worker
-from mdec.bench.records import encode_labels, open_journal, read_records
+from mdec.bench.records import (
+    decode_labels,
+    encode_labels,
+    open_journal,
+    read_records,
+)
 from mdec.bench.run import run_study
 from mdec.bench.study import make_study
 
@@ -115,6 +120,12 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, length: int) -> None:
     append(path, {"record": "dataset", "dataset": "c"})
     assert list(read_records(path).datasets) == [*kept, "c"]
     assert path.read_bytes().startswith(WHOLE)
+
+
+@pytest.mark.parametrize("packed", ["|u1:eJxj", "|u1:!", "text:eJxjZGIAAAAMAAM="])
+def test_damaged_labels_are_one_sentence(packed: str) -> None:
+    with pytest.raises(ValueError, match=r"labels of a record are damaged.*again\.$"):
+        decode_labels(packed)
 
 
 def test_a_torn_first_line_is_cut_off(tmp_path: Path) -> None:

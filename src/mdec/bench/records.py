@@ -68,7 +68,11 @@ def encode_labels(labels: NDArray[np.integer]) -> str:
 def decode_labels(text: str) -> NDArray[np.integer]:
     """Return the labels that `encode_labels` packed."""
     dtype, _, packed = text.partition(":")
-    return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=dtype)
+    try:
+        return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=dtype)
+    except (zlib.error, TypeError, ValueError) as error:
+        words = "the labels of a record are damaged; delete its line and run it again."
+        raise ValueError(words) from error
 
 
 def run_key(record: Record) -> str:
