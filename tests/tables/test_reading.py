@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bz2
 import io
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -273,6 +275,28 @@ def test_arbitrary_bytes_are_read_or_refused(tmp_path, ending, content):
 def test_arbitrary_text_is_read_or_refused(tmp_path, content):
     (tmp_path / "a.csv").write_text(content, encoding="utf-8")
     check_reads_or_refuses(tmp_path / "a.csv")
+
+
+def test_a_heap_of_texts_without_end_is_refused(tmp_path):
+    content = bytearray(whole_file(tmp_path, "h5ad"))
+    place = content.index(b"GCOL") + 16
+    while content[place : place + 2] != b"\0\0":
+        size = int.from_bytes(content[place + 8 : place + 16], "little")
+        place += 16 + -(-size // 8) * 8
+    free = int.from_bytes(content[place + 8 : place + 16], "little")
+    for size in (0, free - 48, 2**64 - 16):
+        content[place + 8 : place + 16] = size.to_bytes(8, "little")
+        (tmp_path / "a.h5ad").write_bytes(content)
+        # In a process of its own, because HDF5 cannot be interrupted.
+        words = "from mdec.tables import read_table; read_table('a.h5ad')"
+        ended = subprocess.run(
+            [sys.executable, "-c", words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert "'a.h5ad' is damaged or not an .h5ad file" in ended.stderr
 
 
 @fuzz

@@ -6,6 +6,7 @@ Every part is checked first, and no link leads out of the file.
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,8 @@ from mdec.tables.columns import MAX_BESIDE, RawTable, as_matrix
 
 # What an element of variable length takes in memory beside its content, and an object.
 _PER_TEXT, _PER_OBJECT = 64, 4096
+# How a collection of texts begins in an HDF5 file.
+_HEAP = b"GCOL\1\0\0\0"
 
 
 def read_h5ad(file: TableFile) -> RawTable:
@@ -82,11 +85,37 @@ def _open_guarded(file: TableFile) -> Iterator[GuardedFile]:
     h5py = import_optional(
         "h5py", needed_for="reading .h5ad files", install="mdec[anndata]"
     )
+    with file.parsing("an .h5ad file with X, obs and var"):
+        _check_heaps(file.path)
+        with h5py.File(file.path, "r") as root:
+            yield GuardedFile(root, file)
+
+
+def _check_heaps(path: Path) -> None:
+    """Raise a ValueError for a heap of texts that HDF5 would never stop reading.
+
+    It goes from object to object by their sizes, also where damage has made one zero.
+    """
     with (
-        file.parsing("an .h5ad file with X, obs and var"),
-        h5py.File(file.path, "r") as root,
+        path.open("rb") as source,
+        mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as content,
     ):
-        yield GuardedFile(root, file)
+        heap = content.find(_HEAP)
+        while heap >= 0:
+            place, stop = heap + 16, min(heap + _size(content, heap), len(content))
+            while place + 16 <= stop:
+                size = _size(content, place)
+                # Number 0 is free space, which counts its own header.
+                used = content[place : place + 2] != b"\0\0"
+                if size > stop - place or size + 16 * used == 0:
+                    raise ValueError("a heap of texts is damaged")
+                place += 16 + (size + 7) // 8 * 8 if used else size
+            heap = content.find(_HEAP, heap + 1)
+
+
+def _size(content: mmap.mmap, place: int) -> int:
+    """Return the size that a header of 16 bytes ends with; 0 beyond the file's end."""
+    return int.from_bytes(content[place + 8 : place + 16], "little")
 
 
 class GuardedFile:
