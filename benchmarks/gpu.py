@@ -48,7 +48,7 @@ KERNELS = {
     "products": ("gemm", "cutlass", "gemv"),
     "products with graphs": ("graph_step",),
     "rotations of vectors": ("add_products",),
-    "k-means": ("_assign", "_add_up", "_move", "choose_centers"),
+    "k-means": ("_assign", "_move", "choose_centers"),
     "selection and sorting": (
         "_smallest",
         "opk",

@@ -133,9 +133,9 @@ class Clustering:
     @cached_property
     def association(self) -> Array:
         """Mean co-association of samples with clusters, (n_samples, n_clusters)."""
-        labels = np.asarray(self.labels)
+        labels, device = np.asarray(self.labels), self.settings.device
         with single_threaded_blas():
-            return item_consensus(self.ensemble.gather(), labels, self.weights)
+            return item_consensus(self.ensemble.gather(), labels, self.weights, device)
 
     @property
     def membership(self) -> Array:

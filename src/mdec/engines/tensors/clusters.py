@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mdec.numerics.loops import kmeans as loops
+
 try:
     import triton
     import triton.language as tl
@@ -50,11 +52,12 @@ class Lloyd:
     """The state of Lloyd's iteration on many problems, on a GPU.
 
     As `mdec.engines.tensors.kmeans.Lloyd`, of rows up to length one. On tensor cores
-    numbers are sums of two of eleven binary digits, which is as exact as float32.
+    numbers are sums of two of eleven binary digits; what these cannot tell apart is
+    decided in float64.
 
-    A step is three kernels, which take no time for runs whose labels have settled: one
-    assigns rows to centres, one adds rows up in parts, and one adds up the parts and
-    moves the centres. All sums have one order.
+    A step is two kernels, which take no time for runs whose labels have settled: one
+    assigns rows to centres, and takes those that move from one sum to another; one
+    moves the centres. Sums are whole numbers, so that their order does not matter.
 
     Parameters
     ----------
@@ -64,13 +67,17 @@ class Lloyd:
         Where the centres of each run begin.
     counts : Tensor of shape (n_problems,)
         Centres and features of each problem; beyond them stand zeros.
+    rounding : Tensor of shape (n_problems,)
+        Squared distances that differ by no more are equal.
     """
 
-    def __init__(self, points: Tensor, centers: Tensor, counts: Tensor) -> None:
+    def __init__(
+        self, points: Tensor, centers: Tensor, counts: Tensor, rounding: Tensor
+    ) -> None:
         (n_problems, n_samples, width), device = points.shape, points.device
         n_starts, n_centers = centers.shape[1:3]
-        self.points, self.counts, self.centers = points, counts, centers.contiguous()
-        self.before = self.centers
+        self.points, self.centers = points.contiguous(), centers.contiguous()
+        self.counts, self.rounding, self.before = counts, rounding, self.centers
         tall = min(64, max(16, triton.next_power_of_2(n_centers)))
         # Padded, so that kernels need not ask where rows end.
         self.blocks, wide = (tall, min(32, tall)), -(-width // tall) * tall
@@ -79,45 +86,45 @@ class Lloyd:
         self.own = _in_halves(self.centers.flatten(0, 1), n_padded, wide)
         self.half = torch.full((self.own.shape[1], n_padded), torch.inf, device=device)
         self.half[:, :n_centers] = 0.5 * self.centers.flatten(0, 1).square().sum(dim=2)
-        n_runs, across = len(self.half), n_padded * wide // tall**2
-        n_parts = max(1, min(n_samples // 256, 4096 // (n_runs * across)))
-        self.span = 64 * triton.cdiv(n_samples, 64 * n_parts)
-        n_parts = triton.cdiv(n_samples, self.span)
-        self.sums = points.new_empty((n_runs, n_parts, n_padded, wide))
-        self.sizes = points.new_empty(self.sums.shape[:3])
+        self.sums = torch.zeros(centers.shape, dtype=torch.int64, device=device)
+        self.sizes = torch.zeros(centers.shape[:3], dtype=torch.int32, device=device)
         shape = n_problems, n_starts, n_samples
         self.labels = torch.full(shape, -1, dtype=torch.int32, device=device)
         self.changed = torch.ones_like(self.labels[..., 0])
 
     def step(self) -> Tensor:
         """Assign points and move centres; tell in which runs labels changed or lack."""
-        n_runs, n_parts, n_padded, wide = self.sums.shape
+        n_runs, n_padded = self.half.shape
         (n_starts, n_samples), active = self.labels.shape[1:], self.changed
+        (n_centers, width), wide = self.centers.shape[2:], self.rows.shape[3]
         flags = torch.zeros((2, *active.shape), dtype=torch.int32, device=active.device)
-        self.changed, (tall, step) = flags[0], self.blocks
-        sizes = n_samples, wide, n_starts, n_padded
+        self.changed = flags[0]
         arrays: tuple[Any, ...] = self.rows, self.own, self.half, self.counts
-        grid: tuple[int, ...] = n_runs, triton.cdiv(n_samples, 64)
-        _assign[grid](*arrays, self.labels, active, flags[0], *sizes, tall, step)
-        arrays = self.rows, self.labels, self.counts, active, self.sums, self.sizes
-        grid = n_runs, n_parts, n_padded * wide // tall**2
-        _add_up[grid](*arrays, *sizes, self.span, tall, num_stages=2)
+        arrays += self.points, self.centers, self.rounding, self.sums, self.sizes
+        sizes = n_samples, wide, n_starts, n_padded, width, n_centers
+        most = triton.next_power_of_2(n_centers)
+        blocks = *self.blocks, most, max(4, 1024 // most)
+        grid = n_runs, triton.cdiv(n_samples, 64)
+        _assign[grid](*arrays, self.labels, active, flags[0], *sizes, *blocks)
         self.before, self.centers = self.centers, self.centers.clone()
         arrays = self.sums, self.sizes, self.counts, active, self.centers, self.own
-        n_centers, width = self.centers.shape[2:]
-        sizes = n_parts, wide, n_starts, n_padded
-        more = width, n_centers, triton.next_power_of_2(wide)
+        more = *sizes[1:], triton.next_power_of_2(wide)
         grid = n_runs, n_centers
-        _move[grid](*arrays, self.half, flags[1], *sizes, *more, num_warps=1)
+        _move[grid](*arrays, self.half, flags[1], *more, num_warps=1)
         return flags
 
     def put(self, problem: int, start: int, centers: Tensor) -> None:
-        """Give the centres of one run other places."""
+        """Give the centres of one run other places, and count its labels again."""
         (n_centers, width), run = centers.shape, problem * self.labels.shape[1] + start
         self.centers[problem, start] = centers
         halves = _in_halves(centers[None], n_centers, width)[:, 0]
         self.own[:, run, :n_centers, :width] = halves
         self.half[run, :n_centers] = 0.5 * centers.square().sum(dim=1)
+        labels, rows = self.labels[problem, start], self.points[problem].double()
+        whole = (rows * 2.0**40).long()
+        self.sums[problem, start] = 0
+        self.sums[problem, start].index_add_(0, labels, whole)
+        self.sizes[problem, start] = torch.bincount(labels, minlength=n_centers)
 
 
 def _in_halves(rows: Tensor, height: int, width: int) -> Tensor:
@@ -134,6 +141,8 @@ def _in_halves(rows: Tensor, height: int, width: int) -> Tensor:
 if triton is not None:
     # Triton reads annotations, so that there are none but its own.
     LISTED, FEATURES, ROWS = map(tl.constexpr, (256, 16, 64))
+    # Sums count in these; even ten million rows of length one do not overflow.
+    UNIT, ULP, TIE = map(tl.constexpr, (2.0**40, 2.0**-23, loops.TIE))
 
     @triton.jit
     def _choose_centers(
@@ -202,36 +211,49 @@ if triton is not None:
         centers,
         half_norms,
         counts,
+        exact_rows,
+        exact_centers,
+        rounding,
+        sums,
+        sizes,
         labels,
         active,
         changed,
         n_samples,
         width,
         n_starts,
+        n_padded,
+        n_features,
         n_centers,
         CENTERS: tl.constexpr,
         WIDE: tl.constexpr,
+        MOST: tl.constexpr,
+        PART: tl.constexpr,
     ):
-        """Find the nearest centres of some rows of one run, and count the new ones.
+        """Find the nearest centres of some rows of one run, and add up the new ones.
 
         The score of a centre is half its squared norm less its product with a row: half
         the squared distance, up to a constant of the row. Factors are halves of
-        numbers, whose products are exact in float32.
+        numbers, whose products are exact in float32. What rounding hides is decided by
+        differences in float64, and the first of equals is taken, as on the CPU.
         """
         run = tl.program_id(0).to(tl.int64)
         if tl.load(active + run) > 0:
-            problem, row = run // n_starts, tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+            lane = tl.arange(0, ROWS)
+            problem, row = run // n_starts, tl.program_id(1) * ROWS + lane
             count, inside = tl.load(counts + problem), row < n_samples
             n_problems = tl.num_programs(0).to(tl.int64) // n_starts
             small_rows = rows + n_problems * n_samples * width
-            small_centers = centers + tl.num_programs(0) * n_centers * width
+            small_centers = centers + tl.num_programs(0) * n_padded * width
             # Beyond the last row stand copies of it, which are not written.
             place = problem * n_samples + tl.minimum(row, n_samples - 1)
             here = place[:, None] * width + tl.arange(0, WIDE)[None, :]
             label = tl.zeros((ROWS,), tl.int32)
             least = tl.full((ROWS,), float("inf"), tl.float32)
+            second = least
             for first in range(0, count, CENTERS):
-                center = run * n_centers + first + tl.arange(0, CENTERS)
+                number = first + tl.arange(0, CENTERS)
+                center = run * n_padded + number
                 half = tl.load(half_norms + center)
                 there = center[None, :] * width + tl.arange(0, WIDE)[:, None]
                 scores = tl.zeros((ROWS, CENTERS), tl.float32)
@@ -242,64 +264,62 @@ if triton is not None:
                     scores = tl.dot(tl.load(small_rows + here + step), other, scores)
                     scores = tl.dot(one, tl.load(small_centers + there + step), scores)
                     scores = tl.dot(one, other, scores)
-                known = (first + tl.arange(0, CENTERS) < count)[None, :]
+                known = (number < count)[None, :]
                 scores = tl.where(known, half[None, :] - scores, float("inf"))
                 nearest = tl.min(scores, axis=1)
                 found = first + tl.argmin(scores, axis=1)
+                others = number[None, :] != found[:, None]
+                others = tl.min(tl.where(others, scores, float("inf")), axis=1)
+                second = tl.minimum(tl.maximum(least, nearest), second)
+                second = tl.minimum(second, others)
                 label = tl.where(nearest < least, found, label)
                 least = tl.minimum(least, nearest)
-            spot = labels + run * n_samples + row
-            before = tl.load(spot, mask=inside, other=0)
-            tl.store(spot, label, mask=inside)
-            n_changed = tl.sum(((label != before) & inside).to(tl.int32))
-            tl.atomic_add(changed + run, n_changed)
-
-    @triton.jit
-    def _add_up(
-        rows,
-        labels,
-        counts,
-        active,
-        sums,
-        sizes,
-        n_samples,
-        width,
-        n_starts,
-        n_centers,
-        span,
-        TALL: tl.constexpr,
-    ):
-        """Add up some features of the rows of some clusters, among a part of the rows.
-
-        By products with memberships, which are ones, so that only sums round.
-        """
-        run, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
-        problem, n_across = run // n_starts, width // TALL
-        center = tl.program_id(2) // n_across * TALL + tl.arange(0, TALL)
-        feature = tl.program_id(2) % n_across * TALL + tl.arange(0, TALL)
-        count = tl.load(counts + problem)
-        wanted = (tl.min(center) < count) & (tl.min(feature) < count)
-        if (tl.load(active + run) > 0) & wanted:
-            total = tl.zeros((TALL, TALL), tl.float32)
-            size = tl.zeros((TALL,), tl.float32)
-            n_problems = tl.num_programs(0).to(tl.int64) // n_starts
-            small_rows = rows + n_problems * n_samples * width
-            first = part * span
-            for start in range(first, tl.minimum(first + span, n_samples), ROWS):
-                row = start + tl.arange(0, ROWS)
-                inside = row < n_samples
-                place = problem * n_samples + tl.minimum(row, n_samples - 1)
-                here = place[:, None] * width + feature[None, :]
-                label = tl.load(labels + run * n_samples + row, mask=inside, other=-1)
-                within = center[:, None] == label[None, :]
-                size += tl.sum(within.to(tl.float32), axis=1)
-                ones = within.to(tl.float16)
-                total = tl.dot(ones, tl.load(small_rows + here), total)
-                total = tl.dot(ones, tl.load(rows + here), total)
-            out = (run * tl.num_programs(1) + part) * n_centers + center
-            # All of these write the same.
-            tl.store(sizes + out, size)
-            tl.store(sums + out[:, None] * width + feature[None, :], total)
+            # Three sums of products that are one at most together, each cut off at an
+            # ulp, more for the blocks that hardware adds up, and the halves' own.
+            error = (4.0 * count + 16.0) * ULP
+            close = inside & (second - least <= 2.0 * error)
+            number, part = tl.arange(0, MOST), tl.arange(0, PART)
+            for _ in range(tl.sum(close.to(tl.int32))):
+                chosen = tl.min(tl.where(close, lane, ROWS))
+                close = close & (lane != chosen)
+                own = problem * n_samples + tl.program_id(1) * ROWS + chosen
+                distance = tl.zeros((MOST,), tl.float64)
+                for step in range(0, count, PART):
+                    real = (step + part < count)[None, :]
+                    spot = exact_rows + own * n_features + step + part[None, :]
+                    one = tl.load(spot, mask=real, other=0.0)
+                    both = real & (number < count)[:, None]
+                    spots = (run * n_centers + number)[:, None] * n_features + step
+                    spots = exact_centers + spots + part[None, :]
+                    other = tl.load(spots, mask=both, other=0.0)
+                    difference = one.to(tl.float64) - other.to(tl.float64)
+                    distance += tl.sum(difference * difference, axis=1)
+                distance = tl.where(number < count, distance, float("inf"))
+                limit = tl.min(distance) * (1.0 + TIE) + tl.load(rounding + problem)
+                found = tl.min(tl.where(distance <= limit, number, MOST))
+                label = tl.where(lane == chosen, found, label)
+            labels += run * n_samples
+            before = tl.load(labels + row, mask=inside, other=0)
+            tl.store(labels + row, label, mask=inside)
+            moved = inside & (label != before)
+            n_moved = tl.sum(moved.to(tl.int32))
+            if n_moved > 0:
+                tl.atomic_add(changed + run, n_moved)
+                ones, left = lane * 0 + 1, moved & (before >= 0)
+                new, old = run * n_centers + label, run * n_centers + before
+                tl.atomic_add(sizes + new, ones, mask=moved, sem="relaxed")
+                tl.atomic_add(sizes + old, -ones, mask=left, sem="relaxed")
+                for step in range(0, count, WIDE):
+                    feature = step + tl.arange(0, WIDE)[None, :]
+                    come = moved[:, None] & (feature < count)
+                    go = left[:, None] & (feature < count)
+                    own = exact_rows + place[:, None] * n_features + feature
+                    value = tl.load(own, mask=come, other=0.0).to(tl.float64)
+                    whole = (value * UNIT).to(tl.int64)
+                    into = sums + new[:, None] * n_features + feature
+                    tl.atomic_add(into, whole, mask=come, sem="relaxed")
+                    out = sums + old[:, None] * n_features + feature
+                    tl.atomic_add(out, -whole, mask=go, sem="relaxed")
 
     @triton.jit
     def _move(
@@ -311,7 +331,6 @@ if triton is not None:
         own,
         half_norms,
         empty,
-        n_parts,
         width,
         n_starts,
         n_padded,
@@ -325,15 +344,11 @@ if triton is not None:
         if (tl.load(active + run) > 0) & (center < count):
             feature = tl.arange(0, WIDE)
             real = feature < count
-            total, size = tl.zeros((WIDE,), tl.float64), 0.0
-            for part in range(n_parts):
-                place = (run * n_parts + part) * n_padded + center
-                size += tl.load(sizes + place)
-                place = sums + place * width + feature
-                total += tl.load(place, mask=real, other=0.0).to(tl.float64)
-            if size > 0.0:
-                mean = (total / size).to(tl.float32)
+            size = tl.load(sizes + run * n_centers + center)
+            if size > 0:
                 place = (run * n_centers + center) * n_features + feature
+                total = tl.load(sums + place, mask=real, other=0).to(tl.float64) / UNIT
+                mean = (total / size.to(tl.float64)).to(tl.float32)
                 tl.store(centers + place, mean, mask=real)
                 place = run * n_padded + center
                 tl.store(half_norms + place, 0.5 * tl.sum(mean * mean))

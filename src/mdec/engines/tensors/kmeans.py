@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from mdec.engines.tensors import clusters, fused
-from mdec.engines.tensors.device import full_precision
 from mdec.ensemble.plan import Member, Plan
 from mdec.numerics.kmeans import MAX_ITER, N_INIT
+from mdec.numerics.loops.kmeans import TIE
 
 # Up to this many rows one processor of a GPU chooses all centres of a start.
 FEW_ROWS = 4096
@@ -28,7 +28,13 @@ def best_labels(embeddings: Tensor, plan: Plan, members: Sequence[Member]) -> Te
     draws = torch.from_numpy(uniforms).to(embeddings.device)
     centers = kmeans_plus_plus(embeddings, draws, counts)
     labels, inertia = lloyd(embeddings, centers, counts, MAX_ITER)
-    best = inertia.argmin(dim=1)
+    rounding = _rounding(embeddings, torch.tensor(counts, device=inertia.device))
+    best, least = torch.zeros_like(inertia[:, 0], dtype=torch.int64), inertia[:, 0]
+    for start in range(1, N_INIT):
+        limit = (1.0 - TIE) * least - embeddings.shape[1] * rounding
+        better = inertia[:, start] < limit
+        best = torch.where(better, start, best)
+        least = torch.where(better, inertia[:, start], least)
     return labels[torch.arange(len(members), device=best.device), best]
 
 
@@ -41,9 +47,9 @@ def kmeans_plus_plus(points: Tensor, uniforms: Tensor, counts: Sequence[int]) ->
     """
     n_samples, (n_starts, n_centers) = points.shape[1], uniforms.shape[1:]
     problem = torch.arange(len(points), device=points.device)[:, None]
+    numbers = torch.tensor(counts, dtype=torch.int32, device=points.device)
+    rounding = _rounding(points, numbers)
     if fused.has_kernels(points) and n_samples <= FEW_ROWS:
-        numbers = torch.tensor(counts, dtype=torch.int32, device=points.device)
-        rounding = numbers.double() * _rounding(points) ** 2
         chosen = clusters.choose_centers(points, uniforms, numbers, rounding)
         return points[problem[..., None], chosen.long()]
     wide = points.to(torch.float64)
@@ -54,9 +60,9 @@ def kmeans_plus_plus(points: Tensor, uniforms: Tensor, counts: Sequence[int]) ->
     for c in range(1, n_centers):
         products = wide[problem, last] @ wide.mT
         distance = norms + norms[:, 0].gather(1, last)[..., None] - 2.0 * products
-        nearest = torch.minimum(nearest, distance.clamp_(min=0.0))
-        # A point is at no distance from itself, whatever rounding says.
-        nearest.scatter_(2, last[..., None], 0.0)
+        # Copies of a centre have no chance at all.
+        distance.masked_fill_(distance <= rounding[:, None, None], 0.0)
+        nearest = torch.minimum(nearest, distance)
         running = nearest.cumsum(dim=2)
         target = uniforms[..., c, None] * running[..., -1:]
         last = torch.searchsorted(running, target, right=True)[..., 0]
@@ -65,10 +71,10 @@ def kmeans_plus_plus(points: Tensor, uniforms: Tensor, counts: Sequence[int]) ->
     return points[problem[..., None], torch.stack(picked, dim=2)]
 
 
-def _rounding(points: Tensor) -> Tensor:
-    """Return how far a number of each problem is from a mean of its copies at most."""
+def _rounding(points: Tensor, counts: Tensor) -> Tensor:
+    """Return the `mdec.numerics.loops.kmeans.rounding_square` of each problem."""
     largest = points.abs().amax(dim=(1, 2)).double()
-    return 4.0 * torch.finfo(points.dtype).eps * largest
+    return counts * (4.0 * torch.finfo(points.dtype).eps * largest) ** 2
 
 
 class Lloyd:
@@ -76,11 +82,15 @@ class Lloyd:
 
     Points and centres are those of `kmeans_plus_plus`; each problem uses the first of
     its `counts` of centres. `before` are the centres to which the labels, (n_problems,
-    n_starts, n_samples), are nearest.
+    n_starts, n_samples), are nearest; the first of equals, and squared distances within
+    a billionth of each other or within `rounding` of the problem are equal.
     """
 
-    def __init__(self, points: Tensor, centers: Tensor, counts: Tensor) -> None:
+    def __init__(
+        self, points: Tensor, centers: Tensor, counts: Tensor, rounding: Tensor
+    ) -> None:
         self.points, self.centers, self.before = points, centers, centers
+        self.rounding = rounding
         shape = *centers.shape[:2], points.shape[1]
         self.labels = torch.full(shape, -1, dtype=torch.int32, device=points.device)
         place = torch.arange(centers.shape[2], device=points.device)
@@ -89,12 +99,15 @@ class Lloyd:
     def step(self) -> Tensor:
         """Assign points and move centres; tell in which runs labels changed or lack."""
         points, (n_problems, n_starts, n_centers, _) = self.points, self.centers.shape
-        half = torch.where(self.used, 0.5 * self.centers.square().sum(dim=3), torch.inf)
-        flat, half = self.centers.flatten(1, 2), half.flatten(1)[:, None]
-        with full_precision():
-            scores = torch.baddbmm(half, points, flat.mT, alpha=-1.0)
-        scores = scores.view(*scores.shape[:2], n_starts, n_centers)
-        labels = scores.argmin(dim=3).mT.int().contiguous()
+        exact, wide = self.centers.to(torch.float64), points.to(torch.float64)
+        norms = torch.where(self.used, exact.square().sum(dim=3), torch.inf)
+        norms, flat = norms.flatten(1)[:, None], exact.flatten(1, 2)
+        norms = norms + wide.square().sum(dim=2, keepdim=True)
+        distance = torch.baddbmm(norms, wide, flat.mT, alpha=-2.0)
+        distance = distance.view(*distance.shape[:2], n_starts, n_centers)
+        least = distance.amin(dim=3, keepdim=True)
+        equal = distance <= least * (1.0 + TIE) + self.rounding[:, None, None, None]
+        labels = equal.byte().argmax(dim=3).mT.int().contiguous()
         changed = (labels != self.labels).any(dim=2)
         run = torch.arange(n_problems * n_starts, device=points.device)
         groups = (labels.flatten(0, 1) + n_centers * run[:, None]).flatten()
@@ -123,7 +136,7 @@ def lloyd(
     """
     numbers = torch.tensor(counts, dtype=torch.int32, device=points.device)
     runs = (clusters.Lloyd if fused.has_kernels(points) else Lloyd)(
-        points, centers, numbers
+        points, centers, numbers, _rounding(points, numbers)
     )
     for _ in range(max_iter):
         changed, empty = runs.step().tolist()
@@ -142,13 +155,13 @@ def _restart_empty(
     """Give each empty cluster of a run the sample farthest from its centre."""
     points, labels = runs.points[problem], runs.labels[problem, start]
     # Copies of a point are this far from their mean by rounding alone.
-    rounding = float(n * _rounding(points[None]) ** 2)
-    before = runs.before[problem, start]
+    rounding, before = float(runs.rounding[problem]), runs.before[problem, start]
     sizes = torch.bincount(labels, minlength=n)
     for cluster in (sizes == 0).nonzero()[:, 0].tolist():
-        distance = (points - before[labels.long()]).square().sum(dim=1)
+        difference = points.to(torch.float64) - before[labels.long()]
+        distance = difference.square().sum(dim=1)
         distance[sizes[labels.long()] <= 1] = 0.0
-        farthest = distance.argmax()
+        farthest = (distance >= (1.0 - TIE) * distance.max()).byte().argmax()
         if float(distance[farthest]) > rounding:
             sizes[labels[farthest].long()] -= 1
             sizes[cluster] = 1
