@@ -14,7 +14,12 @@ from scipy.sparse.csgraph import connected_components
 from mdec._support.arrays import Array
 from mdec.base import Base, cluster_by_function, measure_pairs
 from mdec.base.copies import CopiesError, group_copies
-from mdec.base.graphs import DENSE_SAMPLES, graph_from_distances, similarity_graph
+from mdec.base.graphs import (
+    CACHED_ENTRIES,
+    DENSE_SAMPLES,
+    graph_from_distances,
+    similarity_graph,
+)
 from mdec.base.kernels import ANGULAR
 from mdec.base.landmarks import landmark_memory
 from mdec.base.pairs import Metric, Pairs
@@ -308,10 +313,12 @@ def member_memory(plan: Plan, n_stored: int | None = None) -> int:
         subspace = int(48 * n_stored * plan.max_features)
         return subspace + n_samples * pairs + 2**25
     if n_samples <= DENSE_SAMPLES:
-        # The subspace twice beside its products, or once beside the matrices of
-        # distances, scales and similarities.
-        numbers = max(2 * n_drawn + 2.2 * n_samples, n_drawn + 5.3 * n_samples)
-        return int(8 * n_samples * numbers) + 2**20
+        # The subspace thrice beside its products, or once beside the distances and the
+        # similarities, and rows of these at a time.
+        subspace, pairs = n_samples * n_drawn, n_samples**2
+        cached = 5.2 * min(pairs, CACHED_ENTRIES)
+        numbers = max(3 * subspace + 2.7 * pairs, subspace + 2.1 * pairs + cached)
+        return int(8 * numbers) + 2**20
     # The subspace and its factors, both in float64 where float32 does not do, and the
     # buffers and copies of the candidate pairs, which outweigh the eigen-solver's.
     n_candidates = 2 * plan.n_neighbors_range[1] + 16

@@ -81,14 +81,19 @@ def distances_about_mean(
         lost = distances < 0.0
         # Products may not be symmetric to the last bit, so both ends are noted.
         lost |= lost.T
-        rows = np.flatnonzero(lost.any(axis=1))
-        first, second = np.nonzero(np.triu(lost[np.ix_(rows, rows)]))
-        ends = first.astype(np.int32), second.astype(np.int32)
-        values = dense.pair_distances(np.ascontiguousarray(original(rows)), *ends)
-        if values.min() < 0.0:
-            raise ValueError(TOO_WIDE)
-        distances[rows[first], rows[second]] = values
-        distances[rows[second], rows[first]] = values
+        rows = np.flatnonzero(lost.any(axis=1)).astype(np.int32)
+        apart = np.ascontiguousarray(original(rows))
+        # A few rows at a time, because all pairs may have lost digits.
+        height = max(1, TILE * TILE // (4 * rows.size))
+        for start in range(0, rows.size, height):
+            some = rows[start : start + height]
+            first, second = np.nonzero(np.triu(lost[np.ix_(some, rows)], start))
+            ends = (first + start).astype(np.int32), second.astype(np.int32)
+            values = dense.pair_distances(apart, *ends)
+            if values.min(initial=0.0) < 0.0:
+                raise ValueError(TOO_WIDE)
+            distances[some[first], rows[second]] = values
+            distances[rows[second], some[first]] = values
     return distances
 
 
