@@ -145,6 +145,18 @@ def test_graphs_are_those_of_the_cpu(
         np.testing.assert_allclose(there.data, here.data, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", ["scaled_gaussian", "scaled_exponential"])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_graphs_of_short_numbers_have_the_digits_of_the_cpu(
+    kernel: str, dtype: Any, place: torch.device
+) -> None:
+    X = (10.0 * blobs(1200, 12, 1) + 100.0).clip(0.0, 255.0).astype(dtype)
+    here = similarity_graph(X, kernel, 10, 0.1)
+    there = graph_of(X, kernel, 10, 0.1, place, 97)
+    np.testing.assert_array_equal(there.indices, here.indices)
+    np.testing.assert_allclose(there.data, here.data, rtol=1e-12)
+
+
 @pytest.mark.parametrize("kernel", [each for each in KERNELS if each != "spearman"])
 def test_members_do_not_disturb_each_other(kernel: str, place: torch.device) -> None:
     """Among them one of copies, and one that float32 does not do justice to."""

@@ -47,14 +47,17 @@ def compiles(device: torch.device) -> bool:
     return True
 
 
-def pair_squares(rows: Tensor, others: Tensor, columns: Tensor) -> Tensor:
+def pair_squares(
+    rows: Tensor, others: Tensor, columns: Tensor, *, narrow: bool = False
+) -> Tensor:
     """Return what `mdec.engines.tensors.neighbors.pair_squares` does."""
     count, n_features = columns.shape[1], rows.shape[1]
     out = torch.empty(columns.shape, dtype=torch.float64, device=rows.device)
     contiguous = [each.contiguous() for each in (rows, others, columns)]
     wide = triton.next_power_of_2(count)
     step = min(triton.next_power_of_2(n_features), max(16, 4096 // wide))
-    _pair_squares[(len(rows),)](*contiguous, out, count, n_features, wide, step)
+    sizes = count, n_features, wide, step, narrow
+    _pair_squares[(len(rows),)](*contiguous, out, *sizes)
     return out
 
 
@@ -139,11 +142,19 @@ if triton is not None:
 
     @triton.jit
     def _pair_squares(
-        rows, others, columns, out, count, width, WIDE: tl.constexpr, STEP: tl.constexpr
+        rows,
+        others,
+        columns,
+        out,
+        count,
+        width,
+        WIDE: tl.constexpr,
+        STEP: tl.constexpr,
+        NARROW: tl.constexpr,
     ):
         """Compare one row with all that it lists, some features at a time.
 
-        Differences and their squares are in float64.
+        Squares are in float64, and unless narrow the differences.
         """
         row = tl.program_id(0).to(tl.int64)
         place = tl.arange(0, WIDE)
@@ -160,7 +171,10 @@ if triton is not None:
                 mask=inside[:, None] & real[None, :],
                 other=0.0,
             )
-            difference = other.to(tl.float64) - own.to(tl.float64)[None, :]
+            if NARROW:
+                difference = (other - own[None, :]).to(tl.float64)
+            else:
+                difference = other.to(tl.float64) - own.to(tl.float64)[None, :]
             total += tl.sum(difference * difference, axis=1)
         tl.store(out + row * count + place, total, mask=inside)
 

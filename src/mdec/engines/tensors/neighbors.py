@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from mdec.base import kernels
-from mdec.base.graphs import MAX_OPEN_SHARE
+from mdec.base.graphs import DENSE_SAMPLES, MAX_OPEN_SHARE
 from mdec.engines.tensors import fused
 from mdec.engines.tensors.device import full_precision, has_fast_tensor_cores
 from mdec.ensemble.plan import Member
@@ -158,26 +158,35 @@ def pair_distances(rows: Tensor, columns: Tensor, limit: int) -> Tensor:
     time. The result is in float64.
     """
     flat, listed = rows.flatten(0, 1), across_members(columns).flatten(0, 1)
-    squares = pair_squares(flat, flat, listed, limit)
+    squares = pair_squares(flat, flat, listed, limit, narrow=_is_narrow(rows))
     distances: Tensor = nine_digits(squares.reshape(columns.shape))
     return distances
 
 
-def pair_squares(rows: Tensor, others: Tensor, columns: Tensor, limit: int) -> Tensor:
+def _is_narrow(rows: Tensor) -> bool:
+    """Tell whether the CPU subtracts such rows as they are, and not in float64."""
+    return rows.is_floating_point() and rows.shape[1] > DENSE_SAMPLES
+
+
+def pair_squares(
+    rows: Tensor, others: Tensor, columns: Tensor, limit: int, *, narrow: bool = False
+) -> Tensor:
     """Return the squared distances of rows to listed others, as they are, in float64.
 
     Rows are (n_rows, n_features), the others (n_others, n_features), and the columns,
-    (n_rows, count), places among the others.
+    (n_rows, count), places among the others. If `narrow`, their differences have the
+    precision of the rows.
     """
     if fused.has_kernels(rows) and len(rows):
-        return fused.pair_squares(rows, others, columns)
+        return fused.pair_squares(rows, others, columns, narrow=narrow)
     squares = torch.empty(columns.shape, dtype=torch.float64, device=rows.device)
     height = max(1, limit // (columns.shape[1] * rows.shape[1]))
     for start in range(0, len(rows), height):
         near = slice(start, start + height)
-        difference = others[columns[near]].to(torch.float64)
+        difference = others[columns[near]]
+        difference = difference if narrow else difference.to(torch.float64)
         difference -= rows[near, None]
-        squares[near] = difference.square_().sum(dim=2)
+        squares[near] = difference.to(torch.float64).square_().sum(dim=2)
     return squares
 
 
@@ -195,12 +204,13 @@ def distances_to_all(rows: Tensor, chosen: Tensor, limit: int) -> Iterator[Tenso
     members and rows; `limit` numbers are stored at a time. The distances come in the
     order of `chosen`, (some, n_samples), in float64.
     """
-    height = max(1, limit // rows[0].numel())
+    height, narrow = max(1, limit // rows[0].numel()), _is_narrow(rows)
     for start in range(0, len(chosen), height):
         member, row = chosen[start : start + height].T
         difference = rows[member]
+        difference = difference if narrow else difference.to(torch.float64)
         difference -= rows[member, row, None]
-        yield nine_digits(difference.square_().sum(dim=2, dtype=torch.float64))
+        yield nine_digits(difference.to(torch.float64).square_().sum(dim=2))
 
 
 @dataclass(frozen=True)
