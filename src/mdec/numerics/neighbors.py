@@ -56,9 +56,7 @@ def squared_distances(X: Array) -> Array:
     return distances_about_mean(X - X.mean(axis=0), X.__getitem__)
 
 
-def distances_about_mean(
-    centred: Array, original: Callable[[NDArray[np.int64]], Array]
-) -> Array:
+def distances_about_mean(centred: Array, original: Callable[[Any], Array]) -> Array:
     """Return all squared Euclidean distances of rows whose mean is known.
 
     Parameters
