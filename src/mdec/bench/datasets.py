@@ -162,12 +162,17 @@ def list_datasets(kind: str | None = None) -> list[DatasetInfo]:
 
 
 def dataset_info(name: str) -> DatasetInfo:
-    """Return what the registry knows about a dataset: shape, source, citation, files.
+    """Return what the registry knows about a dataset.
 
     Parameters
     ----------
     name : str
         Id or name; case, spaces and hyphens do not matter.
+
+    Returns
+    -------
+    DatasetInfo
+        Shape, source, citation and files.
 
     Examples
     --------
@@ -188,13 +193,18 @@ def dataset_info(name: str) -> DatasetInfo:
 
 
 def data_dir(folder: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder of raw files, which need not exist yet.
+    """Return the folder of raw files.
 
     Parameters
     ----------
     folder : path-like, default=None
         A folder of your own; None takes the environment variable ``MDEC_DATA``, else
         the user's data directory.
+
+    Returns
+    -------
+    Path
+        The folder, which need not exist yet.
     """
     if chosen := folder or os.environ.get("MDEC_DATA"):
         return Path(chosen).expanduser()

@@ -99,7 +99,13 @@ class Records:
     runs: dict[str, Record] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
-        """Add the record of the study, of a dataset or of a run."""
+        """Add the record of one line.
+
+        Parameters
+        ----------
+        record : dict
+            Of the study, of a dataset or of a run.
+        """
         if record["record"] == "study":
             self.study = record["study"]
         elif record["record"] == "dataset":

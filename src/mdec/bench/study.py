@@ -132,7 +132,13 @@ def _check(value: Any, schema: Any, where: str = "") -> None:
 
 
 def study_names() -> list[str]:
-    """Return the names of the studies that come with the package."""
+    """Return the names of the studies that come with the package.
+
+    Returns
+    -------
+    list of str
+        Names for `read_study`.
+    """
     names = [item.name for item in STUDY_FILES.iterdir()]
     return sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))
 
@@ -312,9 +318,19 @@ def seed_from_names(*names: object) -> int:
 
 
 def plan_groups(study: Study) -> list[Group]:
-    """Return the runs of a study, grouped by the ensemble that they share.
+    """Return the runs of a study, grouped by what they share.
 
     First repetitions come first, so that an unfinished study covers every dataset.
+
+    Parameters
+    ----------
+    study : Study
+        What to run.
+
+    Returns
+    -------
+    list
+        Groups of runs that share an ensemble.
 
     Examples
     --------

@@ -113,14 +113,33 @@ class ScoreTable:
         return self.ranks().mean(axis=0)
 
     def top_counts(self, n: int = 3) -> NDArray[np.int64]:
-        """Return on how many datasets each method is among the first `n`."""
+        """Return on how many datasets each method is among the first `n`.
+
+        Parameters
+        ----------
+        n : int, default=3
+            How many are the first.
+
+        Returns
+        -------
+        ndarray of shape (n_methods,)
+            Numbers of datasets.
+        """
         return (self.ranks() <= n).sum(axis=0)
 
     def ranks(self, ties: str = "min") -> Array:
         """Return the position of each method on each dataset, 1 for the best.
 
-        Equal scores share the better position, as in the paper, or with "average" the
-        mean one, as in the tests of ranks. A method without a score comes last.
+        Parameters
+        ----------
+        ties : {"min", "average"}
+            Whether equal scores share the better position, as in the paper, or the mean
+            one, as in the tests of ranks.
+
+        Returns
+        -------
+        ndarray of shape (n_datasets, n_methods)
+            Positions; a method without a score comes last.
         """
         costs = self.mean if self.lower_is_better else -self.mean
         # Equal as printed is equal, as in the paper.
@@ -128,7 +147,20 @@ class ScoreTable:
         return np.asarray(stats.rankdata(costs, method=ties, axis=1), dtype=np.float64)
 
     def take(self, rows: Sequence[int], columns: Sequence[int] | None = None) -> Self:
-        """Return some of the datasets, and some of the methods or all."""
+        """Return some of the datasets, and some of the methods or all.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Places of the datasets.
+        columns : sequence of int, default=None
+            Places of the methods; None takes all.
+
+        Returns
+        -------
+        ScoreTable
+            In the order given.
+        """
         columns = range(len(self.methods)) if columns is None else columns
         datasets = tuple(self.datasets[i] for i in rows)
         methods = tuple(self.methods[j] for j in columns)
@@ -139,12 +171,23 @@ class ScoreTable:
         """Return the rows in which every method was run, or all if there are none.
 
         A run that failed is a run; one that has not been made says nothing of a rank.
+
+        Returns
+        -------
+        ScoreTable
+            The same methods.
         """
         rows = np.flatnonzero((self.status != NOT_RUN).all(axis=1))
         return self.take(rows.tolist()) if rows.size else self
 
     def by_kind(self) -> dict[str, Self]:
-        """Return the rows of each kind of dataset, such as "image"."""
+        """Return the rows of each kind of dataset, such as "image".
+
+        Returns
+        -------
+        dict of str to ScoreTable
+            In the order of first datasets.
+        """
         rows: dict[str, list[int]] = {}
         known = all_datasets()
         for i, name in enumerate(self.datasets):

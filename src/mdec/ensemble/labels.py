@@ -195,7 +195,15 @@ class Ensemble:
     def among(self, samples: NDArray[np.integer]) -> Ensemble:
         """Return the ensemble of some samples, with clusters numbered anew.
 
-        Of the members that cluster any of them; how these were made is left out.
+        Parameters
+        ----------
+        samples : ndarray
+            Their rows.
+
+        Returns
+        -------
+        Ensemble
+            Of the members that cluster any of them; how these were made is left out.
         """
         labels = self.gather().labels[samples]
         clustering = np.flatnonzero((labels >= 0).any(axis=0))

@@ -226,12 +226,13 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         clustering : Clustering
-            Such as ``model.clustering_.recluster(4)``, whose settings come before the
-            parameters of this estimator.
+            Such as ``model.clustering_.recluster(4)``.
 
         Returns
         -------
         estimator
+            With the parameters of this one, but for those that are settings of the
+            clustering.
         """
         check_is_fitted(self, "clustering_")
         own = {name: getattr(clustering.settings, name) for name in AFTER_MEMBERS}
@@ -269,7 +270,8 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse or mapping, as in `predict`
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------
@@ -285,7 +287,8 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse or mapping, as in `predict`
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------
@@ -305,7 +308,8 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse or mapping, as in `predict`
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------
@@ -321,7 +325,8 @@ class ClusteringEstimator(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse or mapping, as in `predict`
+        X : array-like or sparse of shape (n_new, n_features), or mapping of these
+            As in `predict`.
 
         Returns
         -------
