@@ -161,6 +161,7 @@ MAP: list[tuple[str, str, str]] = [
         "preparation/test_units.py preparation/test_preparation.py",
         "cli/test_prepare.py",
     ),
+    ("preparation/units.py", "preparation/test_units.py", "cli/test_prepare.py"),
     (
         "preparation/*",
         "preparation/test_preparation.py",

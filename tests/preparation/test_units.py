@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mdec import MDEC
 from mdec.preparation import UnitScaler, find_mixed_units
-from mdec.preparation.kinds import describe_dominance, learn_scales, scale_features
+from mdec.preparation.units import describe_dominance, learn_scales, scale_features
 
 N = 200
 

@@ -20,7 +20,7 @@ from mdec.confidence import firm_labels
 from mdec.estimator.persistence import AFTER_MEMBERS, read_model, write_model
 from mdec.generation import FLOATS
 from mdec.prediction import PlacedRows, Placement
-from mdec.preparation.kinds import describe_dominance
+from mdec.preparation.units import describe_dominance
 from mdec.rows import Rows, RowSource, as_rows
 from mdec.rows.sources import check_indices, is_dask_array
 

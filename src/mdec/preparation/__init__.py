@@ -1,6 +1,6 @@
 """Preparing values: what they are, and what is done to them first."""
 
-from mdec.preparation.kinds import find_mixed_units, kind_of_values
+from mdec.preparation.kinds import kind_of_values
 from mdec.preparation.transformers import (
     ExpressionPreparation,
     MostVariable,
@@ -8,6 +8,7 @@ from mdec.preparation.transformers import (
     UnitScaler,
     VarianceStabilizer,
 )
+from mdec.preparation.units import find_mixed_units
 
 __all__ = [
     "ExpressionPreparation",

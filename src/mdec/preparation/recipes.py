@@ -95,10 +95,10 @@ def sample_totals(X: Array | sparse.csr_array) -> NDArray[np.float64]:
     array([3., 0.])
     """
     ones = np.ones(X.shape[1])
-    return np.concatenate([sparse.csr_array(X[rows]) @ ones for rows in row_blocks(X)])
+    return np.concatenate([sparse.csr_array(X[rows]) @ ones for rows in _blocks(X)])
 
 
-def row_blocks(X: Array | sparse.csr_array) -> Iterator[slice]:
+def _blocks(X: Array | sparse.csr_array) -> Iterator[slice]:
     """Yield a few rows at a time, zeros of sparse ones counted."""
     yield from gen_batches(X.shape[0], max(1, _BLOCK // X.shape[1]))
 
@@ -219,7 +219,7 @@ def excess_variances(
     largest = float(max(X.max(), -X.min())) if power == 1.0 else 1.0
     sums, squares = np.zeros(n_features), np.zeros(n_features)
     n_expressing = np.zeros(n_features, dtype=np.int64)
-    for rows in row_blocks(X):
+    for rows in _blocks(X):
         block = sparse.csr_array(X[rows])
         scales = np.repeat(factors[rows], np.diff(block.indptr))
         values = stabilize(block.data * scales, power) / (largest or 1.0)
@@ -407,7 +407,7 @@ def prepare(
         return fill_zeros(X[:, features])
     factors = total_factors(X, preparation.total)[:, None]
     prepared = np.empty((X.shape[0], len(features)), dtype=X.dtype)
-    for rows in row_blocks(X):
+    for rows in _blocks(X):
         part = fill_zeros(X[rows][:, features])
         if preparation.total is not None:
             part = (part * factors[rows]).astype(X.dtype, copy=False)
@@ -457,7 +457,7 @@ class Components:
         products = np.zeros((n_features, n_features), order="F")
         last = max(0, n_features - n_components), n_features - 1
         with single_threaded_blas():
-            for rows in row_blocks(X):
+            for rows in _blocks(X):
                 # So small that squares neither overflow nor vanish.
                 part = np.ldexp(X[rows] - means, -exponent)
                 products = dsyrk(1.0, part.T, 1.0, products, overwrite_c=True)
@@ -473,7 +473,7 @@ class Components:
         """Return the components of samples, each of which depends on itself alone."""
         places = _DIGITS - self.exponent
         components = np.empty((X.shape[0], self.loadings.shape[1]), dtype=X.dtype)
-        for rows in row_blocks(X):
+        for rows in _blocks(X):
             whole = np.rint(np.ldexp(X[rows] - self.means, places))
             components[rows] = np.ldexp(whole @ self.loadings, -places)
         return components

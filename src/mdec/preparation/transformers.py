@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 )
 
 from mdec._support.arrays import Array
-from mdec.preparation import kinds, recipes
+from mdec.preparation import kinds, recipes, units
 
 
 class _Transformer(TransformerMixin, BaseEstimator):
@@ -357,10 +357,10 @@ class UnitScaler(OneToOneFeatureMixin, _Transformer):
 
     def _learn(self, X: Array) -> None:
         names = getattr(self, "feature_names_in_", None)
-        self.mixed_, self.reason_ = kinds.find_mixed_units(X, names)
+        self.mixed_, self.reason_ = units.find_mixed_units(X, names)
         if self.always:
             self.mixed_, self.reason_ = True, "You said so."
-        self.scales_ = kinds.learn_scales(X)
+        self.scales_ = units.learn_scales(X)
 
     def _change(self, X: Array) -> Array:
-        return kinds.scale_features(X, self.scales_) if self.mixed_ else X
+        return units.scale_features(X, self.scales_) if self.mixed_ else X

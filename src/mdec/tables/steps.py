@@ -14,13 +14,7 @@ from scipy import sparse
 from mdec._support.arrays import Array
 from mdec._support.memory import require_memory
 from mdec.preparation import ExpressionPreparation, find_mixed_units, kind_of_values
-from mdec.preparation.kinds import (
-    MIN_FEATURES,
-    FeatureScales,
-    learn_scales,
-    scale_features,
-    standard_scales,
-)
+from mdec.preparation.kinds import MIN_FEATURES
 from mdec.preparation.recipes import (
     MANY_CELLS,
     MIN_CELLS,
@@ -30,6 +24,12 @@ from mdec.preparation.recipes import (
     Recipe,
     fill_zeros,
     prepare,
+)
+from mdec.preparation.units import (
+    FeatureScales,
+    learn_scales,
+    scale_features,
+    standard_scales,
 )
 from mdec.tables.budget import TableError, list_names
 from mdec.tables.reading import Table
